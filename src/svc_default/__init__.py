@@ -1,0 +1,7 @@
+"""The default plugin set: what a new database enables when nothing else is asked for.
+
+The kernel knows no plugin by name; it reads this tuple through the entry point
+``svc.plugin_sets``, so a distribution that ships another set replaces it by ordinary packaging.
+"""
+
+PLUGINS = ("auth.disabled", "files")
