@@ -1,0 +1,267 @@
+"""Nodes of a directory's tree: what one holds, and how nodes are cut and joined.
+
+Columns flow in, entries and sums flow out. A node keeps its columns as they are stored; an entry is
+built only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from struct import Struct
+from typing import Any, NamedTuple
+
+from svc.hashing import Hash
+from svc.tree.entry import NO_TOTALS, Entry, EntryKind, Totals
+
+__all__ = [
+    "INNER_WIDTHS",
+    "LEAF_WIDTHS",
+    "MAXIMUM_ENTRIES",
+    "MAXIMUM_NUMBER",
+    "MINIMUM_ENTRIES",
+    "Columns",
+    "Inner",
+    "Leaf",
+    "Node",
+    "Summary",
+    "inner_columns",
+    "join_columns",
+    "node_of",
+    "slice_columns",
+    "totals_of",
+]
+
+MINIMUM_ENTRIES = 16
+MAXIMUM_ENTRIES = 64
+MAXIMUM_NUMBER = 2**63 - 1
+"""Sizes, times and sums stop here, so that they fit a signed 64-bit integer anywhere."""
+
+Columns = tuple[Any, ...]
+"""The rows of a node, one sequence for each column; the first is the list of names."""
+
+# How many elements (of a list) or bytes one row takes in each column.
+LEAF_WIDTHS = (1, 1, 32, 24, 1, 1)  # names, kinds, hashes, numbers (size, created, updated), types, extras
+INNER_WIDTHS = (1, 32, 56)  # keys, hashes, numbers (those of a Summary)
+
+_FILE, _DIRECTORY, _SYMLINK = int(EntryKind.FILE), int(EntryKind.DIRECTORY), int(EntryKind.SYMLINK)
+_KINDS = {int(kind): kind for kind in EntryKind}
+_LEAF_ROW, _INNER_ROW = Struct("<3Q"), Struct("<7Q")
+_LEAF_NUMBERS = [Struct(f"<{count * 3}Q") for count in range(MAXIMUM_ENTRIES + 1)]
+_INNER_NUMBERS = [Struct(f"<{count * 7}Q") for count in range(MAXIMUM_ENTRIES + 1)]
+_ZERO = bytes(8)
+
+
+class Summary(NamedTuple):
+    """What a parent's row says about a node. ``entries`` counts this directory's own entries below it."""
+
+    entries: int
+    files: int
+    directories: int
+    symlinks: int
+    size: int
+    created_ms: int
+    updated_ms: int
+
+
+_NOTHING = Summary(0, 0, 0, 0, 0, 0, 0)
+
+
+class Leaf:
+    """A node of level 0: entries of one directory, sorted by name.
+
+    Attributes:
+        names: the entries' names, ascending by code point.
+        hashes: the entries' hashes, 32 bytes each, in the same order.
+        columns: all columns, as ``LEAF_WIDTHS`` lays them out.
+    """
+
+    __slots__ = ("_summary", "columns", "hashes", "names")
+
+    level = 0
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.names: list[str] = columns[0]
+        self.hashes: bytes = columns[2]
+        self._summary: Summary | None = None
+
+    def entry(self, index: int) -> Entry:
+        """Builds the entry at a position, 0 <= index < len(names)."""
+        _, kinds, hashes, numbers, types, extras = self.columns
+        size, created_ms, updated_ms = _LEAF_ROW.unpack_from(numbers, index * 24)
+        content_hash = hashes[index * 32 : index * 32 + 32]
+        extra = extras[index]
+        if extra is None:
+            return Entry(EntryKind.FILE, content_hash, size, created_ms, updated_ms, types[index])
+        record, target, counts = extra
+        totals = None if counts is None else totals_of(counts, size, created_ms, updated_ms)
+        kind = _KINDS[kinds[index]]
+        return Entry(kind, content_hash, size, created_ms, updated_ms, types[index], record, target, totals)
+
+    def items(self, start: int = 0) -> list[tuple[str, Entry]]:
+        """Returns names and entries from a position on."""
+        entry = self.entry
+        names = self.names
+        return [(names[index], entry(index)) for index in range(start, len(names))]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Returns one comparable tuple for each entry; equal rows are equal entries of one name."""
+        names, kinds, hashes, numbers, types, extras = self.columns
+        parts = [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
+        figures = [numbers[at : at + 24] for at in range(0, len(numbers), 24)]
+        return list(zip(names, kinds, parts, figures, types, extras, strict=True))
+
+    def summary(self) -> Summary:
+        """What the parent's row says about this node."""
+        if self._summary is None:
+            self._summary = self._sum_up()
+        return self._summary
+
+    def directories(self) -> list[tuple[str, Hash]]:
+        """Names and root hashes of the directories among the entries."""
+        kinds = self.columns[1]
+        if _DIRECTORY not in kinds:
+            return []
+        hashes = self.hashes
+        return [
+            (name, hashes[at * 32 : at * 32 + 32])
+            for at, (name, kind) in enumerate(zip(self.names, kinds, strict=True))
+            if kind == _DIRECTORY
+        ]
+
+    def contents(self) -> list[tuple[Hash, bool]]:
+        """What the files among the entries keep alive: (hash, whether it is a file record's).
+
+        A hash that is not a record's is that of the file's only chunk. Empty files and links name nothing.
+        """
+        _, kinds, hashes, numbers, _, extras = self.columns
+        found: list[tuple[Hash, bool]] = []
+        for at, (kind, extra) in enumerate(zip(kinds, extras, strict=True)):
+            if kind != _FILE:
+                continue
+            if extra is not None:
+                found.append((extra[0], True))
+            elif numbers[at * 24 : at * 24 + 8] != _ZERO:
+                found.append((hashes[at * 32 : at * 32 + 32], False))
+        return found
+
+    def _sum_up(self) -> Summary:
+        _, kinds, _, packed, _, extras = self.columns
+        count = len(kinds)
+        if not count:
+            return _NOTHING
+        numbers = _LEAF_NUMBERS[count].unpack(packed)
+        sizes, created_ms, updated_ms = numbers[0::3], min(numbers[1::3]), max(numbers[2::3])
+        files = kinds.count(_FILE)
+        if files == count:
+            return _bounded(count, files, 0, 0, sum(sizes), created_ms, updated_ms)
+        below = [extra[2] for extra in extras if extra is not None and extra[2] is not None]
+        symlinks = kinds.count(_SYMLINK)
+        return _bounded(
+            count,
+            files + sum([counts[0] for counts in below]),
+            len(below) + sum([counts[1] for counts in below]),
+            symlinks + sum([counts[2] for counts in below]),
+            sum([size for size, kind in zip(sizes, kinds, strict=True) if kind != _SYMLINK]),
+            created_ms,
+            updated_ms,
+        )
+
+
+class Inner:
+    """A node above level 0: its rows are nodes of the level below, in the order of their keys.
+
+    Attributes:
+        level: 1 and up; a child's level is one less.
+        names: the last key below each child, ascending.
+        hashes: the children's hashes, 32 bytes each.
+        columns: all columns, as ``INNER_WIDTHS`` lays them out.
+    """
+
+    __slots__ = ("_summary", "columns", "hashes", "level", "names")
+
+    def __init__(self, level: int, columns: Columns) -> None:
+        self.level = level
+        self.columns = columns
+        self.names: list[str] = columns[0]
+        self.hashes: bytes = columns[1]
+        self._summary: Summary | None = None
+
+    def child(self, index: int) -> Hash:
+        """The hash of a child, 0 <= index < len(names)."""
+        return self.hashes[index * 32 : index * 32 + 32]
+
+    def children(self) -> list[Hash]:
+        """The hashes of all children, in order."""
+        hashes = self.hashes
+        return [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
+
+    def counts(self) -> tuple[int, ...]:
+        """How many entries of the directory lie below each child."""
+        return _INNER_NUMBERS[len(self.names)].unpack(self.columns[2])[0::7]
+
+    def child_summary(self, index: int) -> Summary:
+        """What this node says about a child."""
+        return Summary(*_INNER_ROW.unpack_from(self.columns[2], index * 56))
+
+    def summary(self) -> Summary:
+        """What the parent's row says about this node."""
+        if self._summary is None:
+            numbers = _INNER_NUMBERS[len(self.names)].unpack(self.columns[2])
+            entries, files, directories, symlinks, size = [sum(numbers[place::7]) for place in range(5)]
+            self._summary = _bounded(
+                entries, files, directories, symlinks, size, min(numbers[5::7]), max(numbers[6::7])
+            )
+        return self._summary
+
+
+Node = Leaf | Inner
+
+
+def node_of(level: int, columns: Columns) -> Node:
+    """Returns the node that holds the given columns."""
+    return Inner(level, columns) if level else Leaf(columns)
+
+
+def slice_columns(columns: Columns, widths: Sequence[int], start: int, stop: int) -> Columns:
+    """Returns rows ``start`` to ``stop`` of some columns."""
+    return tuple(
+        [column[start * width : stop * width] for column, width in zip(columns, widths, strict=True)]
+    )
+
+
+def join_columns(pieces: Sequence[Columns]) -> Columns:
+    """Returns the rows of all pieces, in order, as one set of columns; there is at least one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return tuple(
+        [
+            b"".join(parts) if isinstance(parts[0], bytes) else list(chain.from_iterable(parts))
+            for parts in zip(*pieces, strict=True)
+        ]
+    )
+
+
+def totals_of(counts: Sequence[int], size: int, created_ms: int, updated_ms: int) -> Totals:
+    """Returns a directory's totals from its (files, directories, symlinks) and its entry's numbers."""
+    files, directories, symlinks = counts
+    if not (files or directories or symlinks):
+        return NO_TOTALS
+    return Totals(files, directories, symlinks, size, created_ms, updated_ms)
+
+
+def inner_columns(key: str, child: Hash, summary: Summary) -> Columns:
+    """Returns the one row by which a parent names a child."""
+    return ([key], child, _INNER_ROW.pack(*summary))
+
+
+def _bounded(
+    entries: int, files: int, directories: int, symlinks: int, size: int, created_ms: int, updated_ms: int
+) -> Summary:
+    # Copies share subtrees, so a few dozen of them can make sums that no file system could: they stop
+    # at the maximum, whatever the order in which they are summed.
+    if max(files, directories, symlinks, size) > MAXIMUM_NUMBER:
+        files, directories = min(files, MAXIMUM_NUMBER), min(directories, MAXIMUM_NUMBER)
+        symlinks, size = min(symlinks, MAXIMUM_NUMBER), min(size, MAXIMUM_NUMBER)
+    return Summary(min(entries, MAXIMUM_NUMBER), files, directories, symlinks, size, created_ms, updated_ms)

@@ -1,0 +1,366 @@
+"""A tree that is being changed: pending edits over a base, taken back or written as a whole.
+
+Path operations flow in; nothing is written until ``write``, which makes one edit of each changed
+directory, deepest first, and hands out the new root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import merge as merge_sorted
+from operator import itemgetter
+from typing import Any
+
+from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from svc.hashing import HASH_SIZE, Hash
+from svc.paths import Path, format_path
+from svc.tree.edit import build, edit
+from svc.tree.entry import NO_TOTALS, Entry, EntryKind
+from svc.tree.read import directory_entry, entries, lookup, resolve
+from svc.tree.store import NodeStore
+
+__all__ = ["UNWRITTEN", "Savepoint", "WorkingTree"]
+
+UNWRITTEN: Hash = bytes(HASH_SIZE)
+"""The hash that a directory with pending changes shows: its own is known once it is written."""
+
+_ABSENT: Any = object()
+_ROOT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A state to which a working tree can go back, until its next write."""
+
+    generation: int
+    position: int
+    last: object
+
+
+class _Directory:
+    """A directory with pending changes.
+
+    Attributes:
+        base: root of what it was; None when it was made here.
+        own_ms: its own time, should it be what it was and empty.
+        changes: pending entries and directories by name; None removes.
+        shared: several places hold it (it was copied): whoever wants to change it takes a copy.
+    """
+
+    __slots__ = ("base", "changes", "own_ms", "shared")
+
+    def __init__(self, base: Hash | None, own_ms: int, changes: dict[str, _Value]) -> None:
+        self.base = base
+        self.own_ms = own_ms
+        self.changes = changes
+        self.shared = False
+
+
+_Value = Entry | _Directory | None
+
+
+class WorkingTree:
+    """A tree with pending changes, kept in memory. Not thread safe; one transaction owns it.
+
+    Moving or copying a directory costs nothing, however much it holds, and changes made later in a copy
+    do not show in the source. A directory that loses its last entry stays, empty; its time is that
+    of the write.
+
+    A subtree may belong to another store (the user's tree inside the system tree, say): ``store_of``
+    names the store that writes the nodes of the directory at a path. It must answer every path, and
+    for all paths below such a subtree's root the same. A directory moves or is copied only within
+    one store.
+
+    Args:
+        store: reads all nodes, also those of mounted subtrees.
+        root: the tree's root before any change.
+        store_of: the store that writes a directory's nodes; by default ``store`` writes all.
+    """
+
+    def __init__(
+        self, store: NodeStore, root: Hash, store_of: Callable[[Path], NodeStore] | None = None
+    ) -> None:
+        self._store = store
+        self._store_of = store_of or (lambda _: store)
+        self._top: dict[str, _Value] = {_ROOT: _Directory(root, 0, {})}
+        self._journal: list[tuple[dict[str, _Value], str, Any]] = []
+        self._generation = 0
+
+    def get(self, path: Path) -> Entry | None:
+        """Returns the entry at a path, or None; links are not followed.
+
+        A directory with pending changes shows the hash ``UNWRITTEN`` and no size, times or totals.
+        """
+        return self._shown(self._find(path))
+
+    def children(self, path: Path = ()) -> Iterator[tuple[str, Entry]]:
+        """Yields names and entries of a directory as they are now, in order of names.
+
+        Changes made while the iterator is in use do not show in it. A path without a directory
+        yields nothing.
+        """
+        for name, value in self._children(self._find(path)):
+            shown = self._shown(value)
+            if shown is not None:
+                yield name, shown
+
+    def walk(self, path: Path = ()) -> Iterator[tuple[Path, Entry]]:
+        """Yields everything below a path as it is now, depth first, as ``svc.tree.walk`` does."""
+        stack = [(path, self._children(self._find(path)))]
+        while stack:
+            prefix, remaining = stack[-1]
+            for name, value in remaining:
+                here = (*prefix, name)
+                shown = self._shown(value)
+                if shown is None:
+                    continue
+                yield here, shown
+                if shown.kind is EntryKind.DIRECTORY:
+                    stack.append((here, self._children(value)))
+                    break
+            else:
+                stack.pop()
+
+    def is_empty(self, path: Path) -> bool:
+        """Whether the directory at a path holds nothing.
+
+        Raises:
+            NotFound: nothing is there.
+            Conflict: what is there is no directory.
+        """
+        value = self._find(path)
+        if value is None:
+            raise NotFound("Nothing is at this path.", path=format_path(path))
+        if not _is_directory(value):
+            raise Conflict("This is not a directory.", path=format_path(path))
+        return next(self._children(value), None) is None
+
+    def put(self, path: Path, entry: Entry) -> None:
+        """Puts an entry at a path, in place of what is there; makes the directories above it.
+
+        A directory's entry brings all that the directory holds, and replaces all that a directory at
+        the path held. The empty path takes a directory only: the new root.
+
+        Raises:
+            Conflict: a file or link stands where a directory is needed, or the reverse.
+            InvalidInput: the entry is one that ``get`` showed of a directory not written yet.
+        """
+        if entry.hash == UNWRITTEN and entry.kind is EntryKind.DIRECTORY:
+            raise InvalidInput("This directory is not written yet: copy it instead.", path=format_path(path))
+        if not path:
+            if entry.kind is not EntryKind.DIRECTORY:
+                raise Conflict("The root is a directory.", path="/")
+            self._set(self._top, _ROOT, _Directory(entry.hash, entry.created_ms, {}))
+            return
+        parent = self._open(path[:-1])
+        existing = self._child(parent, path[-1])
+        if existing is not None and _is_directory(existing) != (entry.kind is EntryKind.DIRECTORY):
+            what = "directory" if _is_directory(existing) else "file or link"
+            raise Conflict(f"A {what} stands at this path.", path=format_path(path))
+        self._set(parent.changes, path[-1], entry)
+
+    def remove(self, path: Path) -> None:
+        """Removes what is at a path; a directory goes with all that it holds.
+
+        Raises:
+            NotFound: nothing is there.
+            Conflict: the path is the root, which stays.
+        """
+        self._require_removable(path)
+        self._set(self._open(path[:-1]).changes, path[-1], None)
+
+    def move(self, source: Path, destination: Path) -> None:
+        """Moves what is at a path to another, where nothing may be; makes the directories above it.
+
+        Raises:
+            NotFound: nothing is at the source.
+            AlreadyExists: something is at the destination.
+            Conflict: the root or a directory into itself; a file or link stands above the destination.
+            InvalidInput: a directory of one store into another.
+        """
+        value = self._require_removable(source)
+        if source == destination:
+            return
+        if destination[: len(source)] == source and _is_directory(value):
+            raise Conflict("A directory cannot be moved into itself.", path=format_path(destination))
+        self._require_free(value, source, destination)
+        target = self._open(destination[:-1])
+        origin = self._open(source[:-1])
+        self._set(target.changes, destination[-1], self._child(origin, source[-1]))
+        self._set(origin.changes, source[-1], None)
+
+    def copy(self, source: Path, destination: Path) -> None:
+        """Copies what is at a path to another, where nothing may be; makes the directories above it.
+
+        A directory may be copied into itself: the copy holds what was there before.
+
+        Raises:
+            NotFound: nothing is at the source.
+            AlreadyExists: something is at the destination.
+            Conflict: a file or link stands above the destination.
+            InvalidInput: a directory of one store into another.
+        """
+        value = self._find(source)
+        if value is None:
+            raise NotFound("Nothing is at this path.", path=format_path(source))
+        self._require_free(value, source, destination)
+        if isinstance(value, _Directory):
+            value.shared = True
+        self._set(self._open(destination[:-1]).changes, destination[-1], value)
+
+    def savepoint(self) -> Savepoint:
+        """Returns the present state, to go back to before the next write. Costs nothing."""
+        return Savepoint(self._generation, len(self._journal), self._journal[-1] if self._journal else None)
+
+    def rollback(self, savepoint: Savepoint) -> None:
+        """Takes back all changes made since a savepoint.
+
+        Raises:
+            ValueError: the tree was written since, or went back to before the savepoint.
+        """
+        position = savepoint.position
+        known = savepoint.generation == self._generation and position <= len(self._journal)
+        if not known or (position and self._journal[position - 1] is not savepoint.last):
+            raise ValueError("The savepoint is of a state that is no more.")
+        while len(self._journal) > position:
+            mapping, name, old = self._journal.pop()
+            if old is _ABSENT:
+                del mapping[name]
+            else:
+                mapping[name] = old
+
+    def write(self, now_ms: int) -> Hash:
+        """Writes all pending changes and returns the new root; the same one when nothing changed.
+
+        The tree then stands on the new root and takes further changes. If the store fails, all changes
+        are still pending.
+
+        Args:
+            now_ms: Unix milliseconds: the time of directories that became empty.
+        """
+        root = self._open(())
+        written: dict[int, Entry] = {}
+        stack: list[tuple[Path, _Directory, bool]] = [((), root, False)]
+        while stack:
+            path, directory, ready = stack.pop()
+            if id(directory) in written:
+                continue
+            below = [
+                (name, value) for name, value in directory.changes.items() if isinstance(value, _Directory)
+            ]
+            if below and not ready:
+                stack.append((path, directory, True))
+                stack.extend([((*path, name), value, False) for name, value in below])
+                continue
+            done = {name: written[id(value)] for name, value in below}
+            written[id(directory)] = self._flush(self._store_of(path), directory, done, now_ms)
+        new = written[id(root)].hash
+        self._top = {_ROOT: _Directory(new, 0, {})}
+        self._journal = []
+        self._generation += 1
+        return new
+
+    def _flush(self, store: NodeStore, directory: _Directory, done: dict[str, Entry], now_ms: int) -> Entry:
+        """Writes one directory whose subdirectories are written."""
+        changes: dict[str, Entry | None] = {
+            name: value for name, value in directory.changes.items() if not isinstance(value, _Directory)
+        }
+        changes.update(done)
+        if directory.base is None:
+            present = [(name, entry) for name, entry in changes.items() if entry is not None]
+            root = build(store, sorted(present, key=itemgetter(0)))
+        else:
+            root = edit(store, directory.base, changes)
+        return directory_entry(store, root, directory.own_ms if root == directory.base else now_ms)
+
+    def _find(self, path: Path) -> _Value:
+        value = self._top[_ROOT]
+        for depth, name in enumerate(path):
+            if isinstance(value, _Directory):
+                value = self._child(value, name)
+            elif value is not None and value.kind is EntryKind.DIRECTORY:
+                return resolve(self._store, value.hash, path[depth:])
+            else:
+                return None
+        return value
+
+    def _child(self, directory: _Directory, name: str) -> _Value:
+        value = directory.changes.get(name, _ABSENT)
+        if value is not _ABSENT:
+            return value  # type: ignore[no-any-return]
+        return None if directory.base is None else lookup(self._store, directory.base, name)
+
+    def _children(self, value: _Value) -> Iterator[tuple[str, _Value]]:
+        if value is None or not _is_directory(value):
+            return iter(())
+        if isinstance(value, Entry):
+            return entries(self._store, value.hash)
+        changes = dict(value.changes)
+        pending = sorted([item for item in changes.items() if item[1] is not None], key=itemgetter(0))
+        if value.base is None:
+            return iter(pending)
+        kept = (item for item in entries(self._store, value.base) if item[0] not in changes)
+        return merge_sorted(kept, pending, key=itemgetter(0)) if pending else kept
+
+    def _shown(self, value: _Value) -> Entry | None:
+        if not isinstance(value, _Directory):
+            return value
+        if value.base is not None and not value.changes:
+            return directory_entry(self._store, value.base, value.own_ms)
+        return Entry(EntryKind.DIRECTORY, UNWRITTEN, 0, 0, 0, totals=NO_TOTALS)
+
+    def _open(self, path: Path) -> _Directory:
+        """Returns the directory at a path, ready to be changed; makes it and those above if need be."""
+        holder, name = self._top, _ROOT
+        value: _Value = holder[name]
+        depth = 0
+        while True:
+            if isinstance(value, _Directory) and not value.shared:
+                directory = value
+            else:
+                directory = _own(value, path[:depth])
+                self._set(holder, name, directory)
+            if depth == len(path):
+                return directory
+            holder, name = directory.changes, path[depth]
+            value = self._child(directory, name)
+            depth += 1
+
+    def _set(self, mapping: dict[str, _Value], name: str, value: _Value) -> None:
+        self._journal.append((mapping, name, mapping.get(name, _ABSENT)))
+        mapping[name] = value
+
+    def _require_removable(self, path: Path) -> Entry | _Directory:
+        if not path:
+            raise Conflict("The root cannot be moved or removed.", path="/")
+        value = self._find(path)
+        if value is None:
+            raise NotFound("Nothing is at this path.", path=format_path(path))
+        return value
+
+    def _require_free(self, value: Entry | _Directory, source: Path, destination: Path) -> None:
+        if self._find(destination) is not None:
+            raise AlreadyExists("Something is at the destination already.", path=format_path(destination))
+        if _is_directory(value) and self._store_of(source) is not self._store_of(destination):
+            raise InvalidInput(
+                "A directory cannot leave the tree it belongs to.", path=format_path(destination)
+            )
+
+
+def _is_directory(value: Entry | _Directory) -> bool:
+    return isinstance(value, _Directory) or value.kind is EntryKind.DIRECTORY
+
+
+def _own(value: _Value, path: Path) -> _Directory:
+    """Returns a directory that one place alone holds, with what ``value`` is."""
+    if value is None:
+        return _Directory(None, 0, {})
+    if isinstance(value, Entry):
+        if value.kind is not EntryKind.DIRECTORY:
+            raise Conflict("A file or link stands where a directory is needed.", path=format_path(path))
+        return _Directory(value.hash, value.created_ms, {})
+    for child in value.changes.values():
+        if isinstance(child, _Directory):
+            child.shared = True
+    return _Directory(value.base, value.own_ms, dict(value.changes))
