@@ -1,0 +1,142 @@
+"""Brings the key index up to the log: after a kill, after a power cut, or from nothing.
+
+Record headers flow in, index entries flow out, in batches. Only whole commits count: what lies behind
+the last one waits for its own commit, which names where its first record begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from svc.database.commit import Commit
+from svc.errors import CorruptRecord
+from svc.hashing import Hash, ObjectKind
+from svc.log import FIRST, DamagedRegion, Log, ScannedRecord, boot_id
+from svc.objects.key_index import CoverageMark, KeyIndex, Place
+
+__all__ = ["CaughtUp", "Progress", "catch_up"]
+
+Progress = Callable[[int, int], None]
+"""Called with (bytes scanned, bytes in all)."""
+
+_BATCH = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """How far the index came.
+
+    Attributes:
+        commit: the last commit that was found; None when there was none.
+        end: offset behind its record; the starting point when there was none.
+        records: number of records that were read.
+    """
+
+    commit: Commit | None
+    end: int
+    records: int
+
+
+def catch_up(
+    log: Log,
+    index: KeyIndex,
+    start: int,
+    sequence: int,
+    progress: Progress | None = None,
+) -> CaughtUp:
+    """Indexes every commit that lies behind ``start``; the caller holds the commit lock.
+
+    Args:
+        log: the log; its tail is whole.
+        index: what is written to.
+        start: offset behind the last commit that is indexed.
+        sequence: number of that commit.
+        progress: called every few thousand records.
+
+    Where rot has made records unreadable it goes on behind them: what they held is missing, and
+    everything else is there.
+
+    Raises:
+        CorruptRecord: a commit is missing where nothing is damaged.
+    """
+    start = max(start, FIRST)
+    damaged = False
+    places: list[tuple[Hash, Place]] = []
+    commits: list[tuple[int, int, int, Hash]] = []
+    last: Commit | None = None
+    end = start
+    records = 0
+    for record in log.scan_tolerant(start):
+        records += 1
+        if isinstance(record, DamagedRegion):
+            damaged = True
+            continue
+        if record.kind == ObjectKind.COMMIT:
+            read = _read_commit(log, record, sequence, damaged)
+            if read is None:
+                damaged = True
+                continue
+            last = read
+            sequence = last.sequence
+            end = record.end
+            commits.append((sequence, record.offset, record.stored_length, last.root))
+            if last.first_offset and last.first_offset < start:
+                places += _places_between(log, last.first_offset, start)
+        if _is_object(record):
+            places.append(_located(record))
+        if len(places) >= _BATCH and record.kind == ObjectKind.COMMIT:
+            _flush(log, index, places, commits, end, sequence)
+        if progress is not None and records % 4096 == 0:
+            progress(record.end, log.tail)
+    if commits or index.mark() is None:
+        _flush(log, index, places if commits else [], commits, end, sequence)
+    if progress is not None:
+        progress(log.tail, log.tail)
+    return CaughtUp(last, end, records)
+
+
+def _flush(
+    log: Log,
+    index: KeyIndex,
+    places: list[tuple[Hash, Place]],
+    commits: list[tuple[int, int, int, Hash]],
+    end: int,
+    sequence: int,
+) -> None:
+    index.write(places, commits, CoverageMark(end, sequence, log.database_id, boot_id(), False))
+    places.clear()
+    commits.clear()
+
+
+def _read_commit(log: Log, record: ScannedRecord, sequence: int, damaged: bool) -> Commit | None:
+    try:
+        commit = Commit.decode(log.read_payload(record.offset, record.stored_length))
+    except CorruptRecord:
+        return None
+    if commit.sequence != sequence + 1 and not (damaged and commit.sequence > sequence):
+        raise CorruptRecord(
+            f"The log holds commit {commit.sequence} where commit {sequence + 1} belongs: "
+            "a part of it is missing.",
+            offset=record.offset,
+        )
+    return commit
+
+
+def _places_between(log: Log, start: int, end: int) -> list[tuple[Hash, Place]]:
+    return [
+        _located(record)
+        for record in log.scan_tolerant(start, end)
+        if not isinstance(record, DamagedRegion) and _is_object(record)
+    ]
+
+
+def _is_object(record: ScannedRecord) -> bool:
+    return record.kind != ObjectKind.VOID
+
+
+def _located(record: ScannedRecord) -> tuple[Hash, Place]:
+    place = Place(
+        record.offset, record.stored_length, record.raw_length, record.kind, int(record.system), record.codec
+    )
+    return record.hash, place

@@ -1,0 +1,228 @@
+"""The commit record: what closes a batch in the log, and what the feed gives to its readers.
+
+Values without I/O; CBOR (RFC 8949) in and out. A commit names both roots, its parent, who did what to
+which paths, and the running totals, so that statistics are exact and cost nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cbor2
+
+from svc.errors import CorruptRecord, UnsupportedFormat
+from svc.hashing import HASH_SIZE, Hash
+from svc.paths import Path, format_path
+
+__all__ = ["Commit", "DatabaseTotals", "PathChange", "TransactionRecord"]
+
+PAYLOAD_VERSION = 1
+CHANGE_KINDS = ("put", "delete", "move", "copy", "link", "mkdir", "ref")
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """One path operation of a committed transaction.
+
+    Attributes:
+        kind: ``put``, ``delete``, ``move``, ``copy``, ``link``, ``mkdir`` or ``ref``.
+        path: what was changed; the destination of a move or copy; the name of a ref.
+        source: the source of a move or copy, else None.
+        system: whether the path is one of the system tree.
+    """
+
+    kind: str
+    path: Path
+    source: Path | None = None
+    system: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {format_path(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """One transaction of a commit.
+
+    Attributes:
+        actor: who made it (a user id), or None.
+        message: what for, or None.
+        ref: which tree it changed: ``HEAD`` or the name of a ref.
+        changes: what it did, in order.
+    """
+
+    actor: str | None
+    message: str | None
+    ref: str
+    changes: tuple[PathChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTotals:
+    """How much the database holds.
+
+    Attributes:
+        files: number of files at HEAD.
+        directories: number of directories at HEAD, without the root.
+        symlinks: number of symbolic links at HEAD.
+        size: bytes of the files at HEAD.
+        chunks: number of different chunks in the log, of all versions.
+        chunk_bytes: stored bytes of those chunks.
+    """
+
+    files: int = 0
+    directories: int = 0
+    symlinks: int = 0
+    size: int = 0
+    chunks: int = 0
+    chunk_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of the feed.
+
+    Attributes:
+        sequence: its number; commits are numbered from 1 without gaps.
+        parent: identity of the commit record before it; None for the first.
+        time_ms: Unix milliseconds, never less than the parent's.
+        root: user root after it.
+        system_root: system root after it.
+        parent_root: user root before it.
+        parent_system_root: system root before it.
+        first_offset: where in the log the earliest record begins that was appended ahead for it; 0
+            when all that it brought lies directly before it.
+        durable_end: offset in the log up to which everything was known to be on disk when it was
+            made: damage before it is rot, not a torn append.
+        totals: what the database holds after it.
+        transactions: what was done.
+    """
+
+    sequence: int
+    parent: Hash | None
+    time_ms: int
+    root: Hash
+    system_root: Hash
+    parent_root: Hash
+    parent_system_root: Hash
+    first_offset: int
+    durable_end: int
+    totals: DatabaseTotals
+    transactions: tuple[TransactionRecord, ...]
+
+    def encode(self) -> bytes:
+        """Returns the canonical CBOR payload of the commit record (docs/format/commit.md)."""
+        totals = self.totals
+        return cbor2.dumps(
+            [
+                PAYLOAD_VERSION,
+                self.sequence,
+                self.parent,
+                self.time_ms,
+                self.root,
+                self.system_root,
+                self.parent_root,
+                self.parent_system_root,
+                self.first_offset,
+                self.durable_end,
+                [
+                    totals.files,
+                    totals.directories,
+                    totals.symlinks,
+                    totals.size,
+                    totals.chunks,
+                    totals.chunk_bytes,
+                ],
+                [
+                    [one.actor, one.message, one.ref, [_encode_change(change) for change in one.changes]]
+                    for one in self.transactions
+                ],
+            ],
+            canonical=True,
+        )
+
+    @staticmethod
+    def durable_end_of(payload: bytes) -> int:
+        """Returns the durable end that a commit's payload states; 0 when it cannot be read."""
+        try:
+            return Commit.decode(payload).durable_end
+        except (CorruptRecord, UnsupportedFormat):
+            return 0
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Commit:
+        """Returns the commit of a payload.
+
+        Raises:
+            CorruptRecord: it is not one.
+            UnsupportedFormat: its version is newer than this program.
+        """
+        try:
+            fields = cbor2.loads(payload)
+        except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:
+            raise CorruptRecord("A commit record is not CBOR.") from error
+        if not isinstance(fields, list) or not fields or not isinstance(fields[0], int):
+            raise CorruptRecord("A commit record is not of the expected form.")
+        if fields[0] != PAYLOAD_VERSION:
+            raise UnsupportedFormat(
+                f"A commit has version {fields[0]}; this program reads {PAYLOAD_VERSION}."
+            )
+        try:
+            return _from_fields(cls, fields)
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise CorruptRecord("A commit record is not of the expected form.") from error
+
+
+def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
+    (_, sequence, parent, time_ms, root, system_root, parent_root, parent_system) = fields[:8]
+    first_offset, durable_end, totals, rows = fields[8:]
+    for hash in (root, system_root, parent_root, parent_system, *(() if parent is None else (parent,))):
+        if not isinstance(hash, bytes) or len(hash) != HASH_SIZE:
+            raise ValueError("not a hash")
+    numbers = (sequence, time_ms, first_offset, durable_end, *totals)
+    if len(totals) != 6 or not all(isinstance(number, int) and number >= 0 for number in numbers):
+        raise TypeError("not a number")
+    transactions = tuple(_decode_transaction(*row) for row in rows)
+    return kind(
+        sequence,
+        parent,
+        time_ms,
+        root,
+        system_root,
+        parent_root,
+        parent_system,
+        first_offset,
+        durable_end,
+        DatabaseTotals(*totals),
+        transactions,
+    )
+
+
+def _decode_transaction(actor: Any, message: Any, ref: Any, changes: list[Any]) -> TransactionRecord:
+    if not isinstance(ref, str) or not all(
+        text is None or isinstance(text, str) for text in (actor, message)
+    ):
+        raise TypeError("not a text")
+    return TransactionRecord(actor, message, ref, tuple(_decode_change(change) for change in changes))
+
+
+def _encode_change(change: PathChange) -> list[Any]:
+    """``[kind number + 16 when of the system tree, path]``, and the source where there is one."""
+    number = CHANGE_KINDS.index(change.kind) + (16 if change.system else 0)
+    fields: list[Any] = [number, "/".join(change.path)]
+    if change.source is not None:
+        fields.append("/".join(change.source))
+    return fields
+
+
+def _decode_change(fields: list[Any]) -> PathChange:
+    number, path = fields[0], fields[1]
+    if not isinstance(number, int) or number < 0 or number & ~31:
+        raise ValueError("not a kind of change")
+    source = _split(fields[2]) if len(fields) > 2 else None
+    return PathChange(CHANGE_KINDS[number & 15], _split(path), source, number >= 16)
+
+
+def _split(text: str) -> Path:
+    return tuple(text.split("/")) if text else ()

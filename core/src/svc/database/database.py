@@ -1,0 +1,415 @@
+"""The database: one object that reads at any version, commits, and follows its own feed.
+
+It works as a library without a server, from threads as well as under gevent, and from several
+processes at once; each process opens it for itself, after any fork.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path as FilePath
+from types import TracebackType
+from typing import Self
+
+from svc.database.blocking import pause, run_blocking, sleep
+from svc.database.catch_up import Progress
+from svc.database.commit import Commit, DatabaseTotals
+from svc.database.committer import CommitRequest, Committer
+from svc.database.head import Head
+from svc.database.opening import open_state
+from svc.database.references import CONTINUATION, HEAD_NAME, REFERENCES, reference_name, reference_path
+from svc.database.transaction import Transaction
+from svc.database.version import Version
+from svc.database.views import View, ViewReader, ViewSet
+from svc.errors import DatabaseClosed, InvalidInput, NotFound, ReadOnly
+from svc.hashing import Hash, ObjectKind, hash_object, parse_hash
+from svc.objects.chunking import MAXIMUM_CHUNK, Readable
+from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
+from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
+from svc.paths import Path
+from svc.tree import Entry
+
+__all__ = ["Database"]
+
+_SYNC_AHEAD = 1024 * 1024
+_POLL_SECONDS = 0.005
+
+
+class Database:
+    """An open database.
+
+    Args:
+        path: the ``.svcdb`` file; what can be rebuilt lies in ``<path>.d`` beside it.
+        read_only: open for reading; nothing is written, and writes raise ``ReadOnly``.
+        create: make the database when it is missing.
+        progress: called with (bytes done, bytes in all) while the key index is made anew.
+
+    Raises:
+        DatabaseNotFound: there is none, and ``create`` is false.
+        ForeignFile: the file is something else, or of another byte order.
+        UnsupportedFormat: it is of a format that this program does not know.
+        TruncatedFile, CorruptRecord: it is damaged.
+        ReadOnly: its medium cannot be written, and ``read_only`` is false.
+
+    Blocks while it opens; a clean database opens in a few milliseconds.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        create: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
+        self.path = FilePath(path)
+        self.read_only = read_only
+        self._process = os.getpid()
+        self._closed = False
+        self._opened = open_state(
+            self.path, read_only=read_only, create=create and not read_only, progress=progress
+        )
+        self._state = self._opened.state
+        self._committer = Committer(self._state)
+        self._writer = ContentWriter(self._state.objects, pause=pause)
+        self._views = ViewSet(self, self._opened.directory / "views")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the database; the last orderly close leaves an index that needs no rebuilding."""
+        if self._closed:
+            return
+        self._closed = True
+        if os.getpid() != self._process:
+            return
+        self._views.close()
+        if not self.read_only:
+            self._leave_clean_index()
+        self._state.close()
+        self._opened.discard_temporary()
+
+    # -- what it is ----------------------------------------------------------------------------
+
+    @property
+    def database_id(self) -> bytes:
+        """16 bytes that name this database; a copy of the file has the same."""
+        return self._state.log.database_id
+
+    @property
+    def objects(self) -> ObjectStore:
+        """The object store, for the kernel's own use."""
+        return self._state.objects
+
+    @property
+    def state_directory(self) -> FilePath:
+        """Where what can be rebuilt lies; plugins keep such data in a directory of their own in it."""
+        return self._opened.directory
+
+    @property
+    def recovered_bytes(self) -> int:
+        """Bytes of an incomplete append that opening cut off; 0 after an orderly close."""
+        return self._opened.recovery.cut_bytes if self._opened.recovery is not None else 0
+
+    def head(self) -> Head:
+        """Returns the state after the last commit of any process; about a microsecond."""
+        self._require_open()
+        return self._state.head()
+
+    def totals(self) -> DatabaseTotals:
+        """Returns exact totals at HEAD; the cost does not depend on how much there is."""
+        sequence = self.head().sequence
+        return self.commit(sequence).totals if sequence else DatabaseTotals()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def at(self, root: Hash | None = None) -> Version:
+        """Returns a readable version.
+
+        Args:
+            root: the version's root hash; None means HEAD as it is now.
+
+        Raises:
+            NotFound: no commit and no ref ever had this root.
+        """
+        if root is None:
+            return Version(self._state.objects, self.head().root)
+        self.require_version(root)
+        return Version(self._state.objects, root)
+
+    def system(self) -> Version:
+        """Returns the system tree as it is now."""
+        return Version(self._state.objects, self.head().system_root)
+
+    def version_of(self, root: Hash) -> Version:
+        """Returns a version by a root that is known to be one (a commit's own); not checked."""
+        return Version(self._state.objects, root)
+
+    def resolve_version(
+        self, *, snapshot: str | None = None, version: str | None = None, fork: str | None = None
+    ) -> Hash:
+        """Returns the root that a reader named; a snapshot wins over a version, and that over a fork.
+
+        Args:
+            snapshot: name of a snapshot.
+            version: a root hash in hex.
+            fork: name of a fork.
+
+        Raises:
+            InvalidInput: the version is not 64 hex digits.
+            NotFound: there is no such snapshot, version or fork.
+        """
+        if snapshot is not None:
+            return self._named_root("snapshots", snapshot)
+        if version is not None:
+            root = parse_hash(version)
+            if root is None:
+                raise InvalidInput("A version is a root hash of 64 hex digits.", field="version")
+            self.require_version(root)
+            return root
+        if fork is not None:
+            return self._named_root("forks", fork)
+        return self.head().root
+
+    def require_version(self, root: Hash) -> None:
+        """Raises NotFound unless some commit or ref has this root."""
+        self._require_open()
+        if root == EMPTY_ROOT or self._state.index.first_commit_of_root(root) is not None:
+            return
+        if root in {ref_root for _, ref_root in self.refs()}:
+            return
+        raise NotFound("There is no version with this hash.", version=root.hex())
+
+    def refs(self, kind: str | None = None) -> Iterator[tuple[str, Hash]]:
+        """Yields (name, root) of the named refs, of one kind (``snapshots``) or of all."""
+        system = self.system()
+        kinds = [kind] if kind is not None else [name for name, _ in _entries_of(system, (REFERENCES,))]
+        for one in kinds:
+            pending: list[Path] = [(REFERENCES, one)]
+            while pending:
+                base = pending.pop()
+                for name, entry in _entries_of(system, base):
+                    if name.endswith(CONTINUATION):
+                        pending.append((*base, name))
+                    else:
+                        yield reference_name((*base, name)), entry.hash
+
+    def _named_root(self, kind: str, name: str) -> Hash:
+        entry = self.system().get(reference_path(f"{kind}/{name}"))
+        if entry is None:
+            raise NotFound(f"There is no {kind[:-1]} of this name.", name=name)
+        return entry.hash
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def store(
+        self,
+        stream: Readable,
+        *,
+        limit: int | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> StoredContent:
+        """Reads a stream to its end and stores its content, ready to be put at a path.
+
+        Memory is bounded; no lock is held. What no transaction takes is garbage.
+
+        Args:
+            stream: anything with ``read(size)``.
+            limit: most bytes that are taken.
+            on_bytes: called with the size of each piece, for progress.
+
+        Raises:
+            PayloadTooLarge: the stream is longer than ``limit``.
+            InsufficientStorage: the disk is full.
+            ReadOnly: the database is open for reading.
+        """
+        self._require_writable()
+        content = self._writer.store_stream(stream, limit=limit, on_bytes=on_bytes)
+        if content.size > _SYNC_AHEAD:
+            # The bulk goes to disk here, so that the commit's sync, which others wait for, is short.
+            run_blocking(self._state.log.sync)
+        return content
+
+    def store_bytes(self, content: bytes, *, system: bool = False) -> StoredContent:
+        """Stores a content that is in memory."""
+        self._require_writable()
+        if system:
+            return ContentWriter(self._state.objects, system=True).store_bytes(content)
+        return self._writer.store_bytes(content)
+
+    def transaction(
+        self, *, actor: str | None = None, message: str | None = None, ref: str = HEAD_NAME
+    ) -> Transaction:
+        """Begins a transaction; as a context manager it commits on a clean exit.
+
+        Args:
+            actor: who acts (a user id), for the log.
+            message: what for, for the log.
+            ref: the tree that it changes: ``HEAD``, or a named ref such as ``forks/draft``.
+
+        Raises:
+            ReadOnly: the database is open for reading.
+        """
+        self._require_writable()
+        return Transaction(self, actor, message, ref)
+
+    def submit(self, request: CommitRequest) -> None:
+        """Commits a request; the way of transactions into the log."""
+        self._require_writable()
+        self._committer.submit(request)
+
+    # -- chunks that clients upload ahead ----------------------------------------------------------
+
+    def has_chunk(self, hash: Hash) -> bool:
+        """Whether a chunk is stored; the system's chunks never are."""
+        self._require_open()
+        return is_user_chunk(self._state.objects, hash)
+
+    def chunk(self, hash: Hash) -> bytes:
+        """Returns a chunk's bytes.
+
+        Raises:
+            NotFound: there is no such chunk.
+        """
+        if not self.has_chunk(hash):
+            raise NotFound("There is no such chunk.", hash=hash.hex())
+        return self._state.objects.read(hash, ObjectKind.CHUNK)
+
+    def put_chunk(self, hash: Hash, content: bytes) -> bool:
+        """Stores a chunk durably; returns False when it was there.
+
+        Args:
+            hash: what the client says it is.
+            content: at most 256 KiB.
+
+        Raises:
+            InvalidInput: the bytes have another hash, or are too many.
+        """
+        self._require_writable()
+        if len(content) > MAXIMUM_CHUNK or not content:
+            raise InvalidInput(f"A chunk has 1 to {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
+        if hash_object(ObjectKind.CHUNK, content) != hash:
+            raise InvalidInput("The bytes do not have this hash.", hash=hash.hex())
+        if self.has_chunk(hash):
+            return False
+        pending = PendingObjects()
+        add_object(pending, ObjectKind.CHUNK, hash, content)
+        self._committer.submit(CommitRequest(HEAD_NAME, [], pending))
+        return True
+
+    def content_of_chunks(
+        self, hashes: list[Hash], *, size: int | None = None, content_hash: Hash | None = None
+    ) -> StoredContent:
+        """Returns the content that chunks make up, read and verified.
+
+        The bytes are cut anew with the database's own boundaries, so that the same content is the
+        same version however it came in; chunks that are cut alike cost nothing.
+
+        Args:
+            hashes: the chunks in order.
+            size: what the client says the content's size is.
+            content_hash: what the client says its hash is.
+
+        Raises:
+            InvalidInput: chunks are missing (``missing`` lists them), or size or hash differ.
+        """
+        content = self.store(ChunkStream(self._state.objects, hashes))
+        if size is not None and size != content.size:
+            raise InvalidInput(f"The chunks make {content.size} bytes, not {size}.", field="size")
+        if content_hash is not None and content_hash != content.content_hash:
+            raise InvalidInput("The chunks do not have this content hash.", field="content_hash")
+        return content
+
+    # -- the feed ------------------------------------------------------------------------------
+
+    def commit(self, sequence: int) -> Commit:
+        """Returns a commit by its number.
+
+        Raises:
+            NotFound: there is none.
+        """
+        self._require_open()
+        return self._state.read_commit(sequence)[0]
+
+    def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
+        """Returns a commit and the identity of its record; raises as ``commit``."""
+        self._require_open()
+        return self._state.read_commit(sequence)
+
+    def commits(self, after: int = 0) -> Iterator[Commit]:
+        """Yields the commits after a number, in order, up to HEAD as it is when they are reached."""
+        while places := self._state.index.commit_places(after, 256):
+            for sequence, offset, stored_length in places:
+                yield Commit.decode(self._state.log.read_payload(offset, stored_length))
+                after = sequence
+
+    def wait_for_commit(self, after: int, timeout: float | None = None) -> bool:
+        """Waits until HEAD is past a commit; returns whether it is. Blocks, letting greenlets run.
+
+        Args:
+            after: number of the commit that HEAD shall be past.
+            timeout: seconds; None waits for ever.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.head().sequence <= after:
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            sleep(_POLL_SECONDS)
+        return True
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def register_view(self, view: View) -> ViewReader:
+        """Makes a view known, and returns the way to read it."""
+        return self._views.register(view)
+
+    def view(self, name: str) -> ViewReader:
+        """Returns a view by its name.
+
+        Raises:
+            NotFound: no such view is registered.
+        """
+        self._require_open()
+        return self._views.get(name)
+
+    def views(self) -> dict[str, ViewReader]:
+        """Returns all registered views by name."""
+        return self._views.all()
+
+    # -- internal ------------------------------------------------------------------------------
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise DatabaseClosed("The database is closed.")
+
+    def _require_writable(self) -> None:
+        self._require_open()
+        if self.read_only:
+            raise ReadOnly("The database is open for reading only.")
+        if os.getpid() != self._process:
+            raise DatabaseClosed("The database was opened before a fork; open it in this process.")
+
+    def _leave_clean_index(self) -> None:
+        """Marks the index as whole on disk, unless another process still has the database open."""
+        state = self._state
+        if not state.log.exclude_others():
+            return
+        head = state.head()
+        if head.pending_from or head.latched:
+            return
+        state.index.sync()
+        state.index.write((), (), state.mark_at(head.commit_end, head.sequence, clean=True))
+        state.index.sync()
+
+
+def _entries_of(version: Version, path: Path) -> list[tuple[str, Entry]]:
+    """The entries of a directory; none when it does not exist."""
+    return [] if version.get(path) is None else list(version.entries(path))

@@ -1,0 +1,282 @@
+"""Folds waiting transactions into commits: values in, framed records out; nothing is written here.
+
+Transactions that do not touch each other's paths share one commit. One that touches a path which the
+commit has changed already closes it and opens the next, so that every acknowledged state is a version
+of its own; all commits of a fold still share one append and one sync.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database.head import Head
+from svc.database.operations import OperationResult, SetRef
+from svc.database.references import HEAD_NAME, reference_path
+from svc.errors import NotFound, SvcError
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.log import encode_record
+from svc.objects.key_index import Place
+from svc.objects.store import ObjectStore, PendingObjects, TreeStore
+from svc.paths import Path
+from svc.tree import EntryKind, WorkingTree, directory_entry, totals
+
+if TYPE_CHECKING:
+    from svc.database.committer import CommitRequest
+
+__all__ = ["Fold", "FoldedCommit"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedCommit:
+    """A commit that is ready to be appended.
+
+    Attributes:
+        commit: its value.
+        hash: identity of its record.
+        records: framed records in the order in which they are appended; the commit's own is last.
+        places: for each of them the hash and what its place will be but for the offset.
+        placed: records that lie in the log already.
+    """
+
+    commit: Commit
+    hash: Hash
+    records: list[bytes]
+    places: list[tuple[Hash, Place]]
+    placed: dict[Hash, Place]
+
+
+@dataclass(slots=True)
+class _OpenCommit:
+    """What the commit that is being filled holds so far."""
+
+    pending: PendingObjects = field(default_factory=PendingObjects)
+    transactions: list[TransactionRecord] = field(default_factory=list)
+    requests: list[CommitRequest] = field(default_factory=list)
+    touched: set[tuple[str, Path]] = field(default_factory=set)
+
+
+class Fold:
+    """Applies transactions, one after the other, to the trees that HEAD names.
+
+    Args:
+        objects: the database's objects.
+        head: the state to begin with.
+        parent: the last commit and the identity of its record; None in a new database.
+    """
+
+    def __init__(self, objects: ObjectStore, head: Head, parent: tuple[Commit, Hash] | None) -> None:
+        self._objects = objects
+        self._head = head
+        self._parent_hash = parent[1] if parent is not None else None
+        self._totals = parent[0].totals if parent is not None else DatabaseTotals()
+        self._sequence = head.sequence
+        self._root = head.root
+        self._system_root = head.system_root
+        self.now_ms = max(time.time_ns() // 1_000_000, head.time_ms)
+        self._open = _OpenCommit()
+        self._users = TreeStore(objects, self._open.pending)
+        self._systems = TreeStore(objects, self._open.pending, system=True)
+        self._trees: dict[str, WorkingTree] = {}
+        self._system_tree = WorkingTree(self._systems, self._system_root)
+        self._folded: set[Hash] = set()
+        self.commits: list[FoldedCommit] = []
+
+    def add(self, request: CommitRequest) -> None:
+        """Applies one transaction; on an error nothing of it stays.
+
+        A transaction without operations brings objects only (chunks that a client uploads ahead).
+
+        Raises:
+            SvcError: what the failing operation raised, with its index in ``details["operation"]``.
+        """
+        touched = {(request.ref, path) for operation in request.operations for path in operation.touched()}
+        if self._open.transactions and self._overlaps(touched, request):
+            self._close()
+        results = self._apply(request)
+        self._open.pending.absorb(request.pending)
+        if request.operations:
+            self._open.transactions.append(
+                TransactionRecord(
+                    request.actor,
+                    request.message,
+                    request.ref,
+                    tuple(operation.change() for operation in request.operations),
+                )
+            )
+        self._open.requests.append(request)
+        self._open.touched |= touched
+        request.results = results
+
+    def finish(self) -> None:
+        """Closes the last commit."""
+        if self._open.requests:
+            self._close()
+
+    def share_nodes(self) -> None:
+        """Puts the nodes that the fold made into the database's cache, once they are committed."""
+        self._users.share_fresh_nodes()
+        self._systems.share_fresh_nodes()
+
+    # -- applying ------------------------------------------------------------------------------
+
+    def _apply(self, request: CommitRequest) -> list[OperationResult]:
+        user_tree = self._tree_of(request.ref)
+        savepoints = (user_tree.savepoint(), self._system_tree.savepoint())
+        results: list[OperationResult] = []
+        try:
+            for operation in request.operations:
+                if isinstance(operation, SetRef):
+                    results.append(self._set_ref(operation))
+                else:
+                    tree = self._system_tree if operation.change().system else user_tree
+                    results.append(operation.apply(tree, self.now_ms))
+        except SvcError as error:
+            error.details.setdefault("operation", len(results))
+            self._trees[request.ref] = user_tree
+            user_tree.rollback(savepoints[0])
+            self._system_tree.rollback(savepoints[1])
+            raise
+        return results
+
+    def _tree_of(self, ref: str) -> WorkingTree:
+        tree = self._trees.get(ref)
+        if tree is None:
+            tree = WorkingTree(self._users, self._root if ref == HEAD_NAME else self._ref_root(ref))
+            self._trees[ref] = tree
+        return tree
+
+    def _ref_root(self, name: str) -> Hash:
+        entry = self._system_tree.get(reference_path(name))
+        if entry is None or entry.kind is not EntryKind.DIRECTORY:
+            raise NotFound(f"There is no {name.partition('/')[0].rstrip('s')} of this name.", name=name)
+        return entry.hash
+
+    def _set_ref(self, operation: SetRef) -> OperationResult:
+        """Refs change alone in their transaction, so no working tree of theirs has edits here."""
+        if operation.name == HEAD_NAME:
+            operation.check(self._root)
+            assert operation.root is not None, "HEAD always names a root"
+            self._users.read_node(operation.root)
+            self._trees[HEAD_NAME] = WorkingTree(self._users, operation.root)
+            return OperationResult((), None, None)
+        path = reference_path(operation.name)
+        before = self._system_tree.get(path)
+        operation.check(before.hash if before is not None else None)
+        after = None
+        if operation.root is None:
+            self._system_tree.remove(path)
+        else:
+            after = directory_entry(self._users, operation.root, self.now_ms)
+            self._system_tree.put(path, after)
+        self._trees.pop(operation.name, None)
+        return OperationResult(path, before, after)
+
+    def _overlaps(self, touched: set[tuple[str, Path]], request: CommitRequest) -> bool:
+        """Whether the transaction touches what the open commit has changed, or changes a ref."""
+        if any(isinstance(operation, SetRef) for operation in request.operations):
+            return True
+        mine = self._open.touched
+        for ref, path in touched:
+            if any((ref, path[:depth]) in mine for depth in range(len(path) + 1)):
+                return True
+            tree = self._tree_of(ref)
+            entry = tree.get(path) if path else None
+            is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
+            if is_directory and any(other == ref and changed[: len(path)] == path for other, changed in mine):
+                return True
+        return False
+
+    # -- closing -------------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        opened, self._open = self._open, _OpenCommit()
+        parent_root, parent_system_root = self._root, self._system_root
+        self._write_trees()
+        folded = self._frame(opened, parent_root, parent_system_root)
+        for request in opened.requests:
+            request.sequence = folded.commit.sequence
+            request.version = self._version_of(request.ref)
+            request.time_ms = self.now_ms
+        self.commits.append(folded)
+        self._parent_hash = folded.hash
+        self._users.collect_into(self._open.pending)
+        self._systems.collect_into(self._open.pending)
+
+    def _write_trees(self) -> None:
+        for ref, tree in list(self._trees.items()):
+            root = tree.write(self.now_ms)
+            if ref == HEAD_NAME:
+                self._root = root
+            elif root != self._ref_root(ref):
+                self._system_tree.put(reference_path(ref), directory_entry(self._users, root, self.now_ms))
+        self._system_root = self._system_tree.write(self.now_ms)
+
+    def _version_of(self, ref: str) -> Hash:
+        return self._root if ref == HEAD_NAME else self._ref_root(ref)
+
+    def _frame(self, opened: _OpenCommit, parent_root: Hash, parent_system_root: Hash) -> FoldedCommit:
+        records: list[bytes] = []
+        places: list[tuple[Hash, Place]] = []
+        chunks = chunk_bytes = 0
+        for hash, (framed, place) in opened.pending.records.items():
+            # Another process may have stored the same object since it was made pending.
+            if not self._is_new(hash):
+                continue
+            records.append(framed)
+            places.append((hash, place))
+            if place.kind == ObjectKind.CHUNK:
+                chunks += 1
+                chunk_bytes += place.stored_length
+        for hash, place in opened.pending.placed.items():
+            if place.kind == ObjectKind.CHUNK and self._is_new(hash):
+                chunks += 1
+                chunk_bytes += place.stored_length
+        self._folded.update(opened.pending.records, opened.pending.placed)
+        self._totals = self._totals_after(chunks, chunk_bytes)
+        self._sequence += 1
+        commit = Commit(
+            self._sequence,
+            self._parent_hash,
+            self.now_ms,
+            self._root,
+            self._system_root,
+            parent_root,
+            parent_system_root,
+            min((place.offset for place in opened.pending.placed.values()), default=0),
+            self._head.commit_end,
+            self._totals,
+            tuple(opened.transactions),
+        )
+        payload = commit.encode()
+        hash = hash_object(ObjectKind.COMMIT, payload)
+        records.append(encode_record(ObjectKind.COMMIT, hash, payload, time_ms=self.now_ms, system=True))
+        places.append((hash, Place(0, len(payload), len(payload), ObjectKind.COMMIT, 1, 0)))
+        return FoldedCommit(commit, hash, records, places, opened.pending.placed)
+
+    def _is_new(self, hash: Hash) -> bool:
+        return hash not in self._folded and not self._objects.index.contains(hash)
+
+    def _totals_after(self, chunks: int, chunk_bytes: int) -> DatabaseTotals:
+        below = totals(self._users, self._root)
+        return DatabaseTotals(
+            below.files,
+            below.directories,
+            below.symlinks,
+            below.size,
+            self._totals.chunks + chunks,
+            self._totals.chunk_bytes + chunk_bytes,
+        )
+
+
+def changed_paths(commit: Commit) -> list[PathChange]:
+    """Returns the changes of a commit's transactions on the user tree of HEAD, in order."""
+    return [
+        change
+        for transaction in commit.transactions
+        if transaction.ref == HEAD_NAME
+        for change in transaction.changes
+        if not change.system
+    ]

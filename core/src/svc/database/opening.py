@@ -1,0 +1,169 @@
+"""Opening a database: from whatever a crash left to a state that all three parts agree on.
+
+The log is the truth. The key index is used when it belongs to this log and this boot of the machine
+(or was closed in order), caught up when it is behind, and made anew when it cannot be trusted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import lmdb
+
+from svc.database.catch_up import Progress, catch_up
+from svc.database.commit import Commit
+from svc.database.state import SharedState
+from svc.errors import CorruptRecord, DatabaseBusy, SvcError
+from svc.hashing import ObjectKind
+from svc.log import FIRST, DamagedRegion, Log, Recovery, boot_id
+from svc.objects.key_index import CoverageMark, KeyIndex
+
+__all__ = ["Opened", "open_state"]
+
+
+@dataclass(slots=True)
+class Opened:
+    """An opened database.
+
+    Attributes:
+        state: log, index and HEAD's cell.
+        directory: where what can be rebuilt lives.
+        temporary: whether that directory is this opening's own, and goes with it.
+        recovery: what was found behind the last commit; None when somebody else has it open.
+        rebuilt: whether the key index was made anew.
+    """
+
+    state: SharedState
+    directory: Path
+    temporary: bool
+    recovery: Recovery | None
+    rebuilt: bool
+
+    def discard_temporary(self) -> None:
+        """Deletes the directory when it is this opening's own."""
+        if self.temporary:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def open_state(path: Path, *, read_only: bool, create: bool, progress: Progress | None) -> Opened:
+    """Opens a database file and brings log, index and HEAD into agreement; blocks.
+
+    Args:
+        path: the ``.svcdb`` file.
+        read_only: open for reading; nothing of the database is written.
+        create: make it when it is missing.
+        progress: called while the key index is being made anew.
+
+    Raises:
+        SvcError: as ``Log.open``; ``DatabaseBusy`` when what lies beside the log was removed while
+            another process has the database open.
+    """
+    log = Log.open(path, read_only=read_only, create=create)
+    try:
+        if read_only:
+            return _open_for_reading(log, progress)
+        return _open_for_writing(log, progress)
+    except BaseException:
+        log.close()
+        raise
+
+
+def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
+    directory = log.state_directory
+    index, mark = _usable_index(log, directory / "index")
+    recovery = None
+    rebuilt = index is None
+    log.acquire_commit_lock()
+    try:
+        if log.alone:
+            # Others who open the log meanwhile wait for the commit lock, until all parts agree.
+            recovery = log.recover(_recovery_start(log, mark), holding_commit_lock=True, one_batch=True)
+            if index is None:
+                KeyIndex.destroy(directory / "index")
+                index = KeyIndex(directory / "index")
+        elif index is None:
+            raise DatabaseBusy(
+                f"{directory.name} was removed or replaced while another process has the database open; "
+                "stop that process first."
+            )
+        state = SharedState(log, index, SharedState.cell_of(log))
+        _agree(state, mark, log.alone, progress)
+    except BaseException:
+        if index is not None:
+            index.close()
+        raise
+    finally:
+        log.release_commit_lock()
+    return Opened(state, directory, False, recovery, rebuilt)
+
+
+def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress: Progress | None) -> None:
+    """Catches the index up and publishes HEAD; the caller holds the commit lock."""
+    if alone:
+        start, sequence = (mark.covered, mark.sequence) if mark is not None else (FIRST, 0)
+        catch_up(state.log, state.index, start, sequence, progress)
+        state.publish(state.head_of_index())
+    elif state.is_current():
+        state.settled_head()
+    else:
+        state.roll_forward(state.head_of_index())
+
+
+def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
+    index, mark = _usable_index(log, log.state_directory / "index", read_only=True)
+    if index is not None and mark is not None:
+        cell = None
+        if (log.state_directory / "head").exists() and not log.alone:
+            cell = SharedState.cell_of(log)
+        state = SharedState(log, index, cell)
+        if mark.covered == log.tail or not log.alone:
+            return Opened(state, log.state_directory, False, None, False)
+        index.close()
+    directory = Path(tempfile.mkdtemp(prefix="svc-"))
+    try:
+        index = KeyIndex(directory / "index")
+        catch_up(log, index, FIRST, 0, progress)
+        return Opened(SharedState(log, index, None), directory, True, None, True)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _usable_index(
+    log: Log, directory: Path, read_only: bool = False
+) -> tuple[KeyIndex | None, CoverageMark | None]:
+    """Returns the index beside a log with its mark, or nothing when it cannot be trusted."""
+    if not (directory / "data.mdb").exists():
+        return None, None
+    try:
+        index = KeyIndex(directory, read_only)
+    except (lmdb.Error, OSError, SvcError):
+        return None, None
+    mark = index.mark()
+    belongs = mark is not None and mark.database_id == log.database_id and mark.covered <= log.storage.size()
+    if mark is not None and belongs and (mark.clean or mark.boot_id == boot_id()):
+        return index, mark
+    index.close()
+    return None, None
+
+
+def _recovery_start(log: Log, mark: CoverageMark | None) -> int:
+    """Returns an offset before which everything is known to be on disk.
+
+    With a trusted index that is its mark. Without one it is the durable end that the last readable
+    commit states: whatever lies behind it may have been lost by a power cut.
+    """
+    if mark is not None:
+        return mark.covered
+    start = FIRST
+    for record in log.scan_tolerant(end=log.storage.size()):
+        if not isinstance(record, DamagedRegion) and record.kind == ObjectKind.COMMIT:
+            try:
+                payload = log.read_payload(record.offset, record.stored_length)
+            except CorruptRecord:
+                continue
+            start = max(start, Commit.durable_end_of(payload))
+    return start

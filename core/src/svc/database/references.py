@@ -1,0 +1,51 @@
+"""Named references: roots that outlive HEAD's moves, kept as directories of the system tree.
+
+A ref such as ``snapshots/monday`` is the entry ``/refs/snapshots/monday`` of the system tree, and its
+hash is the root that it names: whatever walks the system tree reaches every version that is named.
+"""
+
+from __future__ import annotations
+
+from svc.errors import InvalidInput
+from svc.paths import Path
+
+__all__ = ["CONTINUATION", "HEAD_NAME", "REFERENCES", "reference_name", "reference_path"]
+
+HEAD_NAME = "HEAD"
+REFERENCES = "refs"
+MAXIMUM_NAME_LENGTH = 200
+CONTINUATION = "%+"
+"""Ends a segment of a long name that goes on in the directory below."""
+
+_SEGMENT_BYTES = 240
+_ESCAPES = {"%": "%25", "/": "%2F"}
+
+
+def reference_path(name: str) -> Path:
+    """Returns where in the system tree a ref stands.
+
+    Args:
+        name: ``<kind>/<name>``; the part behind the first slash may hold any printable character.
+
+    Raises:
+        InvalidInput: it is not of that form, or longer than 200 characters behind the slash.
+    """
+    kind, _, rest = name.partition("/")
+    if not kind or not rest or len(rest) > MAXIMUM_NAME_LENGTH or not rest.isprintable():
+        raise InvalidInput(
+            f"A name has 1 to {MAXIMUM_NAME_LENGTH} characters and no control characters.", field="name"
+        )
+    segments = [""]
+    for character in rest:
+        escaped = _ESCAPES.get(character, character)
+        if len((segments[-1] + escaped).encode()) > _SEGMENT_BYTES:
+            segments[-1] += CONTINUATION
+            segments.append("")
+        segments[-1] += escaped
+    return (REFERENCES, kind, *segments)
+
+
+def reference_name(path: Path) -> str:
+    """Returns the name of the ref at a path of the system tree, the reverse of ``reference_path``."""
+    joined = "".join(segment.removesuffix(CONTINUATION) for segment in path[2:])
+    return f"{path[1]}/{joined.replace('%2F', '/').replace('%25', '%')}"

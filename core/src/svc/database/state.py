@@ -1,0 +1,194 @@
+"""What all processes of a database share: the log, the key index, and HEAD's cell.
+
+The order of a commit is kept here: announce, append, sync, index, publish. Whatever step a process
+dies after, the next holder of the commit lock brings the three into agreement again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from svc.database.blocking import run_blocking
+from svc.database.catch_up import catch_up
+from svc.database.commit import Commit
+from svc.database.head import HEAD_SIZE, Head
+from svc.errors import DatabaseLatched, NotFound, SvcError
+from svc.hashing import Hash
+from svc.log import Log, SharedCell, boot_id, record_size
+from svc.objects.key_index import CoverageMark, KeyIndex, Place
+from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
+
+__all__ = ["SharedState"]
+
+
+class SharedState:
+    """The shared state of one opening of a database.
+
+    Args:
+        log: the open log.
+        index: the open key index.
+        cell: HEAD's shared cell; None when the database is read-only and has none.
+    """
+
+    def __init__(self, log: Log, index: KeyIndex, cell: SharedCell | None) -> None:
+        self.log = log
+        self.index = index
+        self.objects = ObjectStore(log, index)
+        self._cell = cell
+        self._boot_id = boot_id()
+        self._fixed_head: Head | None = None
+        self._is_unclean = False
+
+    @classmethod
+    def cell_of(cls, log: Log) -> SharedCell:
+        """Opens HEAD's cell beside a log."""
+        return SharedCell(log.state_directory / "head", HEAD_SIZE, read_only=log.read_only)
+
+    # -- head ----------------------------------------------------------------------------------
+
+    def head(self) -> Head:
+        """Returns HEAD as last published by any process; about a microsecond."""
+        if self._cell is not None:
+            payload = self._cell.read()
+            if payload is not None:
+                return Head.unpack(payload)
+        if self._fixed_head is None:
+            self._fixed_head = self.head_of_index()
+        return self._fixed_head
+
+    def publish(self, head: Head) -> None:
+        """Makes a head the one that every process sees."""
+        self._fixed_head = head
+        if self._cell is not None:
+            self._cell.write(head.pack())
+
+    def head_of_index(self) -> Head:
+        """Returns the head that the key index's last commit gives."""
+        mark = self.index.mark()
+        if mark is None or mark.sequence == 0:
+            return Head(0, EMPTY_ROOT, EMPTY_SYSTEM_ROOT, 0, mark.covered if mark else 0, 0, self._boot_id)
+        commit, _ = self.read_commit(mark.sequence)
+        return self._head_after(commit, mark.covered)
+
+    def _head_after(self, commit: Commit, end: int) -> Head:
+        return Head(commit.sequence, commit.root, commit.system_root, commit.time_ms, end, 0, self._boot_id)
+
+    def is_current(self) -> bool:
+        """Whether HEAD's cell was written in this boot of the machine."""
+        payload = self._cell.read() if self._cell is not None else None
+        return payload is not None and Head.unpack(payload).boot_id == self._boot_id
+
+    def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
+        """Returns a commit and the identity of its record.
+
+        Raises:
+            NotFound: no commit has this number.
+        """
+        place = self.index.commit_place(sequence)
+        if place is None:
+            raise NotFound(f"There is no commit {sequence}.")
+        record = self.log.read(*place)
+        return Commit.decode(record.payload), record.hash
+
+    # -- writing, under the commit lock ----------------------------------------------------------
+
+    @contextmanager
+    def commit_lock(self) -> Iterator[None]:
+        """Holds the lock that one process at a time commits under; blocks without stopping greenlets."""
+        if not self.log.try_acquire_commit_lock():
+            run_blocking(self.log.acquire_commit_lock)
+        try:
+            yield
+        finally:
+            self.log.release_commit_lock()
+
+    def settled_head(self) -> Head:
+        """Returns HEAD, after finishing a commit whose process died; the caller holds the commit lock."""
+        head = self.head()
+        if head.pending_from and not head.latched:
+            head = self.roll_forward(head)
+        return head
+
+    def roll_forward(self, head: Head) -> Head:
+        """Takes what the log holds behind HEAD's commit into the index and publishes it.
+
+        The caller holds the commit lock. Complete commits become part of the database; a torn one
+        is cut off by the log.
+        """
+        self.log.append(())  # cuts what an appender left that was killed
+        run_blocking(self.log.sync)
+        found = catch_up(self.log, self.index, head.commit_end, head.sequence)
+        settled = self._head_after(found.commit, found.end) if found.commit is not None else head
+        settled = replace(settled, pending_from=0, latched=False)
+        self.publish(settled)
+        return settled
+
+    def append_and_sync(self, records: Sequence[bytes]) -> int:
+        """Announces a commit, appends its records in one piece and makes them durable.
+
+        Returns:
+            The offset of the first record.
+
+        Raises:
+            InsufficientStorage: the disk is full; the log is as before.
+            DatabaseLatched: the sync failed. What the disk holds is uncertain, so no process of this
+                database writes again until it is opened anew.
+        """
+        self._unmark_clean()
+        head = self.head()
+        self.publish(replace(head, pending_from=max(head.commit_end, 1)))
+        try:
+            offset = self.log.append(records)
+        except SvcError:
+            self.publish(head)
+            raise
+        except OSError as error:
+            raise self._latch(error) from error
+        try:
+            run_blocking(self.log.sync)
+        except OSError as error:
+            raise self._latch(error) from error
+        return offset
+
+    def _unmark_clean(self) -> None:
+        """Before the first write of this boot, makes sure that a power cut is noticed afterwards."""
+        if not self._is_unclean:
+            mark = self.index.mark()
+            if mark is None or mark.clean or mark.boot_id != self._boot_id:
+                head = self.head()
+                self.index.write((), (), self.mark_at(head.commit_end, head.sequence))
+                run_blocking(self.index.sync)
+            self._is_unclean = True
+
+    def _latch(self, error: OSError) -> DatabaseLatched:
+        self.publish(replace(self.head(), latched=True))
+        return DatabaseLatched(
+            f"The disk failed ({error.strerror}): the write may be lost, "
+            "and the database takes no more writes."
+        )
+
+    def index_and_publish(
+        self, places: Iterable[tuple[Hash, Place]], commits: Sequence[tuple[Commit, Place]]
+    ) -> None:
+        """Indexes durable records and moves HEAD to the last of their commits."""
+        last, place = commits[-1]
+        end = place.offset + record_size(place.stored_length)
+        self.index.write(
+            places,
+            [(commit.sequence, at.offset, at.stored_length, commit.root) for commit, at in commits],
+            self.mark_at(end, last.sequence),
+        )
+        self.publish(self._head_after(last, end))
+
+    def mark_at(self, end: int, sequence: int, clean: bool = False) -> CoverageMark:
+        """Returns the coverage mark of this log and boot."""
+        return CoverageMark(end, sequence, self.log.database_id, self._boot_id, clean)
+
+    def close(self) -> None:
+        """Closes cell, index and log."""
+        if self._cell is not None:
+            self._cell.close()
+        self.index.close()
+        self.log.close()

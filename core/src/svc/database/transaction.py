@@ -1,0 +1,253 @@
+"""A transaction: path operations that are committed together, or not at all.
+
+Operations queue without touching the database; leaving the context commits them. Every check (does it
+exist, is it the expected state) is made when the commit is made, against the state that it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from svc.database.committer import CommitRequest
+from svc.database.operations import (
+    Condition,
+    Delete,
+    Link,
+    MakeDirectory,
+    Operation,
+    OperationResult,
+    Put,
+    PutEntry,
+    Relocate,
+    SetRef,
+    check_link_target,
+    refuse_system_path,
+)
+from svc.database.references import HEAD_NAME
+from svc.errors import InvalidInput
+from svc.hashing import Hash
+from svc.objects.content import StoredContent, append_ahead
+from svc.objects.store import PendingObjects
+from svc.paths import Path
+from svc.tree import Entry
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+
+__all__ = ["CommitResult", "OperationHandle", "Transaction"]
+
+_APPEND_AHEAD = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What a committed transaction became.
+
+    Attributes:
+        sequence: number of its commit.
+        version: root hash of the tree that it changed, after it.
+        time_ms: when, Unix milliseconds.
+    """
+
+    sequence: int
+    version: Hash
+    time_ms: int
+
+
+class OperationHandle:
+    """An operation of a transaction; after the commit it has a result."""
+
+    __slots__ = ("_index", "_transaction")
+
+    def __init__(self, transaction: Transaction, index: int) -> None:
+        self._transaction = transaction
+        self._index = index
+
+    @property
+    def result(self) -> OperationResult:
+        """What the operation did; only after the commit."""
+        return self._transaction.results[self._index]
+
+
+class Transaction:
+    """Operations that wait for their commit. Not to be shared between threads.
+
+    Made by ``Database.transaction``; use it as a context manager, or call ``commit``.
+    """
+
+    def __init__(self, database: Database, actor: str | None, message: str | None, ref: str) -> None:
+        self._database = database
+        self._actor = actor
+        self._message = message
+        self._ref = ref
+        self._operations: list[Operation | SetRef] = []
+        self._pending = PendingObjects()
+        self.results: list[OperationResult] = []
+        self.result: CommitResult | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._operations:
+            self.commit()
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    # -- operations ----------------------------------------------------------------------------
+
+    def put(
+        self,
+        path: Path,
+        content: StoredContent | bytes,
+        *,
+        content_type: str | None = None,
+        created_ms: int | None = None,
+        updated_ms: int | None = None,
+        condition: Condition | None = None,
+    ) -> OperationHandle:
+        """Stores a content at a path; parents appear by themselves.
+
+        Args:
+            path: where.
+            content: bytes, or what ``Database.store`` returned.
+            content_type: media type to keep with it.
+            created_ms: Unix milliseconds; None keeps a replaced file's, or takes the commit's.
+            updated_ms: Unix milliseconds; None takes the commit's.
+            condition: what must stand at the path now.
+
+        Raises at the commit:
+            Conflict: a directory stands there, or a file where a directory is needed.
+            PreconditionFailed: the condition does not hold.
+        """
+        refuse_system_path(path)
+        stored = self._take(content, system=False)
+        return self._add(Put(path, stored, content_type, created_ms, updated_ms, condition))
+
+    def put_entry(self, path: Path, entry: Entry, *, condition: Condition | None = None) -> OperationHandle:
+        """Puts an entry of another version at a path; a directory comes with everything below."""
+        refuse_system_path(path)
+        return self._add(PutEntry(path, entry, condition))
+
+    def delete(
+        self, path: Path, *, recursive: bool = False, condition: Condition | None = None
+    ) -> OperationHandle:
+        """Removes what stands at a path.
+
+        Raises at the commit:
+            NotFound: nothing is there.
+            Conflict: it is a directory that is not empty, and ``recursive`` is false.
+        """
+        refuse_system_path(path)
+        return self._add(Delete(path, recursive, condition))
+
+    def move(
+        self, source: Path, destination: Path, *, condition: Condition | None = None, overwrite: bool = False
+    ) -> OperationHandle:
+        """Moves a file, link or directory with everything below; costs no data.
+
+        Args:
+            source: what to move.
+            destination: its new path.
+            condition: what must stand at the source now.
+            overwrite: replace a file or link at the destination.
+        """
+        refuse_system_path(source)
+        refuse_system_path(destination)
+        return self._add(Relocate(source, destination, False, overwrite, condition))
+
+    def copy(self, source: Path, destination: Path, *, overwrite: bool = False) -> OperationHandle:
+        """Copies a file, link or directory with everything below; costs no data, and keeps times."""
+        refuse_system_path(source)
+        refuse_system_path(destination)
+        return self._add(Relocate(source, destination, True, overwrite))
+
+    def link(
+        self,
+        path: Path,
+        target: str,
+        *,
+        created_ms: int | None = None,
+        updated_ms: int | None = None,
+        condition: Condition | None = None,
+    ) -> OperationHandle:
+        """Makes or replaces a symbolic link.
+
+        Args:
+            path: where the link stands.
+            target: absolute path that it names; it need not exist.
+            created_ms: as for ``put``.
+            updated_ms: as for ``put``.
+            condition: what must stand at the path now.
+        """
+        refuse_system_path(path)
+        check_link_target(target)
+        return self._add(Link(path, target, created_ms, updated_ms, condition))
+
+    def mkdir(self, path: Path, *, exist_ok: bool = False, at_ms: int | None = None) -> OperationHandle:
+        """Makes a directory, and its parents.
+
+        Raises at the commit:
+            AlreadyExists: something stands there (a directory is fine with ``exist_ok``).
+        """
+        refuse_system_path(path)
+        return self._add(MakeDirectory(path, exist_ok, at_ms))
+
+    def put_system(self, path: Path, content: bytes) -> OperationHandle:
+        """Stores a content in the system tree, which no file route can name."""
+        return self._add(Put(path, self._take(content, system=True), None, system=True))
+
+    def delete_system(self, path: Path) -> OperationHandle:
+        """Removes what stands at a path of the system tree, with everything below."""
+        return self._add(Delete(path, recursive=True, system=True))
+
+    def set_ref(self, name: str, root: Hash | None, *, expected: Hash | None = None) -> OperationHandle:
+        """Moves HEAD or a named ref to a root; makes or removes a named ref.
+
+        Args:
+            name: ``HEAD``, or ``<kind>/<name>``.
+            root: a root that was committed; None removes the ref.
+            expected: the root that it must have now; ``b""`` asks that it does not exist yet.
+        """
+        if name == HEAD_NAME and root is None:
+            raise InvalidInput("HEAD cannot be removed.", field="name")
+        if root is not None:
+            self._database.require_version(root)
+        return self._add(SetRef(name, root, expected))
+
+    # -- commit --------------------------------------------------------------------------------
+
+    def commit(self) -> CommitResult:
+        """Commits the operations and returns when they are durable; blocks.
+
+        Raises:
+            SvcError: the first operation that failed, its number in ``details["operation"]``; nothing
+                of the transaction was applied.
+        """
+        if self.result is not None:
+            raise InvalidInput("The transaction is committed already.")
+        request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)
+        self._database.submit(request)
+        self.results = request.results
+        self.result = CommitResult(request.sequence, request.version, request.time_ms)
+        return self.result
+
+    def _add(self, operation: Operation | SetRef) -> OperationHandle:
+        self._operations.append(operation)
+        return OperationHandle(self, len(self._operations) - 1)
+
+    def _take(self, content: StoredContent | bytes, system: bool) -> StoredContent:
+        stored = (
+            content
+            if isinstance(content, StoredContent)
+            else self._database.store_bytes(content, system=system)
+        )
+        self._pending.absorb(stored.pending)
+        if self._pending.size >= _APPEND_AHEAD:
+            append_ahead(self._database.objects, self._pending)
+        return stored

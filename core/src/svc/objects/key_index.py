@@ -1,0 +1,229 @@
+"""The key index: where in the log each object lies, on LMDB beside the log.
+
+A hash flows in, a place flows out. The index can always be made again from the log; it records how
+far it covers the log and in which boot of the machine it was written. LMDB runs without syncs
+(``sync=False``): a killed process leaves it whole, a power cut may not, and then it is rebuilt.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import lmdb
+
+from svc.errors import InsufficientStorage, InternalError
+from svc.hashing import Hash
+from svc.objects.environments import close_environment, open_environment
+
+__all__ = ["CoverageMark", "KeyIndex", "Place"]
+
+_MAP_SIZE = 1 << 40
+_PLACE = struct.Struct("<QIIBBB")
+_COMMIT = struct.Struct("<QI")
+_SEQUENCE = struct.Struct(">Q")
+_MARK = struct.Struct("<IQQ16s16sB")
+_FORMAT = 1
+_MARK_KEY = b"mark"
+_DATABASES = (b"objects", b"commits", b"roots", b"meta")
+
+
+class Place(NamedTuple):
+    """Where an object lies, and what its record's header says of it.
+
+    Attributes:
+        offset: of the record's header in the log, in bytes.
+        stored_length: bytes of the stored form.
+        raw_length: bytes of the content.
+        kind: an ``ObjectKind``.
+        system: 1 when the object belongs to the system tree, else 0.
+        codec: codec number of the stored form.
+    """
+
+    offset: int
+    stored_length: int
+    raw_length: int
+    kind: int
+    system: int
+    codec: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageMark:
+    """How far the index covers the log.
+
+    Attributes:
+        covered: every commit that ends at or before this offset is in the index.
+        sequence: number of the last of them.
+        database_id: the log that the index belongs to (16 bytes).
+        boot_id: the boot of the machine in which the index was last written (16 bytes).
+        clean: whether the index was synced to disk by an orderly close.
+    """
+
+    covered: int
+    sequence: int
+    database_id: bytes
+    boot_id: bytes
+    clean: bool
+
+
+class KeyIndex:
+    """An open key index. One process-wide LMDB environment serves every opening of one directory.
+
+    Reading never blocks. Writing is one short LMDB transaction; callers hold the database's commit
+    lock, so writers never wait for each other here.
+
+    Args:
+        directory: where the index lives; made when missing.
+        read_only: the directory must hold an index already; where it can be written, LMDB still keeps
+            its table of readers there.
+
+    Raises:
+        lmdb.Error: the files are not an index of this machine; ``destroy`` them and rebuild.
+        ReadOnly: the directory cannot be written.
+    """
+
+    def __init__(self, directory: Path, read_only: bool = False) -> None:
+        self._directory = directory
+        self._shared = open_environment(directory, _MAP_SIZE, _DATABASES, read_only)
+        environment = self._shared.environment
+        self._environment = environment
+        self._objects, self._commits, self._roots, self._meta = self._shared.databases
+        self._process = os.getpid()
+        self._closed = False
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def find(self, hash: Hash) -> Place | None:
+        """Returns the place of an object, or None. Costs about 2 µs."""
+        with self._environment.begin(self._objects) as transaction:
+            value = transaction.get(hash)
+        return None if value is None else Place._make(_PLACE.unpack(value))
+
+    def contains(self, hash: Hash) -> bool:
+        """Whether the index knows the object."""
+        with self._environment.begin(self._objects) as transaction:
+            return transaction.get(hash) is not None
+
+    def commit_place(self, sequence: int) -> tuple[int, int] | None:
+        """Returns (offset, stored length) of a commit's record, or None."""
+        with self._environment.begin(self._commits) as transaction:
+            value = transaction.get(_SEQUENCE.pack(sequence))
+        return None if value is None else _COMMIT.unpack(value)
+
+    def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
+        """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
+        found: list[tuple[int, int, int]] = []
+        with self._environment.begin(self._commits) as transaction:
+            cursor = transaction.cursor()
+            if cursor.set_range(_SEQUENCE.pack(after + 1)):
+                for key, value in cursor:
+                    found.append((_SEQUENCE.unpack(key)[0], *_COMMIT.unpack(value)))
+                    if len(found) >= limit:
+                        break
+        return found
+
+    def first_commit_of_root(self, root: Hash) -> int | None:
+        """Returns the sequence number of the first commit that had this user root, or None."""
+        with self._environment.begin(self._roots) as transaction:
+            value = transaction.get(root)
+        return None if value is None else _SEQUENCE.unpack(value)[0]
+
+    def mark(self) -> CoverageMark | None:
+        """Returns how far the index covers the log; None for a new index or one of another format."""
+        with self._environment.begin(self._meta) as transaction:
+            value = transaction.get(_MARK_KEY)
+        if value is None or len(value) != _MARK.size:
+            return None
+        format_number, covered, sequence, database_id, boot_id, clean = _MARK.unpack(value)
+        if format_number != _FORMAT:
+            return None
+        return CoverageMark(covered, sequence, database_id, boot_id, bool(clean))
+
+    def object_count(self) -> int:
+        """Number of objects in the index."""
+        with self._environment.begin(self._objects) as transaction:
+            return int(transaction.stat(self._objects)["entries"])
+
+    def objects(self) -> Iterator[tuple[Hash, Place]]:
+        """Iterates over all objects in hash order, in bounded pieces so that no old page is pinned."""
+        position = b""
+        while True:
+            with self._environment.begin(self._objects) as transaction:
+                cursor = transaction.cursor()
+                piece: list[tuple[Hash, Place]] = []
+                if cursor.set_range(position):
+                    for key, value in cursor:
+                        piece.append((key, Place._make(_PLACE.unpack(value))))
+                        if len(piece) >= 4096:
+                            break
+            if not piece:
+                return
+            yield from piece
+            position = piece[-1][0] + b"\0"
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def write(
+        self,
+        places: Iterable[tuple[Hash, Place]],
+        commits: Iterable[tuple[int, int, int, Hash]],
+        mark: CoverageMark | None,
+    ) -> None:
+        """Adds objects and commits and moves the mark, in one transaction.
+
+        Args:
+            places: objects to add; one that is there already keeps its first place.
+            commits: (sequence, offset, stored length, user root) of each commit.
+            mark: the new coverage, or None to leave it.
+
+        Raises:
+            InsufficientStorage: the disk is full; nothing was written.
+        """
+        items = [(hash, _PLACE.pack(*place)) for hash, place in places]
+        items.sort()
+        try:
+            with self._environment.begin(write=True) as transaction:
+                if items:
+                    transaction.cursor(self._objects).putmulti(items, overwrite=False)
+                for sequence, offset, length, root in commits:
+                    key = _SEQUENCE.pack(sequence)
+                    transaction.put(key, _COMMIT.pack(offset, length), db=self._commits)
+                    transaction.put(root, key, db=self._roots, overwrite=False)
+                if mark is not None:
+                    transaction.put(_MARK_KEY, _pack_mark(mark), db=self._meta)
+        except lmdb.DiskError as error:
+            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
+        except lmdb.MapFullError as error:
+            raise InternalError("The key index has reached its largest size.") from error
+
+    def remove(self, hashes: Iterable[Hash]) -> None:
+        """Removes objects; used by repair and collection."""
+        with self._environment.begin(self._objects, write=True) as transaction:
+            for hash in hashes:
+                transaction.delete(hash)
+
+    def sync(self) -> None:
+        """Writes the index to disk; blocks."""
+        self._environment.sync(True)
+
+    def close(self) -> None:
+        """Closes this opening; the last one of the process closes the environment."""
+        if not self._closed:
+            self._closed = True
+            if os.getpid() == self._process:
+                close_environment(self._shared)
+
+    @staticmethod
+    def destroy(directory: Path) -> None:
+        """Deletes an index so that it is made anew; nobody may have it open."""
+        for name in ("data.mdb", "lock.mdb"):
+            (directory / name).unlink(missing_ok=True)
+
+
+def _pack_mark(mark: CoverageMark) -> bytes:
+    return _MARK.pack(_FORMAT, mark.covered, mark.sequence, mark.database_id, mark.boot_id, mark.clean)

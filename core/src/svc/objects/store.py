@@ -1,0 +1,198 @@
+"""The object store: hashes to verified bytes, and bytes to records that wait for a commit.
+
+Reading looks a hash up in the key index and reads the log once. Writing makes a ``PendingObjects``
+richer; nothing is in the database before a commit has taken them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from svc.errors import CorruptRecord, NotFound
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.log import Log, encode_record
+from svc.objects.codecs import Codec, compress, decompress
+from svc.objects.file_record import FileRecord
+from svc.objects.key_index import KeyIndex, Place
+from svc.objects.node_cache import NodeCache
+from svc.tree import Node, decode_node, empty_payload
+
+__all__ = ["ObjectStore", "PendingObjects", "TreeStore", "encode_object"]
+
+EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
+"""Identity of the empty directory of the user tree; it is known without being stored."""
+
+EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
+"""Identity of the empty directory of the system tree."""
+
+
+@dataclass(slots=True)
+class PendingObjects:
+    """Objects on their way into the log.
+
+    Attributes:
+        records: hash to (framed record, what its place will be but for the offset), not yet appended.
+        placed: hash to place of records that were appended ahead of the commit.
+        size: bytes of ``records``.
+    """
+
+    records: dict[Hash, tuple[bytes, Place]] = field(default_factory=dict)
+    placed: dict[Hash, Place] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, hash: Hash, framed: bytes, place: Place) -> None:
+        """Adds a record unless the hash is pending already."""
+        if hash not in self.records and hash not in self.placed:
+            self.records[hash] = (framed, place)
+            self.size += len(framed)
+
+    def absorb(self, other: PendingObjects) -> None:
+        """Takes over everything of another set."""
+        for hash, (framed, place) in other.records.items():
+            self.add(hash, framed, place)
+        self.placed.update(other.placed)
+
+    def __contains__(self, hash: Hash) -> bool:
+        return hash in self.records or hash in self.placed
+
+
+class ObjectStore:
+    """Reads objects by hash.
+
+    Args:
+        log: the log that holds them.
+        index: where in the log each lies.
+        cache: decoded nodes.
+    """
+
+    def __init__(self, log: Log, index: KeyIndex, cache: NodeCache | None = None) -> None:
+        self.log = log
+        self.index = index
+        self.cache = cache if cache is not None else NodeCache()
+        empty = decode_node(empty_payload())
+        self._empty_nodes = {EMPTY_ROOT: empty, EMPTY_SYSTEM_ROOT: empty}
+
+    def find(self, hash: Hash) -> Place:
+        """Returns where an object lies.
+
+        Raises:
+            NotFound: no object has this hash.
+        """
+        place = self.index.find(hash)
+        if place is None:
+            raise NotFound(f"No object has the hash {hash.hex()}.")
+        return place
+
+    def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
+        """Returns an object's content, its record's checksums verified. Reads the log once.
+
+        Args:
+            hash: identity of the object.
+            kind: what it must be; None takes any kind.
+
+        Raises:
+            NotFound: no such object (of that kind).
+            CorruptRecord: its record is damaged.
+        """
+        place = self.find(hash)
+        if kind is not None and place.kind != kind:
+            raise NotFound(f"No {kind.name.lower().replace('_', ' ')} has the hash {hash.hex()}.")
+        return self.read_at(hash, place)
+
+    def read_at(self, hash: Hash, place: Place) -> bytes:
+        """As ``read``, for an object whose place is known."""
+        try:
+            stored = self.log.read_payload(place.offset, place.stored_length)
+            return stored if place.codec == Codec.RAW else decompress(place.codec, stored, place.raw_length)
+        except CorruptRecord as error:
+            error.details.setdefault("hash", hash.hex())
+            error.details.setdefault("offset", place.offset)
+            raise
+
+    def read_node(self, hash: Hash) -> Node:
+        """Returns a decoded directory node, from the cache when it is there."""
+        node = self.cache.get(hash)
+        if node is None:
+            node = self._empty_nodes.get(hash)
+            if node is None:
+                payload = self._read_part(hash, ObjectKind.NODE)
+                node = decode_node(payload)
+                self.cache.put(hash, node, len(payload))
+        return node
+
+    def read_record(self, hash: Hash) -> FileRecord:
+        """Returns a decoded file record."""
+        return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
+
+    def _read_part(self, hash: Hash, kind: ObjectKind) -> bytes:
+        """Reads what another object names: that it is missing is damage, not an answer."""
+        try:
+            return self.read(hash, kind)
+        except NotFound as error:
+            raise CorruptRecord("An object that another one names is missing.", hash=hash.hex()) from error
+
+
+class TreeStore:
+    """The node store of one tree: reads through to the database, keeps new nodes pending.
+
+    Args:
+        objects: the database's objects.
+        pending: where new nodes go.
+        system: whether the tree is the system tree, whose nodes hash under contexts of their own.
+    """
+
+    def __init__(self, objects: ObjectStore, pending: PendingObjects, system: bool = False) -> None:
+        self._objects = objects
+        self._pending = pending
+        self._system = system
+        self._fresh: dict[Hash, Node] = {}
+
+    def read_node(self, hash: Hash) -> Node:
+        """Returns a node of the database or one that was just written here."""
+        node = self._fresh.get(hash)
+        return node if node is not None else self._objects.read_node(hash)
+
+    def write_node(self, payload: bytes) -> Hash:
+        """Makes a node pending and returns its hash."""
+        hash = hash_object(ObjectKind.NODE, payload, self._system)
+        if hash not in self._fresh:
+            self._fresh[hash] = decode_node(payload)
+            if hash not in (EMPTY_ROOT, EMPTY_SYSTEM_ROOT):
+                add_object(self._pending, ObjectKind.NODE, hash, payload, system=self._system)
+        return hash
+
+    def collect_into(self, pending: PendingObjects) -> None:
+        """Sends the nodes that are written from here on to another set."""
+        self._pending = pending
+
+    def share_fresh_nodes(self) -> None:
+        """Puts the new nodes into the database's cache; called once they are committed."""
+        for hash, node in self._fresh.items():
+            self._objects.cache.put(hash, node, 4096)
+
+
+def encode_object(
+    kind: ObjectKind, hash: Hash, content: bytes, *, system: bool = False
+) -> tuple[bytes, Place]:
+    """Returns an object's framed record, and its place with the offset still 0."""
+    codec, stored = compress(content)
+    framed = encode_record(
+        kind,
+        hash,
+        stored,
+        codec=codec,
+        raw_length=len(content),
+        time_ms=time.time_ns() // 1_000_000,
+        system=system,
+    )
+    return framed, Place(0, len(stored), len(content), kind, int(system), codec)
+
+
+def add_object(
+    pending: PendingObjects, kind: ObjectKind, hash: Hash, content: bytes, *, system: bool = False
+) -> None:
+    """Encodes an object and makes it pending, unless it is."""
+    if hash not in pending:
+        framed, place = encode_object(kind, hash, content, system=system)
+        pending.add(hash, framed, place)

@@ -1,0 +1,98 @@
+"""The commit record is what its format page says, and nothing malformed passes for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cbor2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.database import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database.references import reference_name, reference_path
+from svc.errors import CorruptRecord, InvalidInput, SvcError, UnsupportedFormat
+from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT
+
+GOLDEN = Path(__file__).parents[3] / "docs" / "format" / "golden" / "commit.hex"
+
+EXAMPLE = Commit(
+    1,
+    None,
+    1_700_000_000_000,
+    b"\x11" * 32,
+    EMPTY_SYSTEM_ROOT,
+    EMPTY_ROOT,
+    EMPTY_SYSTEM_ROOT,
+    0,
+    128,
+    DatabaseTotals(1, 0, 0, 5, 1, 5),
+    (
+        TransactionRecord(
+            "00000000-0000-0000-0000-000000000000", "first", "HEAD", (PathChange("put", ("a",)),)
+        ),
+    ),
+)
+
+
+def test_the_payload_is_that_of_the_format_page() -> None:
+    assert EXAMPLE.encode().hex() == "".join(GOLDEN.read_text().split())
+    assert Commit.decode(EXAMPLE.encode()) == EXAMPLE
+    assert Commit.durable_end_of(EXAMPLE.encode()) == 128
+
+
+def test_every_kind_of_change_comes_back() -> None:
+    changes = (
+        PathChange("move", ("b", "c"), ("a",)),
+        PathChange("put", ("plugins", "x"), None, True),
+        PathChange("copy", ("d",), ("b", "c")),
+        PathChange("delete", ("d",)),
+        PathChange("link", ("l",)),
+        PathChange("mkdir", ("m",)),
+        PathChange("ref", ("snapshots", "monday")),
+    )
+    commit = replace(
+        EXAMPLE, transactions=(TransactionRecord(None, None, "forks/x", changes),), parent=b"p" * 32
+    )
+    assert Commit.decode(commit.encode()) == commit
+
+
+def test_a_newer_commit_is_told_from_a_damaged_one() -> None:
+    with pytest.raises(UnsupportedFormat):
+        Commit.decode(cbor2.dumps([2]))
+    fields = cbor2.loads(EXAMPLE.encode())
+    for index in range(1, len(fields)):
+        for wrong in ("text", [1], None, -1, b"short"):
+            changed = [*fields[:index], wrong, *fields[index + 1 :]]
+            try:
+                Commit.decode(cbor2.dumps(changed))
+            except CorruptRecord:
+                continue
+            assert wrong in (-1, None), (index, wrong)
+    for length in range(1, len(fields)):
+        with pytest.raises(CorruptRecord):
+            Commit.decode(cbor2.dumps(fields[:length]))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise_anything_else(payload: bytes) -> None:
+    try:
+        Commit.decode(payload)
+    except SvcError:
+        return
+
+
+@given(st.text(min_size=1, max_size=200).filter(str.isprintable))
+def test_every_name_of_a_ref_has_a_path_of_its_own(name: str) -> None:
+    path = reference_path(f"snapshots/{name}")
+    assert reference_name(path) == f"snapshots/{name}"
+    assert all(0 < len(segment.encode()) <= 255 and "/" not in segment for segment in path)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "snapshots", "snapshots/", "/x", "snapshots/a\nb", "snapshots/" + "x" * 201]
+)
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        reference_path(name)

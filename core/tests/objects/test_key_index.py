@@ -1,0 +1,67 @@
+"""The key index finds objects and remembers how far it covers the log."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from svc.errors import ReadOnly
+from svc.objects.key_index import CoverageMark, KeyIndex, Place
+
+MARK = CoverageMark(128, 1, b"d" * 16, b"b" * 16, False)
+
+
+def place(offset: int) -> Place:
+    return Place(offset, 10, 20, 1, 0, 1)
+
+
+def test_what_is_written_is_found_also_by_another_opening(tmp_path: Path) -> None:
+    index = KeyIndex(tmp_path / "index")
+    other = KeyIndex(tmp_path / "index")
+    index.write([(b"a" * 32, place(1)), (b"b" * 32, place(2))], [(1, 5, 6, b"r" * 32)], MARK)
+    assert other.find(b"b" * 32) == place(2)
+    assert other.find(b"c" * 32) is None
+    assert other.commit_place(1) == (5, 6)
+    assert other.first_commit_of_root(b"r" * 32) == 1
+    assert other.mark() == MARK
+    assert other.object_count() == 2
+    index.close()
+    assert dict(other.objects()) == {b"a" * 32: place(1), b"b" * 32: place(2)}
+    other.close()
+
+
+def test_the_first_place_of_an_object_and_the_first_commit_of_a_root_stay(tmp_path: Path) -> None:
+    index = KeyIndex(tmp_path)
+    index.write([(b"a" * 32, place(1))], [(1, 5, 6, b"r" * 32)], MARK)
+    index.write([(b"a" * 32, place(9))], [(2, 7, 6, b"r" * 32)], None)
+    assert index.find(b"a" * 32) == place(1)
+    assert index.first_commit_of_root(b"r" * 32) == 1
+    assert index.commit_places(0, 10) == [(1, 5, 6), (2, 7, 6)]
+    assert index.commit_places(1, 10) == [(2, 7, 6)]
+    assert index.commit_places(0, 1) == [(1, 5, 6)]
+    index.remove([b"a" * 32])
+    assert not index.contains(b"a" * 32)
+    index.close()
+
+
+def test_all_objects_are_walked_in_pieces(tmp_path: Path) -> None:
+    index = KeyIndex(tmp_path)
+    keys = [number.to_bytes(32, "big") for number in range(10_000)]
+    index.write([(key, place(number)) for number, key in enumerate(keys)], [], MARK)
+    assert [key for key, _ in index.objects()] == keys
+    index.close()
+
+
+def test_a_directory_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ReadOnly):
+        KeyIndex(tmp_path / "file" / "index")
+
+
+def test_destroying_leaves_nothing(tmp_path: Path) -> None:
+    index = KeyIndex(tmp_path)
+    index.close()
+    KeyIndex.destroy(tmp_path)
+    assert os.listdir(tmp_path) == []
