@@ -1,0 +1,29 @@
+"""What the plugin says about itself. svc reads it at every start, so it imports no more of the plugin."""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.plugins import PluginDescriptor
+
+__all__ = ["PLUGIN", "HelloSettings"]
+
+
+class HelloSettings(msgspec.Struct, frozen=True):
+    """The settings of the plugin, one set for each database that enables it.
+
+    Attributes:
+        greeting: the word before the name.
+    """
+
+    greeting: str = "Hello"
+
+
+PLUGIN = PluginDescriptor(
+    id="contrib.hello",
+    version="0.1.0",
+    summary="Says hello over HTTP and at the shell",
+    api=(1, 1),
+    implementation="svc_hello.plugin",
+    configuration=HelloSettings,
+)

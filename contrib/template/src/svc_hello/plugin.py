@@ -1,0 +1,32 @@
+"""The hooks that the plugin implements: each adds something to a registry, once, at the start."""
+
+from __future__ import annotations
+
+from svc.database import View
+from svc.plugins import CommandRegistry, NamedRegistry, RouteRegistry, hookimpl
+
+__all__ = ["svc_register_commands", "svc_register_routes", "svc_register_views"]
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds ``GET /hello/{name}``."""
+    from svc_hello.routes import HelloResource
+
+    routes.add("/hello/{name}", HelloResource())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds ``svc hello``."""
+    from svc_hello.commands import hello
+
+    commands.add(hello)
+
+
+@hookimpl
+def svc_register_views(views: NamedRegistry[View]) -> None:
+    """Adds the view that counts the commits of each author."""
+    from svc_hello.activity import ActivityView
+
+    views.add(ActivityView())

@@ -1,0 +1,58 @@
+"""Health checks: what a plugin knows about whether it works.
+
+``GET /system/health`` asks them all and answers ``degraded`` when one is; the route is public, so a message
+names nothing that a stranger should not read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from svc.plugins.lifecycle import PluginContext
+
+__all__ = ["HealthCheck", "HealthReport", "HealthStatus"]
+
+
+class HealthStatus(Enum):
+    """How something is."""
+
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """What a check found.
+
+    Attributes:
+        status: how it is.
+        message: one sentence when it is not healthy; public.
+        details: further members for root's eyes (``/system/stats``).
+    """
+
+    status: HealthStatus = HealthStatus.HEALTHY
+    message: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class HealthCheck(ABC):
+    """One check.
+
+    Attributes:
+        name: what the answer calls it.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def check(self, context: PluginContext) -> HealthReport:
+        """Looks, in a request greenlet: returns within milliseconds and does not block.
+
+        An exception counts as degraded, and its text goes to the log only.
+        """

@@ -1,0 +1,63 @@
+"""The test kit for authors of plugins, and for svc's own tests: what our plugins pass, yours can pass too.
+
+A contract class for each extension family: subclass it in a test module, give the fixture it asks for, and
+inherit its tests. Fixtures (``database``, ``server``, ``run_svc``) come by themselves through pytest; faults
+of disks and kills of processes are injected by ``Fault``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from svc.testing.auth_modes import AuthModeContract
+    from svc.testing.distributions import DistributionFactory
+    from svc.testing.faults import Fault, inject
+    from svc.testing.plugins import PluginContract
+    from svc.testing.processes import Completed, Server, free_port, run_svc, start_server
+    from svc.testing.storage import StorageBackendContract
+    from svc.testing.view_storage import InterruptedStorage, MemoryViewStorage
+    from svc.testing.views import ViewContract
+
+__all__ = [
+    "AuthModeContract",
+    "Completed",
+    "DistributionFactory",
+    "Fault",
+    "InterruptedStorage",
+    "MemoryViewStorage",
+    "PluginContract",
+    "Server",
+    "StorageBackendContract",
+    "ViewContract",
+    "free_port",
+    "inject",
+    "run_svc",
+    "start_server",
+]
+
+_HOMES = {
+    "AuthModeContract": "svc.testing.auth_modes",
+    "Completed": "svc.testing.processes",
+    "DistributionFactory": "svc.testing.distributions",
+    "Fault": "svc.testing.faults",
+    "InterruptedStorage": "svc.testing.view_storage",
+    "MemoryViewStorage": "svc.testing.view_storage",
+    "PluginContract": "svc.testing.plugins",
+    "Server": "svc.testing.processes",
+    "StorageBackendContract": "svc.testing.storage",
+    "ViewContract": "svc.testing.views",
+    "free_port": "svc.testing.processes",
+    "inject": "svc.testing.faults",
+    "run_svc": "svc.testing.processes",
+    "start_server": "svc.testing.processes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Every run of pytest imports this package for its fixtures: what is not used is not loaded.
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -1,0 +1,15 @@
+"""What the plugin ``auth.disabled`` says about itself; imported at every start, so it imports little."""
+
+from __future__ import annotations
+
+from svc.plugins import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="auth.disabled",
+    version="0.1.0",
+    summary="No authentication: every request is root's; listens on loopback only",
+    api=(1, 1),
+    implementation="svc_auth_disabled.plugin",
+)
