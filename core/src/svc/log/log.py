@@ -1,0 +1,338 @@
+"""The append-only log: framing and recovery over a storage.
+
+Framed records flow in at the end; verified records flow out by offset or in order. Nothing that was
+acknowledged is ever changed or cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from svc.errors import CorruptRecord, InvalidInput, ReadOnly, TruncatedFile
+from svc.log.framing import (
+    FIRST,
+    FORMAT_MAJOR,
+    RECORD_HEADER_SIZE,
+    Record,
+    decode_file_header,
+    decode_record,
+    verified_payload,
+)
+from svc.log.local_file import LocalFileStorage
+from svc.log.recovery import Assessment, Recovery, assess, end_of_records
+from svc.log.scanning import DamagedRegion, ScannedRecord, scan_records, scan_tolerant
+from svc.log.storage import LogStorage
+
+__all__ = ["Log"]
+
+logger = logging.getLogger(__name__)
+
+
+class Log:
+    """One opening of a log. All methods may be called from any thread; none yields to greenlets.
+
+    Args:
+        storage: the opened medium; ``Log.open`` opens a local file.
+
+    Attributes:
+        storage: the medium.
+        path: the log's file, or its name on another medium.
+        state_directory: where what can be rebuilt from the log is kept.
+        format_version: (major, minor) of the file.
+        database_id: 16 bytes that every copy of the database shares.
+        created_ms: when the database was made, Unix milliseconds.
+        read_only: whether nothing may be written.
+        alone: whether nobody else had the log open. Others who open it wait until ``recover`` has
+            returned, or this opening is closed.
+    """
+
+    def __init__(self, storage: LogStorage) -> None:
+        header = decode_file_header(storage.header, storage.name)
+        self.storage = storage
+        self.path = Path(getattr(storage, "path", storage.name))
+        self.state_directory = storage.state_directory
+        self.format_version = (FORMAT_MAJOR, header.minor)
+        self.database_id = header.database_id
+        self.created_ms = header.created_ms
+        self.read_only = storage.read_only
+        self.alone = storage.alone
+        self._estimate: int | None = None
+        self._read = storage.read
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        create: bool = True,
+        timeout: float | None = None,
+    ) -> Log:
+        """Opens a log file; blocks while another opening recovers it.
+
+        Args:
+            path: the file.
+            read_only: open for reading; nothing is written, also not beside the file.
+            create: whether to make a missing file.
+            timeout: seconds to wait for an opening that recovers the file; None waits without end.
+
+        Raises:
+            DatabaseNotFound, ForeignFile, UnsupportedFormat, TruncatedFile, CorruptRecord, ReadOnly,
+            Forbidden, DatabaseBusy, InsufficientStorage: as ``LocalFileStorage.open`` says.
+        """
+        return cls(LocalFileStorage.open(path, read_only=read_only, create=create, timeout=timeout))
+
+    @property
+    def tail(self) -> int:
+        """End of the last whole record as all processes know it. About a microsecond.
+
+        Before the first recovery after a start of the machine nobody knows: then the headers are
+        walked once.
+        """
+        known = self.storage.tail()
+        if known is not None:
+            return known
+        if self._estimate is None:
+            self._estimate = end_of_records(self._read, FIRST, self.storage.size())
+        return self._estimate
+
+    @property
+    def needs_recovery(self) -> bool:
+        """Whether nobody has recovered this file since the machine started."""
+        return self.storage.tail() is None
+
+    def append(self, encoded: Sequence[bytes]) -> int:
+        """Writes framed records at the end, in one piece; does not sync. Blocks for other appenders.
+
+        What an appender left that was killed is dealt with first: its whole records stay, the rest is
+        cut.
+
+        Args:
+            encoded: results of ``encode_record``.
+
+        Returns:
+            The offset of the first byte.
+
+        Raises:
+            InsufficientStorage: the disk is full; nothing was kept.
+            OSError: the write failed; nothing was kept if that could be helped, and nothing refers to it.
+            ReadOnly: the log was opened for reading.
+            TruncatedFile: somebody has cut the file short.
+            CorruptRecord: nobody has recovered the log since the machine started, and it needs to be.
+            DatabaseClosed: the log was closed, or opened before a fork.
+        """
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+        total = sum(map(len, encoded))
+        if total & 7:
+            raise ValueError("Only framed records, padded to eight bytes, can be appended.")
+        storage = self.storage
+        storage.acquire_append_lock()
+        try:
+            tail = storage.tail()
+            if tail is None or tail != storage.size():
+                tail = self._repair(tail)
+            if total:
+                storage.write(tail, encoded, total)
+                storage.publish_tail(tail + total)
+            return tail
+        finally:
+            storage.release_append_lock()
+
+    def read(self, offset: int, stored_length: int) -> Record:
+        """Reads one record, verified, in one call of the system.
+
+        Args:
+            offset: where its header begins.
+            stored_length: bytes of its stored payload.
+
+        Raises:
+            CorruptRecord: a checksum fails, or another record stands there.
+            TruncatedFile: the log ends within it.
+            DatabaseClosed: the log was closed, or opened before a fork.
+        """
+        return decode_record(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
+
+    def read_payload(self, offset: int, stored_length: int) -> bytes:
+        """As ``read``, but gives the stored payload alone, and faster."""
+        return verified_payload(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
+
+    def scan(
+        self, start: int = FIRST, end: int | None = None, *, payloads: bool = False, verify: bool = False
+    ) -> Iterator[ScannedRecord]:
+        """Yields records in order.
+
+        Args:
+            start: offset of a record.
+            end: where to stop, the end of a record; None means the tail as it is now.
+            payloads: whether to give stored payloads.
+            verify: whether to check the payloads' checksums; headers are always checked.
+
+        Raises:
+            CorruptRecord: at damage; ``details["offset"]`` names the place.
+            TruncatedFile: the log ends before ``end``.
+        """
+        stop = self.tail if end is None else end
+        return scan_records(self._read, start, stop, payloads=payloads, verify=verify)
+
+    def scan_tolerant(
+        self, start: int = FIRST, end: int | None = None
+    ) -> Iterator[ScannedRecord | DamagedRegion]:
+        """As ``scan``, but yields a ``DamagedRegion`` where no record can be read, and goes on behind it."""
+        return scan_tolerant(self._read, start, self.tail if end is None else end)
+
+    def recover(
+        self, start: int = FIRST, *, holding_commit_lock: bool = False, one_batch: bool = False
+    ) -> Recovery:
+        """Makes the log end with its last whole record, durably, and admits others. Blocks.
+
+        Every record from ``start`` on is verified, header and payload. What a crash left is cut; if that
+        may have been more than an append that was never finished, it is saved beside the log first.
+        A log that was opened for reading is only looked at.
+
+        Args:
+            start: offset of a record; everything before is known to be on disk and is not looked at.
+            holding_commit_lock: whether the caller holds the commit lock already.
+            one_batch: whether at most one batch of commits behind ``start`` was ever made durable: then a
+                crash explains any damage there, but for what lies below a tail that is known since the
+                machine started. Otherwise damage that two whole commits stand behind is rot.
+
+        Raises:
+            CorruptRecord: a record header is damaged where no crash explains it; nothing was changed.
+            TruncatedFile: the file ends before ``start``.
+            InsufficientStorage: there is no space to save what would be cut; nothing was changed.
+            OSError: cutting or syncing failed.
+        """
+        if start < FIRST or start & 7:
+            raise InvalidInput(f"No record can begin at offset {start}.")
+        if self.read_only:
+            return self._look(start, one_batch)
+        storage = self.storage
+        with contextlib.nullcontext() if holding_commit_lock else self.commit_lock():
+            storage.acquire_append_lock()
+            try:
+                size = self._size_from(start)
+                known = storage.tail()
+                assessment = assess(
+                    self._read, start, size, 0 if known is None else known, one_batch=one_batch
+                )
+                saved_to = self._cut(assessment, size)
+                storage.sync()
+                storage.publish_tail(assessment.tail)
+            finally:
+                storage.release_append_lock()
+        storage.admit_others()
+        return _recovery(assessment, start, size, saved_to)
+
+    def sync(self) -> None:
+        """Makes everything that was appended durable. Blocks for a disk's time.
+
+        Raises:
+            OSError: it may not be durable; trying again does not make it so, the caller must latch.
+            DatabaseClosed: the log was closed, or opened before a fork.
+        """
+        self.storage.sync()
+
+    def acquire_commit_lock(self) -> None:
+        """Excludes every other commit, in this process and others; blocks. Not reentrant."""
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+        self.storage.acquire_commit_lock()
+
+    def try_acquire_commit_lock(self) -> bool:
+        """As ``acquire_commit_lock``, but returns False at once where somebody commits now."""
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+        return self.storage.try_acquire_commit_lock()
+
+    def exclude_others(self) -> bool:
+        """Takes the log for this opening alone until it is closed; False when others have it open."""
+        return self.storage.exclude_others()
+
+    def release_commit_lock(self) -> None:
+        """Gives the commit lock back; another thread than the one that took it may do so."""
+        self.storage.release_commit_lock()
+
+    @contextlib.contextmanager
+    def commit_lock(self) -> Iterator[None]:
+        """Holds the commit lock while the block runs; blocks until it has it."""
+        self.acquire_commit_lock()
+        try:
+            yield
+        finally:
+            self.release_commit_lock()
+
+    def disk_space(self) -> tuple[int, int]:
+        """Returns (free, total) bytes of the medium."""
+        return self.storage.disk_space()
+
+    def close(self) -> None:
+        """Gives the file and all locks back; closing twice does no harm."""
+        self.storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _repair(self, tail: int | None) -> int:
+        """Under the append lock: makes the log end with its last whole record; returns the tail."""
+        start = FIRST if tail is None else tail
+        size = self._size_from(start)
+        assessment = assess(self._read, start, size, start)
+        if tail is None and assessment.worth_saving:
+            raise CorruptRecord(
+                f"The log is damaged at offset {assessment.tail}, and nobody has recovered it since the "
+                "machine started. Close the database everywhere and open it again.",
+                offset=assessment.tail,
+            )
+        self._cut(assessment, size)
+        self.storage.publish_tail(assessment.tail)
+        return assessment.tail
+
+    def _cut(self, assessment: Assessment, size: int) -> str | None:
+        if assessment.tail == size:
+            return None
+        saved_to = self.storage.save(assessment.tail) if assessment.worth_saving else None
+        logger.warning(
+            "%s: %d bytes behind offset %d were never finished and are cut%s",
+            self.storage.name,
+            size - assessment.tail,
+            assessment.tail,
+            f"; they are saved in {saved_to}" if saved_to else "",
+        )
+        self.storage.cut(assessment.tail)
+        return saved_to
+
+    def _look(self, start: int, one_batch: bool) -> Recovery:
+        """What ``recover`` would keep, for a log that may not be changed."""
+        known = self.storage.tail()
+        size = self._size_from(start)
+        end = size if known is None else min(known, size)
+        assessment = assess(self._read, start, end, 0 if known is None else known, one_batch=one_batch)
+        self._estimate = assessment.tail
+        return _recovery(assessment, start, end, None)
+
+    def _size_from(self, start: int) -> int:
+        size = self.storage.size()
+        if size < start:
+            raise TruncatedFile(
+                f"{self.storage.name} has {size} bytes, but {start} were written: it was cut short.",
+                offset=size,
+            )
+        return size
+
+
+def _recovery(assessment: Assessment, start: int, size: int, saved_to: str | None) -> Recovery:
+    return Recovery(
+        assessment.records, start, assessment.tail, size - assessment.tail, saved_to, assessment.damaged
+    )

@@ -1,0 +1,140 @@
+"""What the log needs of the medium that it lies on.
+
+``LogStorage`` is one opened log on some medium, ``StorageBackend`` opens it by a URL. The kernel's own
+is ``LocalFileStorage``; plugins register others through the hook ``svc_register_storage_backends``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+__all__ = ["LogStorage", "StorageBackend"]
+
+
+@runtime_checkable
+class LogStorage(Protocol):
+    """The bytes of one log, its shared tail and its locks. Framing and recovery are not its business.
+
+    Every method may block, and may be called from any thread. After ``close``, and in a process that
+    was forked after the opening, methods raise ``DatabaseClosed``.
+
+    Attributes:
+        name: the log's name for messages and for files beside it.
+        header: the first 128 bytes of the log.
+        read_only: whether nothing may be written.
+        alone: whether nobody else had the log open when it was opened.
+        state_directory: local directory for what can be rebuilt from the log. It may be missing when
+            the storage is read-only.
+    """
+
+    name: str
+    header: bytes
+    read_only: bool
+    alone: bool
+    state_directory: Path
+
+    def size(self) -> int:
+        """Returns how many bytes the medium holds now."""
+        ...
+
+    def tail(self) -> int | None:
+        """Returns the end of the last whole record as all processes know it; None when nobody knows."""
+        ...
+
+    def publish_tail(self, tail: int) -> None:
+        """Tells all processes where the last whole record ends; called under the append lock."""
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Returns bytes; fewer only where the log ends."""
+        ...
+
+    def write(self, offset: int, pieces: Sequence[bytes], total: int) -> None:
+        """Writes at the end, ``offset`` being the size; called under the append lock.
+
+        Args:
+            offset: where the first byte goes.
+            pieces: what to write, one behind the other.
+            total: the sum of their lengths.
+
+        Raises:
+            InsufficientStorage: the medium is full; nothing was kept.
+            OSError: the write failed; nothing was kept if that could be helped.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Makes what was written durable.
+
+        Raises:
+            OSError: it may not be durable, and never will be by trying again.
+        """
+        ...
+
+    def save(self, offset: int) -> str:
+        """Copies everything from ``offset`` on to a durable place beside the log and names it."""
+        ...
+
+    def cut(self, offset: int) -> None:
+        """Durably removes everything from ``offset`` on; called under the append lock."""
+        ...
+
+    def acquire_append_lock(self) -> None:
+        """Excludes every other writer at the end, in this process and others; blocks."""
+        ...
+
+    def release_append_lock(self) -> None:
+        """Gives the append lock back."""
+        ...
+
+    def acquire_commit_lock(self) -> None:
+        """Excludes every other commit, in this process and others; blocks."""
+        ...
+
+    def try_acquire_commit_lock(self) -> bool:
+        """Excludes every other commit if nobody commits now; never blocks; returns whether it does."""
+        ...
+
+    def release_commit_lock(self) -> None:
+        """Gives the commit lock back; any thread may do so."""
+        ...
+
+    def admit_others(self) -> None:
+        """Ends the exclusivity of an opening that found nobody else."""
+        ...
+
+    def exclude_others(self) -> bool:
+        """Takes the log for this opening alone until it is closed; False when others have it open."""
+        ...
+
+    def disk_space(self) -> tuple[int, int]:
+        """Returns (free, total) bytes of the medium."""
+        ...
+
+    def close(self) -> None:
+        """Gives everything back; closing twice does no harm."""
+        ...
+
+
+class StorageBackend(Protocol):
+    """Opens logs on one kind of medium.
+
+    Attributes:
+        scheme: the scheme of the URLs that it opens, such as ``s3``.
+    """
+
+    scheme: str
+
+    def open(self, url: str, *, read_only: bool, create: bool) -> LogStorage:
+        """Opens the log that a URL names; blocks until others admit it.
+
+        Raises:
+            DatabaseNotFound: there is none, and it was not to be made.
+            ForeignFile, UnsupportedFormat, TruncatedFile, CorruptRecord: it is no log that can be read.
+            ReadOnly: the medium cannot be written.
+            DatabaseBusy: others exclude this opening.
+            InsufficientStorage: the medium is full.
+        """
+        ...
