@@ -1,0 +1,171 @@
+"""The end of every request: its answer's bytes, its line in the log, and the state of its connection."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from svc.pipeline.bodies import RequestInput
+
+if TYPE_CHECKING:
+    from svc.pipeline.context import RequestContext
+
+__all__ = ["AnswerBody", "Exchange"]
+
+_access = structlog.get_logger("svc.access")
+_errors = structlog.get_logger("svc.error")
+
+
+class Exchange:
+    """One request and its answer, as the log sees them.
+
+    Args:
+        environ: the WSGI environment.
+        request_id: the request's id.
+        source: the request's body.
+        log_access: whether a line is written.
+    """
+
+    __slots__ = ("_began", "_environ", "_log_access", "context", "request_id", "source", "status")
+
+    def __init__(
+        self, environ: dict[str, Any], request_id: str, source: RequestInput, log_access: bool
+    ) -> None:
+        self._began = time.perf_counter()
+        self._environ = environ
+        self._log_access = log_access
+        self.context: RequestContext | None = None
+        self.request_id = request_id
+        self.source = source
+        self.status = 0
+
+    def log(self, sent: int, complete: bool) -> None:
+        """Writes the access line."""
+        if not self._log_access:
+            return
+        environ = self._environ
+        identity = self.context.identity_or_none if self.context is not None else None
+        fields: dict[str, Any] = {
+            "method": environ.get("REQUEST_METHOD", ""),
+            "path": _readable_path(environ.get("PATH_INFO", "")),
+            "status": self.status,
+            "ms": round((time.perf_counter() - self._began) * 1000, 3),
+            "bytes": sent,
+            "request_id": self.request_id,
+            "user": identity.name if identity is not None else None,
+            "remote": environ.get("REMOTE_ADDR") or None,
+        }
+        if self.source.received:
+            fields["received"] = self.source.received
+        if query := environ.get("QUERY_STRING"):
+            fields["query"] = f"?{query}"
+        if not complete:
+            fields["aborted"] = True
+        _access.info("request", **fields)
+
+    def log_error(self, error: BaseException) -> None:
+        """Writes the traceback of a failure of ours."""
+        _errors.error(
+            "request failed",
+            method=self._environ.get("REQUEST_METHOD", ""),
+            path=_readable_path(self._environ.get("PATH_INFO", "")),
+            request_id=self.request_id,
+            exc_info=error,
+        )
+
+    def prepare_connection(self) -> None:
+        """Before the head of the answer is written: gives up the connection if it can't be used again."""
+        if self.source.spoils_connection:
+            self.source.abandon()
+
+    def finish_connection(self) -> None:
+        """After the answer: drops what a client still sends of its body.
+
+        The next request of the connection then starts where it should; and where the connection is to be
+        closed, the answer isn't lost to the reset that unread bytes would cause.
+        """
+        if not self.source.is_finished and not self.source.drain():
+            self.source.abandon()
+
+
+class AnswerBody:
+    """The body of an answer on its way to the server: counted, and cut off when it fails half way.
+
+    Args:
+        exchange: the exchange that it ends.
+        pieces: the body.
+        on_close: closes the body's source.
+    """
+
+    __slots__ = ("_closed", "_complete", "_exchange", "_on_close", "_pieces", "_sent")
+
+    def __init__(
+        self, exchange: Exchange, pieces: Iterator[bytes], on_close: Callable[[], None] | None = None
+    ) -> None:
+        self._exchange = exchange
+        self._pieces = pieces
+        self._on_close = on_close
+        self._sent = 0
+        self._closed = False
+        self._complete = False
+
+    def __iter__(self) -> AnswerBody:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece = next(self._pieces)
+        except StopIteration:
+            self._complete = True
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the client as well as can be
+            # The head is out: the only honest end is a cut connection. Servers take this error for
+            # a connection that broke, which it now is; the log has the true one.
+            self._exchange.log_error(error)
+            raise ConnectionResetError(errno.ECONNRESET, "the answer failed half way") from None
+        self._sent += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Called by the server at the end, whatever that was."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._on_close is not None:
+                self._on_close()
+        finally:
+            self._exchange.log(self._sent, self._complete)
+            self._exchange.finish_connection()
+
+
+def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], None] | None]:
+    """Draws the first piece of a stream, so that what fails before it can still be an error answer.
+
+    Returns:
+        The whole stream again, and what closes it. What the stream raises is raised here.
+    """
+    iterator = iter(pieces)
+    close = getattr(pieces, "close", None) or getattr(iterator, "close", None)
+    try:
+        first = next(iterator, None)
+    except BaseException:
+        if close is not None:
+            close()
+        raise
+    return (iter(()) if first is None else _chain(first, iterator)), close
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _readable_path(path_info: str) -> str:
+    if path_info.isascii():
+        return path_info
+    return path_info.encode("latin-1", "replace").decode("utf-8", "replace")

@@ -1,0 +1,171 @@
+"""The WSGI application: Falcon with the kernel's middleware, and one way out for every answer.
+
+An open database (or a ``Service`` that will have one), the outcome of the plugins' boot and settings flow
+in; a WSGI callable flows out that any server can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from svc.pipeline.access import AnswerBody, Exchange, first_piece
+from svc.pipeline.bodies import RequestInput
+from svc.pipeline.context import SvcRequest
+from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json
+from svc.pipeline.lifetime import Lifetime
+from svc.pipeline.middleware import (
+    CrossOrigin,
+    Identification,
+    LimitCheck,
+    PermissionCheck,
+    RequestIds,
+    Routing,
+    request_id_of,
+)
+from svc.pipeline.permission import hides_denials
+from svc.pipeline.routing import add_routes, bind_routes
+from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
+from svc.pipeline.service import Service
+from svc.pipeline.settings import PipelineSettings
+from svc.pipeline.system_routes import kernel_routes
+from svc.plugins import select_auth_mode
+
+if TYPE_CHECKING:
+    from svc.database import Database
+    from svc.plugins import Plugins
+
+__all__ = ["Application", "create_app", "create_service_app"]
+
+StartResponse = Callable[..., Any]
+
+
+class Application(falcon.App[SvcRequest, falcon.Response]):
+    """The WSGI application. Made by ``create_app``."""
+
+    def __init__(self, service: Service, settings: PipelineSettings, lifetime: Lifetime) -> None:
+        limits = settings.limits
+        middleware: list[Any] = [
+            RequestIds(lifetime, limits),
+            CrossOrigin(settings.cors_origins),
+            Routing(service),
+            Identification(service),
+            PermissionCheck(),
+            LimitCheck(limits),
+        ]
+        super().__init__(request_type=SvcRequest, middleware=middleware)
+        self.service = service
+        self.settings = settings
+        self.lifetime = lifetime
+        self.req_options.keep_blank_qs_values = True
+        self.add_error_handler(Exception, self._answer_error)
+        self.add_error_handler(falcon.HTTPError, self._answer_error)
+        add_routes(self, bind_routes((*kernel_routes(service), *service.plugins.registries.routes.all())))
+
+    def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Answers one request (PEP 3333)."""
+        source = RequestInput(env, self.settings.limits.body_timeout_s)
+        request_id = request_id_of(env)
+        exchange = Exchange(env, request_id, source, self.settings.access_log)
+        env["svc.input"] = source
+        env["svc.request_id"] = request_id
+        env["svc.exchange"] = exchange
+        head: list[Any] = []
+
+        def capture(status: str, headers: list[tuple[str, str]], *_exc_info: Any) -> Callable[[bytes], Any]:
+            head[:] = (status, headers)
+            return _write
+
+        try:
+            body = super().__call__(env, capture)
+            pieces, close = (iter(body), None) if isinstance(body, list) else first_piece(body)
+        except Exception as error:  # noqa: BLE001 - the last place that can still answer
+            pieces, close = iter(self._late_answer(exchange, error, head)), None
+        status, headers = head
+        exchange.status = int(status[:3])
+        exchange.prepare_connection()
+        start_response(status, headers)
+        return AnswerBody(exchange, pieces, close)
+
+    def _answer_error(
+        self, req: SvcRequest, resp: falcon.Response, error: Exception, _params: dict[str, Any]
+    ) -> None:
+        answer = answer_for(error, req.context.challenge)
+        if not answer.expected:
+            req.env["svc.exchange"].log_error(error)
+        identity = req.context.identity_or_none
+        if answer.status == 404 and identity is not None and hides_denials(identity):
+            answer = _uniform_absence(answer)
+        apply_answer(resp, answer)
+
+    def _late_answer(self, exchange: Exchange, error: Exception, head: list[Any]) -> list[bytes]:
+        """The answer for what Falcon's handlers could not see.
+
+        That is a stream that failed before its first piece, or a failure of the framework itself.
+        """
+        answer = answer_for(error)
+        if not answer.expected:
+            exchange.log_error(error)
+        body = encode_json(answer.body)
+        kept = [
+            (name, value)
+            for name, value in (head[1] if head else ())
+            if name.lower() == "vary" or name.lower().startswith("access-control-")
+        ]
+        head[:] = (
+            falcon.code_to_http_status(answer.status),
+            [
+                ("X-Request-Id", exchange.request_id),
+                ("Content-Type", JSON_MEDIA_TYPE),
+                ("Content-Length", str(len(body))),
+                *kept,
+                *answer.headers.items(),
+            ],
+        )
+        return [body]
+
+
+def create_app(
+    database: Database,
+    plugins: Plugins,
+    *,
+    settings: PipelineSettings | None = None,
+    lifetime: Lifetime | None = None,
+) -> Application:
+    """Returns the WSGI application that serves an open database.
+
+    Args:
+        database: opened in this process; the caller closes it, by ``app.service.close()``.
+        plugins: the outcome of ``load_plugins``.
+        settings: see ``PipelineSettings``.
+        lifetime: tells long streams when to end.
+
+    Raises:
+        PluginMissing: the auth mode that the settings name is not at hand in this process or database.
+        PluginError: a route is not served as it was registered.
+    """
+    settings = settings or PipelineSettings()
+    service = Service(plugins, select_auth_mode(plugins, settings.auth), settings.startup_wait_s)
+    service.adopt(database)
+    return Application(service, settings, lifetime or Lifetime())
+
+
+def create_service_app(
+    service: Service, settings: PipelineSettings, lifetime: Lifetime | None = None
+) -> Application:
+    """Returns the WSGI application of a service whose database may still be opening."""
+    return Application(service, settings, lifetime or Lifetime())
+
+
+def _write(_piece: bytes) -> None:
+    raise RuntimeError("Answers are iterated, not written.")
+
+
+def _uniform_absence(answer: ErrorAnswer) -> ErrorAnswer:
+    """What a scoped key reads where something is denied and where nothing is: the same bytes."""
+    body = {"error": "There is nothing at this path.", "code": answer.body["code"]}
+    if "path" in answer.body:
+        body["path"] = answer.body["path"]
+    return ErrorAnswer(404, body, answer.headers)

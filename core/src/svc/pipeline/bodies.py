@@ -1,0 +1,280 @@
+"""Request bodies: read piece by piece, under a limit, and never past what the client sent.
+
+The server's ``wsgi.input`` flows in; pieces flow out, or one of three answers: 413 for too much, 400
+for a body that breaks off or is framed wrongly, 408 for a client that stopped sending.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any, TypeVar
+
+import falcon
+
+from svc.database import pause
+from svc.errors import InvalidInput, PayloadTooLarge, RequestTimeout, SvcError, UnsupportedMediaType
+from svc.pipeline.json import decode_json
+
+__all__ = ["PIECE_SIZE", "BodyStream", "RequestInput", "body_stream", "read_json"]
+
+PIECE_SIZE = 262144
+"""Bytes that one read of a body gives at most, unless more is asked for."""
+
+_DRAIN_BYTES = 1048576
+_DRAIN_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+class RequestInput:
+    """The body of one request as the server gives it: counted, with a deadline for every read.
+
+    Args:
+        environ: the WSGI environment.
+        timeout_s: longest wait for the client's next bytes; None waits as long as the server does.
+    """
+
+    __slots__ = (
+        "_abandoned",
+        "_done",
+        "_failed",
+        "_raw",
+        "_socket",
+        "_timeout_s",
+        "declared",
+        "is_malformed",
+        "received",
+    )
+
+    def __init__(self, environ: dict[str, Any], timeout_s: float | None) -> None:
+        self._raw = environ.get("wsgi.input")
+        self._socket = environ.get("gunicorn.socket")
+        self._timeout_s = timeout_s
+        self._failed = False
+        self._abandoned = False
+        self.received = 0
+        self.declared, self.is_malformed = _declared_length(environ)
+        self._done = self._raw is None or self.declared == 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the whole body was read."""
+        return self._done and not self._failed
+
+    @property
+    def spoils_connection(self) -> bool:
+        """Whether the connection can't carry another request.
+
+        Reading broke off; or the client still waits to be told to send the body; or more is to come than is
+        worth reading just to drop it.
+        """
+        if self._failed:
+            return True
+        if self._done:
+            return False
+        rest = None if self.declared is None else self.declared - self.received
+        return rest is None or rest > _DRAIN_BYTES or self._awaits_continue
+
+    def read(self, size: int) -> bytes:
+        """Returns up to ``size`` bytes; ``b""`` at the end. Blocks for the client's bytes.
+
+        Raises:
+            InvalidInput: the body ends before its declared length, or its chunks are malformed.
+            RequestTimeout: nothing came for the time allowed.
+        """
+        if self._done:
+            return b""
+        if self.declared is not None:
+            size = min(size, self.declared - self.received)
+        try:
+            piece = self._read_raw(size)
+        except TimeoutError:
+            self._failed = True
+            raise RequestTimeout("The client stopped sending the body.") from None
+        except Exception:  # noqa: BLE001 - each server has types of its own for this
+            # Whatever it raises, it is about what the client sent: bad chunk framing, a connection
+            # that broke.
+            self._failed = True
+            raise InvalidInput("The body broke off or is not framed as it should be.") from None
+        if not piece:
+            if self.declared is not None:
+                self._failed = True
+                raise InvalidInput(f"The body ended after {self.received} of {self.declared} bytes.")
+            self._done = True
+            return b""
+        self.received += len(piece)
+        if self.received == self.declared:
+            self._done = True
+        return piece
+
+    def drain(self) -> bool:
+        """Reads and drops a rest of the body, for a moment; returns whether the end was reached."""
+        if self._awaits_continue:
+            return False
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        left = _DRAIN_BYTES
+        if self._timeout_s is None or self._timeout_s > _DRAIN_SECONDS:
+            self._timeout_s = _DRAIN_SECONDS
+        while not self._done and not self._failed and left > 0 and time.monotonic() < deadline:
+            try:
+                left -= len(self.read(65536))
+            except SvcError:
+                return False
+        return self.is_finished
+
+    def abandon(self) -> None:
+        """Tells the server that the connection can't be used again; a second call does nothing.
+
+        gunicorn ignores a ``Connection`` header of an application; its body object knows ``failed``, and
+        that of our own worker ``close_connection``.
+        """
+        if self._abandoned:
+            return
+        self._abandoned = True
+        close_connection = getattr(self._raw, "close_connection", None)
+        if close_connection is not None:
+            close_connection()
+        else:
+            with contextlib.suppress(AttributeError):
+                self._raw.failed = True  # type: ignore[union-attr]
+
+    @property
+    def _awaits_continue(self) -> bool:
+        """Whether the client sends nothing before it has seen ``100 Continue`` (our own worker knows)."""
+        return self.received == 0 and bool(getattr(self._raw, "awaits_continue", False))
+
+    def _read_raw(self, size: int) -> bytes:
+        assert self._raw is not None
+        if self._timeout_s is None or self._socket is None:
+            piece: bytes = self._raw.read(size)
+            return piece
+        self._socket.settimeout(self._timeout_s)
+        try:
+            piece = self._raw.read(size)
+        finally:
+            with contextlib.suppress(OSError):
+                self._socket.settimeout(None)
+        return piece
+
+
+class BodyStream:
+    """A request body under a limit. Made by ``body_stream``; ``Database.store`` reads from it.
+
+    Args:
+        source: the request's input.
+        limit: most bytes that are taken; None for no limit.
+    """
+
+    __slots__ = ("_limit", "_source")
+
+    def __init__(self, source: RequestInput, limit: int | None) -> None:
+        self._source = source
+        self._limit = limit
+        if source.is_malformed:
+            raise InvalidInput("Content-Length is not a number of bytes.", field="Content-Length")
+        if limit is not None and source.declared is not None and source.declared > limit:
+            raise _too_large(limit)
+
+    @property
+    def received(self) -> int:
+        """Bytes read so far."""
+        return self._source.received
+
+    def read(self, size: int = PIECE_SIZE) -> bytes:
+        """Returns the next bytes, ``b""`` at the end; a negative ``size`` reads all that is left.
+
+        Blocks for the client's bytes, and lets other requests run between pieces.
+
+        Raises:
+            PayloadTooLarge: the body goes on past the limit.
+            InvalidInput: it breaks off, or its chunks are malformed.
+            RequestTimeout: the client stopped sending.
+        """
+        if size < 0:
+            return b"".join(iter(lambda: self.read(PIECE_SIZE), b""))
+        piece = self._source.read(size)
+        if self._limit is not None and self._source.received > self._limit:
+            raise _too_large(self._limit)
+        if len(piece) >= 65536:
+            # Where data keeps coming, a receive never yields by itself: a large upload would hold
+            # up every other request of this worker.
+            pause()
+        return piece
+
+
+def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:
+    """Returns the body of a request as an object with ``read(n)``.
+
+    A declared length over the limit is refused here, before anything is read; a chunked body is counted
+    as it comes.
+
+    Args:
+        req: the request.
+        limit: most bytes to take; None for no limit.
+
+    Raises:
+        PayloadTooLarge: the declared length is over the limit.
+        InvalidInput: the declared length is not a number.
+    """
+    return BodyStream(_input_of(req), limit)
+
+
+def read_json(req: falcon.Request, form: type[T], limit: int | None = None) -> T:
+    """Reads a JSON body and checks its form.
+
+    Args:
+        req: the request. Its content type must be JSON, or absent.
+        form: a msgspec Struct, or any type that msgspec knows.
+        limit: most bytes to take; None for the server's limit on JSON bodies.
+
+    Raises:
+        UnsupportedMediaType: another content type, or a charset other than UTF-8.
+        PayloadTooLarge: over the limit.
+        InvalidInput: not JSON, or not of the form; ``field`` names the member.
+    """
+    _require_json(req.content_type)
+    if limit is None:
+        limit = req.context.limits.json_body
+    body = body_stream(req, limit).read(-1)
+    if not body:
+        raise InvalidInput("The request needs a JSON body.")
+    return decode_json(body, form)
+
+
+def _input_of(req: falcon.Request) -> RequestInput:
+    source = req.env.get("svc.input")
+    if not isinstance(source, RequestInput):
+        source = RequestInput(req.env, None)
+        req.env["svc.input"] = source
+    return source
+
+
+def _declared_length(environ: dict[str, Any]) -> tuple[int | None, bool]:
+    """The body's length (None when it is chunked), and whether what the client declared is malformed.
+
+    Neither header means that there is no body (RFC 9112, 6.3).
+    """
+    text = environ.get("CONTENT_LENGTH")
+    if text:
+        if not (text.isascii() and text.isdigit()) or len(text) > 18:
+            return 0, True
+        return int(text), False
+    return (None if environ.get("HTTP_TRANSFER_ENCODING") else 0), False
+
+
+def _require_json(content_type: str | None) -> None:
+    if not content_type:
+        return
+    media_type, _, parameters = content_type.partition(";")
+    media_type = media_type.strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise UnsupportedMediaType("The body must be JSON (Content-Type: application/json).")
+    for parameter in parameters.lower().split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8", "us-ascii"):
+            raise UnsupportedMediaType("A JSON body must be in UTF-8.")
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body may have at most {limit} bytes.", limit=limit)

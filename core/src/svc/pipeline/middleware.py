@@ -1,0 +1,276 @@
+"""The kernel's middleware, in its fixed order: request id, CORS, routing, identity, permission, limits.
+
+``MIDDLEWARE_ORDER`` is that order; each class does one step and raises to refuse. Nothing here depends on
+which plugins are installed or in which order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from svc.errors import AuthRequired, Forbidden, InvalidPath, MethodNotAllowed, NotFound, PayloadTooLarge
+from svc.paths import is_system_path, parse_path
+from svc.pipeline.context import RequestContext, SvcRequest, denial
+from svc.pipeline.declarations import AccessKind
+from svc.pipeline.permission import is_unrestricted_root, permits
+from svc.pipeline.routing import HEALTH_TEMPLATE, KERNEL_PLUGIN, BoundRoute, Endpoint
+from svc.pipeline.serialization import path_not_found
+from svc.plugins.contracts import Credentials
+
+if TYPE_CHECKING:
+    from svc.pipeline.lifetime import Lifetime
+    from svc.pipeline.service import LiveService, Service
+    from svc.pipeline.settings import Limits
+
+__all__ = [
+    "MIDDLEWARE_ORDER",
+    "CrossOrigin",
+    "Identification",
+    "LimitCheck",
+    "PermissionCheck",
+    "RequestIds",
+    "Routing",
+]
+
+_WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._:@/+=\-]{1,128}", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+EXPOSED_HEADERS = (
+    "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified, Location, Retry-After, X-Request-Id, "
+    "X-Svc-Content-Hash, X-Svc-Created-At, X-Svc-Entry-Type, X-Svc-Path, X-Svc-Size, X-Svc-Symlink-Target, "
+    "X-Svc-Updated-At, X-Svc-Version"
+)
+PREFLIGHT_SECONDS = "600"
+
+
+class RequestIds:
+    """Names the request: by the client's ``X-Request-Id`` when it is well formed, else by a new id."""
+
+    def __init__(self, lifetime: Lifetime, limits: Limits) -> None:
+        self._lifetime = lifetime
+        self._limits = limits
+
+    def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Sets the id, in the context and in the answer."""
+        context = req.context
+        context.request_id = req.env.get("svc.request_id") or request_id_of(req.env)
+        context.lifetime = self._lifetime
+        context.limits = self._limits
+        req.env["svc.exchange"].context = context
+        resp.set_header("X-Request-Id", context.request_id)
+
+
+class CrossOrigin:
+    """Lets pages of the allowed origins call (Fetch standard, CORS protocol), and answers preflights.
+
+    Credentials are never allowed as such: tokens travel in a header that the page itself sets.
+    """
+
+    def __init__(self, origins: tuple[str, ...]) -> None:
+        self._any = "*" in origins
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+
+    def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Lets the answer be read by the page that asks."""
+        if not self._origins:
+            return
+        resp.append_header("Vary", "Origin")
+        origin = req.env.get("HTTP_ORIGIN")
+        if origin is None or not (self._any or origin.lower() in self._origins):
+            return
+        resp.set_header("Access-Control-Allow-Origin", "*" if self._any else origin)
+        resp.set_header("Access-Control-Expose-Headers", EXPOSED_HEADERS)
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Answers what a preflight asks for."""
+        if req.method != "OPTIONS" or resp.get_header("Access-Control-Allow-Origin") is None:
+            return
+        if "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in req.env:
+            resp.set_header("Access-Control-Allow-Methods", ", ".join(resource.allowed))
+            requested = req.env.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            if requested and requested.isascii() and requested.isprintable():
+                resp.set_header("Access-Control-Allow-Headers", requested)
+            resp.set_header("Access-Control-Max-Age", PREFLIGHT_SECONDS)
+
+
+class Routing:
+    """Paths as tuples; the system namespace and the routes of plugins not enabled here are not there.
+
+    Answers OPTIONS, and 405 for methods that nobody serves.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Refuses URLs that are not percent-encoded UTF-8."""
+        raw_uri = req.env.get("RAW_URI", "")
+        if "%" in raw_uri and _BAD_ESCAPE.search(raw_uri.partition("?")[0]):
+            raise InvalidPath("The URL holds a '%' that is not followed by two hex digits.")
+        path_info = req.env["PATH_INFO"]
+        if not path_info.isascii():
+            try:
+                path_info.encode("latin-1").decode("utf-8")
+            except UnicodeError:
+                raise InvalidPath("The URL's path is not valid UTF-8.") from None
+        if req.method == "OPTIONS" and req.path == "*":
+            resp.status = 204
+            resp.complete = True
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Finds the endpoint, and gives the responder its paths."""
+        endpoint = resource.endpoints.get(req.method)
+        self._parse_paths(req, resource, endpoint, params)
+        live = self._service.live if resource.template == HEALTH_TEMPLATE else self._service.require()
+        if endpoint is None or not (live is None or live.serves(endpoint.plugin_id)):
+            self._answer_without_endpoint(req, resp, resource, live)
+            return
+        req.env["svc.endpoint"] = endpoint
+        if live is not None:
+            context: RequestContext = req.context
+            context.database = live.database
+            if endpoint.plugin_id != KERNEL_PLUGIN:
+                context.plugin = live.plugin_context(endpoint.plugin_id)
+
+    @staticmethod
+    def _answer_without_endpoint(
+        req: SvcRequest, resp: falcon.Response, resource: BoundRoute, live: LiveService | None
+    ) -> None:
+        served = {
+            method
+            for method, known in resource.endpoints.items()
+            if live is None or live.serves(known.plugin_id)
+        }
+        if not served or req.method in resource.endpoints:
+            raise NotFound("There is no such resource.")
+        allowed = sorted({*served, "OPTIONS"})
+        if req.method != "OPTIONS":
+            raise MethodNotAllowed(f"The resource does not take {_shown(req.method)}.", allowed=allowed)
+        resp.set_header("Allow", ", ".join(allowed))
+        resp.status = 204
+        resp.complete = True
+
+    @staticmethod
+    def _parse_paths(
+        req: SvcRequest, resource: BoundRoute, endpoint: Endpoint | None, params: dict[str, Any]
+    ) -> None:
+        known = endpoint or next(iter(resource.endpoints.values()))
+        if known.prefix is not None:
+            params.clear()
+            params[known.path_fields[0]] = req.path[len(known.prefix) :]
+        for name in known.path_fields:
+            path = parse_path(params.get(name, ""))
+            if is_system_path(path):
+                # On every method, before anybody asks who it is: nothing of the system shows here.
+                raise path_not_found(path)
+            params[name] = path
+
+
+class Identification:
+    """Asks the one auth mode of this server who is calling. Public routes are not asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Sets the identity."""
+        endpoint: Endpoint = req.env["svc.endpoint"]
+        if endpoint.access.kind is AccessKind.PUBLIC:
+            return
+        mode = self._service.auth_mode
+        req.context.challenge = mode.challenge
+        identity = mode.authenticate(credentials_of(req))
+        if identity is None:
+            raise AuthRequired("This needs valid credentials.")
+        req.context.identify(identity)
+
+
+class PermissionCheck:
+    """Compares what the responder declares with what the caller may do."""
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Refuses what is not permitted."""
+        endpoint: Endpoint = req.env["svc.endpoint"]
+        access = endpoint.access
+        if access.kind is AccessKind.PUBLIC:
+            return
+        identity = req.context.identity
+        if access.kind is AccessKind.ROOT and not is_unrestricted_root(identity):
+            raise Forbidden("Only root may do this.")
+        if access.path_field is None:
+            return
+        path = params[access.path_field]
+        granted = [permits(identity, operation, path) for operation in access.operations]
+        if not (all(granted) if access.kind is AccessKind.ALL else any(granted)):
+            raise denial(identity, access.operations[granted.index(False)], path)
+
+
+class LimitCheck:
+    """Refuses a body that declares itself larger than any route takes, before a byte of it is read."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = max(limits.file_body, limits.json_body)
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Refuses what is declared too large."""
+        declared = req.env["svc.input"].declared if "svc.input" in req.env else None
+        if declared is not None and declared > self._limit:
+            raise PayloadTooLarge(f"The body may have at most {self._limit} bytes.", limit=self._limit)
+
+
+MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck, LimitCheck)
+
+
+def request_id_of(environ: dict[str, Any]) -> str:
+    """Returns the client's request id when it is well formed, else a new one."""
+    given = environ.get("HTTP_X_REQUEST_ID")
+    if given is not None and _WELL_FORMED_ID.fullmatch(given):
+        return str(given)
+    return os.urandom(16).hex()
+
+
+def credentials_of(req: SvcRequest) -> Credentials:
+    """Returns what a request says about its sender."""
+    env = req.env
+    scheme: str | None = None
+    value: str | None = None
+    authorization = env.get("HTTP_AUTHORIZATION")
+    if authorization:
+        scheme, _, value = authorization.strip().partition(" ")
+        scheme, value = scheme.lower(), value.strip()
+    return Credentials(
+        scheme=scheme,
+        value=value,
+        query_token=_query_token(req),
+        remote_address=env.get("REMOTE_ADDR") or None,
+        secure=env.get("wsgi.url_scheme") == "https",
+        method=req.method,
+        path=req.path,
+        header=req.get_header,
+    )
+
+
+def _query_token(req: SvcRequest) -> str | None:
+    """The query's ``token``, on the routes that take one: a browser's event source sets no headers."""
+    if "token=" not in req.query_string or not req.env["svc.endpoint"].query_token:
+        return None
+    token = req.params.get("token")
+    return token if isinstance(token, str) else None
+
+
+def _shown(method: str) -> str:
+    return method if method.isascii() and method.isalnum() and len(method) <= 32 else "this method"

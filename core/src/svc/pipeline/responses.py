@@ -1,0 +1,142 @@
+"""Answers: JSON, streams, and contents with everything that HTTP knows about ranges and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import falcon
+
+from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
+from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json
+from svc.pipeline.ranges import MultipartRanges, select_range
+
+__all__ = ["send_content", "send_json", "send_json_items", "send_stream"]
+
+_FLUSH_BYTES = 65536
+
+
+def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
+    """Answers with ``value`` as JSON.
+
+    Args:
+        resp: the response.
+        value: what ``encode_json`` takes.
+        status: HTTP status code.
+    """
+    resp.status = status
+    resp.content_type = JSON_MEDIA_TYPE
+    resp.data = encode_json(value)
+
+
+def send_stream(
+    resp: falcon.Response, pieces: Iterator[bytes], length: int | None, *, content_type: str | None = None
+) -> None:
+    """Answers with a stream; memory holds one piece at a time.
+
+    An error that ``pieces`` raises before its first piece becomes an ordinary error answer. Later the
+    connection is cut, so that no client takes a part for the whole.
+
+    Args:
+        resp: the response.
+        pieces: yields the body; pieces of 64 KiB to 1 MiB travel best. Its ``close`` is called when the
+            client leaves early.
+        length: bytes of the body; None when it isn't known (the answer is then chunked).
+        content_type: media type; None keeps the one that is set.
+    """
+    if content_type is not None:
+        resp.content_type = content_type
+    if length is not None:
+        resp.content_length = length
+    resp.stream = pieces
+
+
+def send_json_items(
+    resp: falcon.Response, head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]
+) -> None:
+    """Answers with a JSON object whose one array is streamed: ``{"<head>": [...], <tail>}``.
+
+    Args:
+        resp: the response.
+        head: name of the member that holds the array.
+        items: what the array holds; encoded and sent as they come.
+        tail: called at the end; gives the members that follow the array.
+    """
+    send_stream(resp, _json_items(head, items, tail), None, content_type=JSON_MEDIA_TYPE)
+
+
+def send_content(
+    req: falcon.Request,
+    resp: falcon.Response,
+    *,
+    size: int,
+    etag: str | None,
+    updated_ms: int | None,
+    content_type: str,
+    read: Callable[[int, int], Iterator[bytes]],
+) -> None:
+    """Answers a GET or HEAD of a content: 200, 206, 304, 412 or 416, with the header fields of each.
+
+    Sets ``ETag``, ``Last-Modified``, ``Accept-Ranges``, ``Content-Type``, ``Content-Length`` and, for a
+    part, ``Content-Range``. Several ranges are answered as ``multipart/byteranges``.
+
+    Args:
+        req: the request.
+        resp: the response; further header fields may be set on it before.
+        size: bytes of the content.
+        etag: its opaque entity tag (no quotes), or None.
+        updated_ms: its last modification in Unix milliseconds, or None.
+        content_type: its media type.
+        read: gives the bytes of a part, by start and length.
+
+    Raises:
+        PreconditionFailed: ``If-Match`` or ``If-Unmodified-Since`` does not hold.
+        RangeNotSatisfiable: no byte of the range exists.
+        InvalidInput: a malformed list of entity tags.
+    """
+    unchanged = not_modified(req, etag, updated_ms)
+    ranges = None if unchanged else select_range(req, size, etag, updated_ms)
+    if etag is not None:
+        resp.set_header("ETag", quote_etag(etag))
+    if updated_ms is not None:
+        resp.set_header("Last-Modified", format_http_date(updated_ms))
+    resp.set_header("Accept-Ranges", "bytes")
+    if unchanged:
+        resp.status = 304
+        return
+    resp.content_type = _field_value(content_type)
+    if ranges is None:
+        if req.method == "HEAD" or size == 0:
+            resp.content_length = size
+        else:
+            send_stream(resp, read(0, size), size)
+        return
+    resp.status = 206
+    if len(ranges) == 1:
+        resp.set_header("Content-Range", ranges[0].content_range(size))
+        send_stream(resp, read(ranges[0].start, ranges[0].length), ranges[0].length)
+        return
+    multipart = MultipartRanges(ranges, size, _field_value(content_type))
+    send_stream(resp, multipart.pieces(read), multipart.length, content_type=multipart.media_type)
+
+
+def _json_items(head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
+    buffer = bytearray(b"{" + encode_json(head) + b":[")
+    separator = b""
+    for item in items:
+        buffer += separator
+        buffer += encode_json(item)
+        separator = b","
+        if len(buffer) >= _FLUSH_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
+    members = encode_json(tail())
+    buffer += b"]" + (b"," + members[1:] if len(members) > 2 else b"}")
+    yield bytes(buffer)
+
+
+def _field_value(value: str) -> str:
+    """A stored media type as a header field may carry it: whoever stored it may have chosen anything."""
+    if value.isascii() and value.isprintable():
+        return value
+    return "application/octet-stream"

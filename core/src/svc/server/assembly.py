@@ -1,0 +1,133 @@
+"""From settings to an application: plugins booted, auth mode chosen, service made. Opens no database.
+
+Runs in the process that serves (and in the check before a start), never in gunicorn's master.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.database import Database
+from svc.errors import PluginMissing
+from svc.pipeline import (
+    Application,
+    Lifetime,
+    Limits,
+    PipelineSettings,
+    Service,
+    check_route,
+    create_service_app,
+)
+from svc.plugins import (
+    Plugins,
+    SelectedAuthMode,
+    initialize,
+    load_plugins,
+    parse_options,
+    select_auth_mode,
+)
+from svc.server.options import ServerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Assembly", "assemble", "make_application", "opener_of"]
+
+_AUTH_PLUGINS = {
+    "self-contained": "auth.self",
+    "self": "auth.self",
+    "file": "auth.file",
+    "disabled": "auth.disabled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What a server is made of, before its database.
+
+    Attributes:
+        plugins: the outcome of the boot, with the settings of this deployment.
+        auth: the auth mode.
+    """
+
+    plugins: Plugins
+    auth: SelectedAuthMode
+
+
+def assemble(settings: ServerSettings) -> Assembly:
+    """Boots the plugins and chooses the auth mode.
+
+    Raises:
+        PluginMissing: an option or the auth mode needs a plugin that is not in use here.
+        UsageError, PluginError: a plugin option is not valid.
+    """
+    plugins = load_plugins(settings["plugins"], check_route=check_route)
+    options = list(settings["plugin_option"])
+    for option, place in settings.plugin_options():
+        assert option.plugin is not None
+        _require(plugins, option.plugin, place)
+        options.append(f"{option.plugin}.{option.key}={_as_text(settings[option.key])}")
+    mode = settings["auth"].partition("://")[0]
+    try:
+        auth = select_auth_mode(plugins, settings["auth"])
+    except PluginMissing:
+        if mode in _AUTH_PLUGINS:
+            _require(plugins, _AUTH_PLUGINS[mode], f"--auth {mode}")
+        raise
+    return Assembly(parse_options(plugins, options), auth)
+
+
+def pipeline_settings(settings: ServerSettings) -> PipelineSettings:
+    """The part of the settings that the pipeline needs."""
+    limits = Limits(
+        file_body=settings["max_body"],
+        json_body=settings["max_json_body"],
+        batch_operations=settings["max_batch"],
+        body_timeout_s=float(settings["body_timeout"]),
+    )
+    return PipelineSettings(
+        auth=settings["auth"],
+        cors_origins=settings["cors_origins"],
+        limits=limits,
+        access_log=settings["access_log"],
+    )
+
+
+def make_application(settings: ServerSettings, lifetime: Lifetime) -> Application:
+    """Returns an application whose service still has to open its database; errors as ``assemble``."""
+    assembly = assemble(settings)
+    pipeline = pipeline_settings(settings)
+    service = Service(assembly.plugins, assembly.auth, pipeline.startup_wait_s)
+    return create_service_app(service, pipeline, lifetime)
+
+
+def opener_of(settings: ServerSettings, plugins: Plugins) -> Callable[[Callable[[int, int], None]], Database]:
+    """Returns what opens the settings' database, making it with its first plugins when it is missing."""
+
+    def open_database(progress: Callable[[int, int], None]) -> Database:
+        database = Database(settings["database"], progress=progress)
+        try:
+            initialize(database, plugins)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    return open_database
+
+
+def _require(plugins: Plugins, plugin_id: str, purpose: str) -> None:
+    """Raises PluginMissing, which says that ``purpose`` needs the plugin, unless it is in use here."""
+    try:
+        plugins.require(plugin_id)
+    except PluginMissing as error:
+        raise PluginMissing(
+            f"{purpose} needs plugin {plugin_id}. {error.message}", plugin=plugin_id
+        ) from None
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,93 @@
+"""The log: one form for all, and never a secret in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import structlog
+
+from svc.server.logs import configure_logs
+from svc.server.redaction import REDACTED, redact_text, redact_value
+
+SECRETS = [
+    "svc_k_3f2a_c2VjcmV0LXNlY3JldA",
+    "rt_0123456789abcdef",
+    "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "Authorization: Bearer {}", "GET /events/me?a=1&token={}&b=2", "x {} y", "{{'token': '{}'}}"],
+)
+def test_a_secret_does_not_survive_in_any_place(secret: str, form: str) -> None:
+    text = redact_text(form.format(secret))
+    assert secret not in text
+    assert secret[-8:] not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("?token=opaque123&b=2", "b=2"),
+        ("?code=opaque123", "code="),
+        ("Authorization: Basic dXNlcjpwYXNz", "Basic"),
+    ],
+)
+def test_values_are_hidden_by_the_name_before_them(text: str, kept: str) -> None:
+    redacted = redact_text(text)
+    assert kept in redacted
+    assert "opaque123" not in redacted
+    assert "dXNlcjpwYXNz" not in redacted
+
+
+def test_members_called_like_secrets_are_hidden_whole() -> None:
+    event = {
+        "password": "p",
+        "headers": {"Authorization": "q", "Accept": "x"},
+        "list": [{"refresh_token": "r"}],
+    }
+    assert redact_value(event) == {
+        "password": REDACTED,
+        "headers": {"Authorization": REDACTED, "Accept": "x"},
+        "list": [{"refresh_token": REDACTED}],
+    }
+
+
+def test_ordinary_names_stay() -> None:
+    text = "svc_register_storage_backends failed in /files/report.txt?limit=5"
+    assert redact_text(text) == text
+
+
+@pytest.fixture
+def _restored_logs() -> object:
+    root = logging.getLogger()
+    handlers, level, configuration = list(root.handlers), root.level, structlog.get_config()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.configure(**configuration)
+
+
+@pytest.mark.usefixtures("_restored_logs")
+@pytest.mark.parametrize("log_format", ["json", "pretty"])
+def test_lines_and_tracebacks_are_redacted(capsys: pytest.CaptureFixture[str], log_format: str) -> None:
+    configure_logs(log_format)
+    structlog.get_logger("svc.x").info("ours", path=f"/a?token={SECRETS[1]}", evil="a\nb")
+    try:
+        raise ValueError(f"failed with {SECRETS[0]}")
+    except ValueError:
+        logging.getLogger("gunicorn.error").exception("theirs: %s", SECRETS[2])
+    written = capsys.readouterr().err
+    assert "ours" in written
+    assert "theirs" in written
+    assert "ValueError" in written
+    assert not [secret for secret in SECRETS if secret in written]
+    if log_format == "json":
+        lines = [json.loads(line) for line in written.splitlines()]
+        assert [line["event"].split(":")[0] for line in lines] == ["ours", "theirs"]
+    else:
+        assert "evil='a\\nb'" in written
