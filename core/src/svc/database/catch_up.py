@@ -65,6 +65,7 @@ def catch_up(
     places: list[tuple[Hash, Place]] = []
     commits: list[tuple[int, int, int, Hash]] = []
     last: Commit | None = None
+    parent = _hash_of(log, index, sequence)
     end = start
     records = 0
     for record in log.scan_tolerant(start):
@@ -73,11 +74,11 @@ def catch_up(
             damaged = True
             continue
         if record.kind == ObjectKind.COMMIT:
-            read = _read_commit(log, record, sequence, damaged)
+            read = _read_commit(log, record, sequence, parent, damaged)
             if read is None:
                 damaged = True
                 continue
-            last = read
+            last, parent = read, record.hash
             sequence = last.sequence
             end = record.end
             commits.append((sequence, record.offset, record.stored_length, last.root))
@@ -109,18 +110,31 @@ def _flush(
     commits.clear()
 
 
-def _read_commit(log: Log, record: ScannedRecord, sequence: int, damaged: bool) -> Commit | None:
+def _hash_of(log: Log, index: KeyIndex, sequence: int) -> Hash | None:
+    place = index.commit_place(sequence)
+    return log.read(*place).hash if place is not None else None
+
+
+def _read_commit(
+    log: Log, record: ScannedRecord, sequence: int, parent: Hash | None, damaged: bool
+) -> Commit | None:
+    """Returns a commit that follows the last one, or None for one that rot has made unreadable.
+
+    Behind a damaged region commits may be missing, and bytes of a chunk may look like one: what claims
+    to be the next commit must name its parent, and what cannot follow is passed over.
+    """
     try:
         commit = Commit.decode(log.read_payload(record.offset, record.stored_length))
     except CorruptRecord:
         return None
-    if commit.sequence != sequence + 1 and not (damaged and commit.sequence > sequence):
-        raise CorruptRecord(
-            f"The log holds commit {commit.sequence} where commit {sequence + 1} belongs: "
-            "a part of it is missing.",
-            offset=record.offset,
-        )
-    return commit
+    if commit.sequence == sequence + 1 and commit.parent == parent:
+        return commit
+    if damaged:
+        return commit if commit.sequence > sequence + 1 else None
+    raise CorruptRecord(
+        f"The log holds commit {commit.sequence} where commit {sequence + 1} belongs: a part of it is missing.",
+        offset=record.offset,
+    )
 
 
 def _places_between(log: Log, start: int, end: int) -> list[tuple[Hash, Place]]:

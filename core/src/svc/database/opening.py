@@ -122,6 +122,9 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
         if mark.covered == log.tail or not log.alone:
             return Opened(state, log.state_directory, False, None, False)
         index.close()
+    if log.needs_recovery:
+        # Writes nothing here; it tells what of the log's end a recovery would keep.
+        log.recover(_recovery_start(log, mark), one_batch=True)
     directory = Path(tempfile.mkdtemp(prefix="svc-"))
     try:
         index = KeyIndex(directory / "index")
