@@ -6,9 +6,18 @@ out. Only what a command needs is imported, when it runs.
 
 from __future__ import annotations
 
+from svc.cli.lazy_command import LazyCommand
 from svc.cli.opening import DEFAULT_DATABASE, open_database
 from svc.cli.options import database_option, json_option
 from svc.cli.output import print_json
 from svc.cli.program import main
 
-__all__ = ["DEFAULT_DATABASE", "database_option", "json_option", "main", "open_database", "print_json"]
+__all__ = [
+    "DEFAULT_DATABASE",
+    "LazyCommand",
+    "database_option",
+    "json_option",
+    "main",
+    "open_database",
+    "print_json",
+]

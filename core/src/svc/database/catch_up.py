@@ -132,7 +132,8 @@ def _read_commit(
     if damaged:
         return commit if commit.sequence > sequence + 1 else None
     raise CorruptRecord(
-        f"The log holds commit {commit.sequence} where commit {sequence + 1} belongs: a part of it is missing.",
+        f"The log holds commit {commit.sequence} where commit {sequence + 1} belongs: "
+        "a part of it is missing.",
         offset=record.offset,
     )
 

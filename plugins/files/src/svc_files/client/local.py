@@ -1,0 +1,157 @@
+"""The files of a database that lies on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path as FilePath
+
+from svc.database import Condition, Database, Transaction, Version
+from svc.errors import Conflict, InvalidInput
+from svc.paths import Path, format_path, is_system_path
+from svc.tree import Entry, EntryKind
+from svc_files.client.local_import import LocalImporter
+from svc_files.client.source import ByteReader
+from svc_files.client.store import FileInfo, ImportListener, ImportOptions, PutOptions, ReadPoint, Stored
+from svc_files.content_types import choose_content_type
+from svc_files.resolving import find as find_path
+from svc_files.resolving import follow as follow_links
+
+__all__ = ["LocalStore"]
+
+
+class LocalStore:
+    """The files of an open database.
+
+    Args:
+        database: the database; ``close`` closes it.
+        path: where its file is, as the user named it.
+        actor: who the commits say made them, or None.
+    """
+
+    def __init__(self, database: Database, path: str, actor: str | None = None) -> None:
+        self._database = database
+        self._path = path
+        self._actor = actor
+        self._own = _own_files(FilePath(path))
+
+    @property
+    def label(self) -> str:
+        """The path of the database file."""
+        return self._path
+
+    def pin(self, point: ReadPoint) -> str:
+        """Returns the hex root hash that a read point means now.
+
+        Raises:
+            InvalidInput: the version is not a hash in hex.
+            NotFound: there is no such snapshot, version or fork.
+        """
+        if point == ReadPoint():
+            return self._database.head().root.hex()
+        root = self._database.resolve_version(snapshot=point.snapshot, version=point.version, fork=point.fork)
+        return root.hex()
+
+    def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
+        """Describes what stands at a path; see ``FileStore.stat``."""
+        at = self._at(version)
+        found, entry = find_path(at, path, final=follow)
+        return _info(found, entry)
+
+    def children(self, path: Path, version: str | None = None) -> Iterator[FileInfo]:
+        """Yields a directory's entries in order of their names; see ``FileStore.children``."""
+        for name, entry in self._at(version).entries(path):
+            child = (*path, name)
+            if not is_system_path(child):
+                yield _info(child, entry)
+
+    def read(
+        self, info: FileInfo, version: str | None = None, *, start: int = 0, length: int | None = None
+    ) -> Iterator[bytes]:
+        """Yields a file's bytes; see ``FileStore.read``. A changed file still reads as it was."""
+        at = self._at(version)
+        entry = at.get(info.path)
+        if entry is None or entry.kind is not EntryKind.FILE or entry.hash.hex() != info.hash:
+            raise Conflict("The file was replaced while it was read.", path=format_path(info.path))
+        return at.read(entry, start, length)
+
+    def put(self, path: Path, body: ByteReader, size: int | None, options: PutOptions) -> Stored:
+        """Stores one file in one commit; see ``FileStore.put``."""
+        target = follow_links(self._at(None), path).path
+        if not target:
+            raise InvalidInput("The path of a file is needed.", path="/")
+        content = self._database.store(body)
+        condition = None
+        if options.if_match is not None or options.create_only:
+            condition = Condition(
+                if_match=(options.if_match,) if options.if_match is not None else None,
+                if_none_match=("*",) if options.create_only else None,
+            )
+        with self._database.transaction(actor=self._actor) as transaction:
+            handle = transaction.put(
+                target,
+                content,
+                content_type=choose_content_type(options.content_type, content.head, target[-1]),
+                created_ms=options.time_ms,
+                updated_ms=options.time_ms,
+                condition=condition,
+            )
+        result = handle.result
+        assert result.after is not None, "a put leaves a file"
+        return Stored(_info(target, result.after), result.before is None, _version_of(transaction))
+
+    def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
+        """Removes entries in one commit and returns the version; see ``FileStore.remove``."""
+        condition = Condition(if_match=(if_match,)) if if_match is not None else None
+        at = self._at(None)
+        with self._database.transaction(actor=self._actor) as transaction:
+            for path in paths:
+                target, _ = find_path(at, path, final=False)
+                transaction.delete(target, recursive=recursive, condition=condition)
+        return _version_of(transaction)
+
+    def importer(self, options: ImportOptions, listener: ImportListener) -> LocalImporter:
+        """Opens an import of many files."""
+        return LocalImporter(self._database, options, listener, self._actor)
+
+    def is_own_file(self, device: int, inode: int) -> bool:
+        """Whether a file is the database's own, or its directory of rebuildable state."""
+        return (device, inode) in self._own
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._database.close()
+
+    def _at(self, version: str | None) -> Version:
+        if version is None:
+            return self._database.at()
+        return self._database.at(self._database.resolve_version(version=version))
+
+
+def _info(path: Path, entry: Entry) -> FileInfo:
+    return FileInfo(
+        path,
+        entry.kind,
+        entry.hash.hex(),
+        entry.size,
+        entry.created_ms,
+        entry.updated_ms,
+        entry.content_type,
+        entry.target,
+        entry.totals.files if entry.totals is not None else None,
+    )
+
+
+def _version_of(transaction: Transaction) -> str:
+    assert transaction.result is not None, "the transaction is committed"
+    return transaction.result.version.hex()
+
+
+def _own_files(path: FilePath) -> frozenset[tuple[int, int]]:
+    own = []
+    for candidate in (path, path.with_name(path.name + ".d")):
+        try:
+            status = candidate.stat()
+        except OSError:
+            continue
+        own.append((status.st_dev, status.st_ino))
+    return frozenset(own)

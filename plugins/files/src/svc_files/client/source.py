@@ -1,0 +1,186 @@
+"""Files of this machine that are to be stored: opened safely, read whole or in pieces."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from svc.hashing import Hash, content_hasher
+from svc.paths import Path
+
+__all__ = [
+    "SMALL_FILE",
+    "ByteReader",
+    "DescriptorReader",
+    "SourceFile",
+    "SourceUnreadable",
+    "hash_source",
+    "open_source",
+    "read_source",
+    "time_in_ms",
+]
+
+SMALL_FILE = 64 * 1024
+"""Files up to this size are one chunk; they are read in one call and travel in groups."""
+
+_PIECE = 1024 * 1024
+_LATEST_MS = 253_402_300_799_999
+
+# A name that became a FIFO or a link since it was listed neither blocks nor leads elsewhere.
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class ByteReader(Protocol):
+    """Something bytes are read from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns at most ``size`` bytes; nothing at the end. -1 leaves the number to the reader."""
+
+
+class SourceUnreadable(Exception):
+    """A file could not be read to its end; the text says why, in words for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A regular file on the disk and the path that it gets in the database.
+
+    Attributes:
+        path: segments of its path in the database.
+        location: its path on this machine.
+        size: bytes, when it was listed.
+        mtime_ns: time of its last modification, Unix nanoseconds, when it was listed.
+    """
+
+    path: Path
+    location: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def time_ms(self) -> int:
+        """The time of its last modification in Unix milliseconds."""
+        return time_in_ms(self.mtime_ns)
+
+
+def time_in_ms(nanoseconds: int) -> int:
+    """Unix nanoseconds as whole Unix milliseconds, from 1970 to the end of the year 9999."""
+    return min(max(0, nanoseconds // 1_000_000), _LATEST_MS)
+
+
+class DescriptorReader:
+    """Reads a file descriptor without a buffer of its own.
+
+    Args:
+        descriptor: where the bytes come from; it stays the caller's.
+        limit: bytes after which the reader ends although the file may not; None for no limit.
+        location: how the file is called in an error.
+    """
+
+    __slots__ = ("_descriptor", "_left", "_location", "consumed")
+
+    def __init__(self, descriptor: int, location: str, limit: int | None = None) -> None:
+        self._descriptor = descriptor
+        self._location = location
+        self._left = limit
+        self.consumed = 0
+
+    def rewind(self) -> None:
+        """Goes back to the file's first byte, for a body that has to be sent again."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns at most ``size`` bytes (at most 1 MiB at once); nothing at the end.
+
+        Raises:
+            SourceUnreadable: the system reports an error, or the file ended before its limit.
+        """
+        wanted = _PIECE if size < 0 else size
+        if self._left is not None:
+            wanted = min(wanted, self._left)
+        if not wanted:
+            return b""
+        try:
+            piece = os.read(self._descriptor, wanted)
+        except OSError as error:
+            raise SourceUnreadable(_reason(error)) from error
+        if self._left is not None:
+            if not piece:
+                raise SourceUnreadable("it became shorter while it was read")
+            self._left -= len(piece)
+        self.consumed += len(piece)
+        return piece
+
+
+@contextmanager
+def open_source(location: str) -> Iterator[tuple[int, os.stat_result]]:
+    """Opens a regular file and yields its descriptor and status.
+
+    Raises:
+        SourceUnreadable: it is gone, may not be read, or is not a regular file any more.
+    """
+    try:
+        descriptor = os.open(location, _OPEN_FLAGS)
+    except OSError as error:
+        raise SourceUnreadable(_reason(error)) from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceUnreadable("it is not a regular file any more")
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+def read_source(location: str, expected_size: int) -> bytes:
+    """Returns the whole content of a small file, in as few system calls as that takes.
+
+    Args:
+        location: path on this machine.
+        expected_size: size when it was listed; a file that has grown is read whole all the same.
+
+    Raises:
+        SourceUnreadable: it is gone, may not be read, or is not a regular file any more.
+    """
+    try:
+        descriptor = os.open(location, _OPEN_FLAGS)
+    except OSError as error:
+        raise SourceUnreadable(_reason(error)) from error
+    try:
+        content = os.read(descriptor, expected_size + 1)
+        if content and len(content) == expected_size:
+            return content
+        if not content and not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SourceUnreadable("it is not a regular file any more")
+        pieces = [content]
+        while piece := os.read(descriptor, _PIECE):
+            pieces.append(piece)
+        return b"".join(pieces)
+    except OSError as error:
+        raise SourceUnreadable(_reason(error)) from error
+    finally:
+        os.close(descriptor)
+
+
+def hash_source(location: str) -> Hash:
+    """Returns the content hash of a file.
+
+    Raises:
+        SourceUnreadable: it cannot be read to its end.
+    """
+    hasher = content_hasher()
+    with open_source(location) as (descriptor, _):
+        reader = DescriptorReader(descriptor, location)
+        while piece := reader.read(_PIECE):
+            hasher.update(piece)
+    return hasher.digest()
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "it vanished while the tree was read"
+    return (error.strerror or str(error)).lower()

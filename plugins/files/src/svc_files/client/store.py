@@ -1,0 +1,268 @@
+"""What the commands ask of a store of files: values, and the two protocols that give and take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from svc.hashing import Hash
+from svc.paths import Path, format_path
+from svc.tree import EntryKind
+from svc_files.client.source import ByteReader, SourceFile
+
+__all__ = [
+    "CommitCounts",
+    "FileInfo",
+    "FileStore",
+    "ImportListener",
+    "ImportOptions",
+    "Importer",
+    "PutOptions",
+    "ReadPoint",
+    "Stored",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoint:
+    """The state of the database that a command reads; HEAD when nothing is named.
+
+    ``snapshot`` wins over ``version``, and ``version`` over ``fork``, as over HTTP.
+    """
+
+    snapshot: str | None = None
+    version: str | None = None
+    fork: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file, directory or symbolic link of a store.
+
+    Attributes:
+        path: segments of its absolute path; the root is ``()``.
+        kind: file, directory or symbolic link.
+        hash: hex content hash of a file; hex root of a directory; hex hash of a link's target.
+        size: bytes of a file; of everything below a directory; of a link's target.
+        created_ms: Unix milliseconds.
+        updated_ms: Unix milliseconds.
+        content_type: media type of a file, else None.
+        target: absolute path that a link names, else None.
+        file_count: files at every depth below a directory, else None.
+    """
+
+    path: Path
+    kind: EntryKind
+    hash: str
+    size: int
+    created_ms: int
+    updated_ms: int
+    content_type: str | None = None
+    target: str | None = None
+    file_count: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The last segment; ``/`` for the root."""
+        return self.path[-1] if self.path else "/"
+
+    def as_json(self) -> dict[str, Any]:
+        """The members of a listing's item, as the server writes them."""
+        item: dict[str, Any] = {
+            "path": format_path(self.path),
+            "name": self.name,
+            "entry_type": int(self.kind),
+            "hash": self.hash,
+            "size": self.size,
+            "created_at": self.created_ms,
+            "updated_at": self.updated_ms,
+            "content_type": self.content_type,
+        }
+        if self.kind is EntryKind.SYMLINK:
+            item["target"] = self.target
+        if self.kind is EntryKind.DIRECTORY:
+            item["file_count"] = self.file_count
+            item["total_size"] = self.size
+        return item
+
+
+@dataclass(frozen=True, slots=True)
+class PutOptions:
+    """How one file is stored.
+
+    Attributes:
+        content_type: media type; None lets the content and the name decide.
+        if_match: hex content hash that must stand there now, or ``*`` for any file.
+        create_only: refuse when anything stands there.
+        time_ms: time of creation and of the last update; None means now, and that an overwritten
+            file keeps the time of its creation.
+    """
+
+    content_type: str | None = None
+    if_match: str | None = None
+    create_only: bool = False
+    time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a write of one file left behind: the file as it is now, whether it is new, the version."""
+
+    info: FileInfo
+    created: bool
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How a tree is imported.
+
+    Attributes:
+        jobs: threads that read files, and connections to a server.
+        keep_times: store each file's modification time as its time of creation and of update.
+        message: text for the commits' message.
+    """
+
+    jobs: int = 4
+    keep_times: bool = False
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCounts:
+    """What one commit of an import holds: files and their bytes, links, empty directories, removals."""
+
+    files: int = 0
+    size: int = 0
+    links: int = 0
+    directories: int = 0
+    removed: int = 0
+
+
+class ImportListener(Protocol):
+    """Hears how an import goes. Calls never overlap; they may come from another thread."""
+
+    def committed(self, version: str | None, counts: CommitCounts) -> None:
+        """A commit is durable and the database stands at this version; None when the store did not say."""
+
+    def unchanged(self, files: int) -> None:
+        """So many files turned out to be there already, byte for byte."""
+
+    def problem(self, path: str, reason: str) -> None:
+        """This item could not be imported, for this reason; the others go on."""
+
+
+class Importer(Protocol):
+    """Takes many writes and makes few commits of them.
+
+    Operations are queued and go to the store in whole commits, in the background where that is
+    faster. Only ``clear`` promises an order. Leaving the context without an exception commits
+    everything; leaving it with one drops what is not committed.
+    """
+
+    def put_file(self, file: SourceFile, unless_hash: Hash | None = None) -> None:
+        """Stores a file from the disk. May block while earlier work is done.
+
+        Args:
+            file: what to read, and the path to store it at.
+            unless_hash: store nothing if the content has this hash.
+        """
+
+    def put_link(self, path: Path, target: str, time_ms: int | None) -> None:
+        """Stores a symbolic link to an absolute path of the database."""
+
+    def make_directory(self, path: Path, time_ms: int | None) -> None:
+        """Makes an empty directory; one that is there stays."""
+
+    def remove(self, path: Path) -> None:
+        """Removes an entry and everything below it."""
+
+    def clear(self, path: Path) -> None:
+        """Removes an entry and everything below it before any operation that is queued later."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class FileStore(Protocol):
+    """The files of one database, in a file here or behind a server.
+
+    Methods block; each may be called from any thread. All of them raise the errors of
+    ``svc.errors``: a remote store turns a server's answer back into the error that it reports.
+    """
+
+    @property
+    def label(self) -> str:
+        """The database as messages name it: its path or its URL, without secrets."""
+
+    def pin(self, point: ReadPoint) -> str:
+        """Returns the hex root hash that a read point means now, so that many reads see one state."""
+
+    def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
+        """Describes what stands at a path.
+
+        Args:
+            path: where.
+            version: hex root hash to read at; None means HEAD.
+            follow: describe what a link leads to, under that path, rather than the link.
+
+        Raises:
+            NotFound: nothing stands there, or a link leads nowhere.
+        """
+
+    def children(self, path: Path, version: str | None = None) -> Iterator[FileInfo]:
+        """Yields the entries of a directory in order of their names."""
+
+    def read(
+        self, info: FileInfo, version: str | None = None, *, start: int = 0, length: int | None = None
+    ) -> Iterator[bytes]:
+        """Yields a file's bytes in pieces.
+
+        Args:
+            info: the file, as ``stat`` or ``children`` described it at the same version.
+            version: hex root hash to read at; None means HEAD.
+            start: first byte.
+            length: number of bytes; None means to the end.
+
+        Raises:
+            PreconditionFailed: the file is another one by now (only at HEAD).
+        """
+
+    def put(self, path: Path, body: ByteReader, size: int | None, options: PutOptions) -> Stored:
+        """Stores one file in one commit and reads ``body`` to its end.
+
+        Args:
+            path: where; parents appear by themselves.
+            body: gives the bytes.
+            size: how many, when known.
+            options: type, conditions and times.
+
+        Raises:
+            PreconditionFailed: ``if_match`` or ``create_only`` does not hold.
+            Conflict: a directory stands there, or a file where a directory is needed.
+        """
+
+    def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
+        """Removes entries, all in one commit where the store can, and returns the version.
+
+        Raises:
+            NotFound: one of them is not there.
+            Conflict: a directory is not empty and ``recursive`` is false.
+        """
+
+    def importer(self, options: ImportOptions, listener: ImportListener) -> Importer:
+        """Opens an import of many files."""
+
+    def is_own_file(self, device: int, inode: int) -> bool:
+        """Whether a file of this machine belongs to the store itself, and so is no content for it."""
+
+    def close(self) -> None:
+        """Gives back files and connections."""

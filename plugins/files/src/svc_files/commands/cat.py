@@ -1,0 +1,52 @@
+"""``svc cat``: files to standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import BinaryIO
+
+import click
+
+from svc.errors import Conflict
+from svc.paths import format_path, parse_path
+from svc.tree import EntryKind
+from svc_files.client import FileInfo, FileStore, ReadPoint
+from svc_files.commands.options import PathText, Target, read_point_options, target_options
+
+__all__ = ["cat", "stat_file", "write_pieces"]
+
+
+@click.command(short_help="Writes files to standard output.")
+@click.argument("paths", type=PathText(), metavar="PATH...", nargs=-1, required=True)
+@read_point_options
+@target_options
+def cat(*, paths: tuple[str, ...], point: ReadPoint, target: Target) -> None:
+    """Writes the files at PATH... to standard output, one after the other."""
+    with target.open() as store:
+        version = store.pin(point)
+        for path in paths:
+            info = stat_file(store, path, version)
+            write_pieces(store.read(info, version), sys.stdout.buffer)
+
+
+def stat_file(store: FileStore, path: str, version: str) -> FileInfo:
+    """Describes the file at a path.
+
+    Raises:
+        NotFound: nothing is there.
+        Conflict: a directory is.
+    """
+    info = store.stat(parse_path(path), version)
+    if info.kind is not EntryKind.FILE:
+        raise Conflict(
+            "A directory stands at this path; svc ls lists it, svc dump writes it.",
+            path=format_path(info.path),
+        )
+    return info
+
+
+def write_pieces(pieces: Iterable[bytes], out: BinaryIO) -> None:
+    """Writes a stream of bytes and flushes it."""
+    out.writelines(pieces)
+    out.flush()

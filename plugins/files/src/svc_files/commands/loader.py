@@ -1,0 +1,268 @@
+"""Brings a directory tree into a store: compares directory by directory, and sends what differs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from svc.errors import Conflict, NotFound
+from svc.hashing import Hash, parse_hash
+from svc.paths import Path, format_path
+from svc.tree import EntryKind
+from svc_files.client import CommitCounts, FileInfo, FileStore, Importer, SourceFile, SourceUnreadable
+from svc_files.client.source import hash_source, time_in_ms
+from svc_files.commands.interruption import Interruption
+from svc_files.commands.report import TransferReport
+from svc_files.commands.source_tree import SourceDirectory, SourceLink, SourceTree
+
+__all__ = ["LoadOptions", "Loader", "PlanImporter", "resolve_base"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a tree is compared.
+
+    Attributes:
+        keep_times: the files' own times are stored, and equal size and time mean an equal file.
+        mirror: what the directory does not have is removed from the store.
+        checksum: read every file, also where size and time are equal.
+    """
+
+    keep_times: bool = False
+    mirror: bool = False
+    checksum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A directory that is still to be read, and what the store has at its path."""
+
+    path: Path
+    location: str
+    known: FileInfo | None = None
+
+
+class Loader:
+    """Loads one tree.
+
+    Args:
+        store: where what is there already is looked up, at ``version``.
+        version: hex root hash that everything is compared with.
+        importer: takes what is to be written.
+        tree: the directory on the disk.
+        options: how to compare.
+        report: hears what is done and what cannot be.
+        interruption: asked between any two items whether to stop.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        version: str,
+        importer: Importer,
+        tree: SourceTree,
+        options: LoadOptions,
+        report: TransferReport,
+        interruption: Interruption,
+    ) -> None:
+        self._store = store
+        self._version = version
+        self._importer = importer
+        self._tree = tree
+        self._options = options
+        self._report = report
+        self._interruption = interruption
+
+    def run(self, base: FileInfo | None) -> None:
+        """Goes through the tree, depth first, in order of names.
+
+        Args:
+            base: the directory of the store that the tree is loaded into; None when it is not there.
+
+        Raises:
+            Interrupted: the user asked for an end; the importer's context must be left with it.
+            SvcError: the store failed.
+        """
+        waiting = [_Waiting(self._tree.base, self._tree.root, base)]
+        while waiting:
+            self._interruption.check()
+            waiting.extend(reversed(self._directory(waiting.pop())))
+
+    def _directory(self, at: _Waiting) -> list[_Waiting]:
+        """Handles one directory and returns its subdirectories."""
+        found = self._tree.read(at.path, at.location)
+        for problem in found.problems:
+            tell = self._report.note if problem.harmless else self._report.problem
+            tell(problem.location, problem.reason)
+        children: dict[str, FileInfo] = {}
+        if at.known is not None:
+            children = {child.name: child for child in self._store.children(at.path, self._version)}
+        for file in found.files:
+            self._interruption.check()
+            self._file(file, children.get(file.path[-1]))
+        for link in found.links:
+            self._link(link, children.get(link.path[-1]))
+        below = [
+            _Waiting(path, location, known)
+            for path, location in found.directories
+            for allowed, known in [self._subdirectory(path, location, children.get(path[-1]))]
+            if allowed
+        ]
+        if found.complete and not (found.is_empty and self._empty_directory(found, at.known, children)):
+            self._remove_others(found, children)
+        return below
+
+    def _remove_others(self, found: SourceDirectory, children: dict[str, FileInfo]) -> None:
+        """In a mirror, removes what the directory on the disk does not have."""
+        if self._options.mirror:
+            for name, child in children.items():
+                if name not in found.names:
+                    self._importer.remove(child.path)
+
+    def _file(self, file: SourceFile, known: FileInfo | None) -> None:
+        if known is None:
+            self._importer.put_file(file)
+        elif known.kind is EntryKind.FILE:
+            self._changed_file(file, known)
+        elif self._may_replace(known, file.location):
+            self._importer.clear(known.path)
+            self._importer.put_file(file)
+
+    def _changed_file(self, file: SourceFile, known: FileInfo) -> None:
+        same_size = known.size == file.size
+        same_times = known.updated_ms == file.time_ms and known.created_ms == file.time_ms
+        if self._options.keep_times:
+            if same_size and same_times and not self._options.checksum:
+                self._report.unchanged(1)
+                return
+            compare = same_size and same_times
+        else:
+            compare = same_size
+        self._importer.put_file(file, _hash_of(known) if compare else None)
+
+    def _link(self, link: SourceLink, known: FileInfo | None) -> None:
+        time_ms = time_in_ms(link.mtime_ns) if self._options.keep_times else None
+        if known is not None and known.kind is EntryKind.SYMLINK:
+            same_time = time_ms is None or known.updated_ms == known.created_ms == time_ms
+            if known.target == link.target and same_time:
+                return
+        elif known is not None:
+            if not self._may_replace(known, link.location):
+                return
+            self._importer.clear(known.path)
+        self._importer.put_link(link.path, link.target, time_ms)
+
+    def _subdirectory(
+        self, path: Path, location: str, known: FileInfo | None
+    ) -> tuple[bool, FileInfo | None]:
+        """Whether to go into a subdirectory, and what stands at its path."""
+        if known is None or known.kind is EntryKind.DIRECTORY:
+            return True, known
+        if not self._options.mirror:
+            self._report.problem(location, f"{format_path(path)} is not a directory in the database")
+            return False, None
+        self._importer.clear(path)
+        return True, None
+
+    def _may_replace(self, known: FileInfo, location: str) -> bool:
+        """Whether a file or link may take another's place; a directory's only in a mirror."""
+        if known.kind is not EntryKind.DIRECTORY or self._options.mirror:
+            return True
+        self._report.problem(location, f"{format_path(known.path)} is a directory in the database")
+        return False
+
+    def _empty_directory(
+        self, found: SourceDirectory, known: FileInfo | None, children: dict[str, FileInfo]
+    ) -> bool:
+        """Makes an empty directory; returns whether everything that was in its place is gone by that."""
+        if not found.path:
+            return False
+        time_ms = time_in_ms(found.mtime_ns) if self._options.keep_times else None
+        if known is not None:
+            same_time = time_ms is None or known.updated_ms == known.created_ms == time_ms
+            kept = children.keys() & found.names if self._options.mirror else children.keys()
+            if kept or (same_time and not children):
+                return False
+            self._importer.clear(found.path)
+        self._importer.make_directory(found.path, time_ms)
+        return True
+
+
+class PlanImporter:
+    """The importer of a dry run: writes nothing, and counts what would be written.
+
+    Args:
+        report: where it counts.
+        say: is given a line for each change.
+    """
+
+    def __init__(self, report: TransferReport, say: Callable[[str], None]) -> None:
+        self._report = report
+        self._say = say
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+    def put_file(self, file: SourceFile, unless_hash: Hash | None = None) -> None:
+        """Counts a file that would be stored, or is the same."""
+        try:
+            if unless_hash is not None and hash_source(file.location) == unless_hash:
+                self._report.unchanged(1)
+                return
+        except SourceUnreadable as error:
+            self._report.problem(file.location, str(error))
+            return
+        self._report.committed(None, CommitCounts(1, file.size))
+        self._line("put", file.path)
+
+    def put_link(self, path: Path, target: str, time_ms: int | None) -> None:
+        """Counts a link."""
+        self._report.committed(None, CommitCounts(links=1))
+        self._line("link", path)
+
+    def make_directory(self, path: Path, time_ms: int | None) -> None:
+        """Counts an empty directory."""
+        self._report.committed(None, CommitCounts(directories=1))
+        self._line("mkdir", path)
+
+    def remove(self, path: Path) -> None:
+        """Counts a removal."""
+        self._report.committed(None, CommitCounts(removed=1))
+        self._line("remove", path)
+
+    def clear(self, path: Path) -> None:
+        """Counts a removal that makes way."""
+        self.remove(path)
+
+    def _line(self, verb: str, path: Path) -> None:
+        self._say(f"{verb} {format_path(path)}")
+
+
+def resolve_base(store: FileStore, version: str, path: Path) -> tuple[Path, FileInfo | None]:
+    """Returns where a tree is loaded to: the path behind all links, and the directory there or None.
+
+    Raises:
+        Conflict: a file stands there, or on the way.
+    """
+    for length in range(len(path), -1, -1):
+        with contextlib.suppress(NotFound):
+            info = store.stat(path[:length], version)
+            if info.kind is not EntryKind.DIRECTORY:
+                raise Conflict("A file stands where a directory is needed.", path=format_path(path[:length]))
+            return (info.path, info) if length == len(path) else ((*info.path, *path[length:]), None)
+    return path, None
+
+
+def _hash_of(known: FileInfo) -> Hash | None:
+    return parse_hash(known.hash)

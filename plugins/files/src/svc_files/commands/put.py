@@ -1,0 +1,101 @@
+"""``svc put``: one file, or standard input, into the database."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from svc.errors import InvalidInput, NotFound, UsageError
+from svc.paths import Path, format_path, parse_path
+from svc.tree import EntryKind
+from svc_files.client import FileStore, PutOptions, SourceUnreadable, Stored, open_source
+from svc_files.client.source import DescriptorReader, time_in_ms
+from svc_files.commands.options import PathText, Target, json_option, target_options
+from svc_files.commands.output import json_line, printable, size_text
+
+__all__ = ["put"]
+
+
+@click.command(short_help="Stores one file, or standard input.")
+@click.argument("file", type=click.Path(allow_dash=True), metavar="FILE|-")
+@click.argument("path", type=PathText())
+@click.option("--content-type", metavar="TYPE", help="Media type; else the content and the name decide.")
+@click.option("--if-match", metavar="HASH", help="Replace only a file with this content hash.")
+@click.option("--create-only", is_flag=True, help="Refuse when something stands at PATH.")
+@click.option("--keep-times", is_flag=True, help="Store FILE's own modification time.")
+@json_option
+@target_options
+def put(
+    *,
+    file: str,
+    path: str,
+    content_type: str | None,
+    if_match: str | None,
+    create_only: bool,
+    keep_times: bool,
+    as_json: bool,
+    target: Target,
+) -> None:
+    """Stores FILE, or standard input (-), at PATH.
+
+    A PATH that ends in a slash, or names a directory, gets the file's own name below it.
+    """
+    if if_match is not None and create_only:
+        raise UsageError("--if-match and --create-only exclude each other.")
+    if file == "-" and (keep_times or path.endswith("/")):
+        raise UsageError("Standard input has neither a name nor a time of its own.")
+    if file != "-" and os.path.isdir(file):
+        raise UsageError(f"{printable(file)} is a directory; svc load stores directories.")
+    options = PutOptions(content_type, _hash_text(if_match), create_only)
+    with target.open(writable=True, create=True) as store:
+        where = _destination(store, file, path)
+        try:
+            stored = _put(store, file, where, options, keep_times)
+        except SourceUnreadable as error:
+            raise InvalidInput(f"{printable(file)} cannot be read: {error}.") from error
+    if as_json:
+        json_line(
+            {
+                **stored.info.as_json(),
+                "content_hash": stored.info.hash,
+                "version": stored.version,
+                "created": stored.created,
+            }
+        )
+    else:
+        verb = "stored" if stored.created else "replaced"
+        about = f"{size_text(stored.info.size)}, {stored.info.content_type}"
+        click.echo(f"{verb} {format_path(stored.info.path)} ({about})")
+
+
+def _put(store: FileStore, file: str, where: Path, options: PutOptions, keep_times: bool) -> Stored:
+    if file == "-":
+        return store.put(where, DescriptorReader(sys.stdin.fileno(), file), None, options)
+    with open_source(os.path.realpath(file)) as (descriptor, status):
+        if keep_times:
+            time_ms = time_in_ms(status.st_mtime_ns)
+            options = PutOptions(options.content_type, options.if_match, options.create_only, time_ms)
+        return store.put(where, DescriptorReader(descriptor, file, status.st_size), status.st_size, options)
+
+
+def _destination(store: FileStore, file: str, path: str) -> Path:
+    """The path of the file itself, when the argument names the directory that it goes into."""
+    where = parse_path(path)
+    if file == "-":
+        return where
+    name = os.path.basename(os.path.realpath(file)) if not os.path.islink(file) else os.path.basename(file)
+    if path.endswith("/") or not where:
+        return parse_path(f"{format_path(where)}/{name}")
+    try:
+        info = store.stat(where)
+    except NotFound:
+        return where
+    if info.kind is EntryKind.DIRECTORY:
+        return parse_path(f"{format_path(info.path)}/{name}")
+    return where
+
+
+def _hash_text(text: str | None) -> str | None:
+    return text.strip('"').lower() if text is not None else None

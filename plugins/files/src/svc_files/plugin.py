@@ -1,0 +1,79 @@
+"""The hooks of the plugin: its routes, its views and its commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from svc.database import View
+    from svc.plugins import CommandRegistry, NamedRegistry, RouteRegistry
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_views"]
+
+COMMANDS = {
+    "put": ("svc_files.commands.put:put", "Stores one file, or standard input."),
+    "get": ("svc_files.commands.get:get", "Writes one file onto the disk."),
+    "ls": ("svc_files.commands.listing:ls", "Lists a directory, or what matches a pattern."),
+    "cat": ("svc_files.commands.cat:cat", "Writes files to standard output."),
+    "rm": ("svc_files.commands.remove:rm", "Removes files, links and directories."),
+    "load": ("svc_files.commands.load:load", "Imports a directory tree."),
+    "dump": ("svc_files.commands.dump:dump", "Writes a directory tree onto the disk."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the file, link and blob routes."""
+    from svc_files.resources.batch import BatchResource
+    from svc_files.resources.blobs import (
+        BlobResource,
+        ChunkResource,
+        CommitChunksResource,
+        ConfigResource,
+        HaveChunksResource,
+    )
+    from svc_files.resources.copying import CopyResource, MakeDirectoryResource
+    from svc_files.resources.deleted import DeletedResource, RestoreResource
+    from svc_files.resources.download import DownloadResource
+    from svc_files.resources.fetch import FetchResource
+    from svc_files.resources.files import FileResource
+    from svc_files.resources.links import LinkResource
+
+    files = FileResource()
+    routes.add("/files/{path:path}", files)
+    routes.add("/engine/{path:path}", files)
+    routes.add("/files/fetch", FetchResource())
+    routes.add("/files/mkdir", MakeDirectoryResource())
+    routes.add("/files/copy", CopyResource())
+    routes.add("/files/download", DownloadResource())
+    routes.add("/files/deleted", DeletedResource())
+    routes.add("/files/restore", RestoreResource())
+    routes.add("/files/batch", BatchResource())
+    routes.add("/links/{path:path}", LinkResource())
+    routes.add("/blobs/config", ConfigResource())
+    routes.add("/blobs/check", HaveChunksResource())
+    routes.add("/blobs/commit", CommitChunksResource())
+    routes.add("/blobs/chunks/{hash}", ChunkResource())
+    routes.add("/blobs/{hash}", BlobResource())
+
+
+@hookimpl
+def svc_register_views(views: NamedRegistry[View]) -> None:
+    """Adds the view of deleted files and that of the holders of chunks."""
+    from svc_files.chunk_access import ChunkHoldersView
+    from svc_files.deleted_view import DeletedFilesView
+
+    views.add(DeletedFilesView())
+    views.add(ChunkHoldersView())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands that put, get, list, load and dump files."""
+    from svc.cli import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

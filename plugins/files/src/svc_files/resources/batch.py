@@ -1,0 +1,377 @@
+"""``/files/batch``: many operations, one commit or none."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import falcon
+import msgspec
+
+from svc.database import Condition, OperationResult, StoredContent, Transaction, pause
+from svc.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidInput,
+    InvalidPath,
+    NotFound,
+    PayloadTooLarge,
+    PreconditionFailed,
+    SvcError,
+)
+from svc.hashing import Hash, parse_hash
+from svc.paths import Path, format_path
+from svc.pipeline import read_json, requires_in_body, send_json
+from svc.plugins import Operation
+from svc.tree import EntryKind
+from svc_files.access import authorize_below, authorize_put, body_path, require_count
+from svc_files.chunk_access import require_chunks
+from svc_files.content_types import choose_content_type
+from svc_files.requests import Writing, settings_of, writing_of
+from svc_files.resolving import follow
+from svc_files.resources.copying import queue_copy
+
+__all__ = ["BatchResource", "Time", "chunk_content", "naming_operation"]
+
+PAUSE_EVERY = 64
+
+Time = Annotated[int, msgspec.Meta(ge=0, le=253402300799999)]
+"""A time in Unix milliseconds, up to the year 9999."""
+
+
+class PutOperation(msgspec.Struct, tag_field="op", tag="put", forbid_unknown_fields=True, kw_only=True):
+    """Stores a file: ``content`` (text), ``content_base64``, or ``chunk_hashes`` uploaded before."""
+
+    path: str
+    content: str | None = None
+    content_base64: str | None = None
+    chunk_hashes: list[str] | None = None
+    size: int | None = None
+    content_hash: str | None = None
+    content_type: str | None = None
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+
+class DeleteOperation(msgspec.Struct, tag_field="op", tag="delete", forbid_unknown_fields=True, kw_only=True):
+    """Removes a file, a link or a directory."""
+
+    path: str
+    recursive: bool = False
+    if_match: str | None = None
+
+
+class Relocation(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a move and a copy have in common: ``path`` (or ``from``) and ``to`` (or ``destination``)."""
+
+    path: str | None = None
+    from_: str | None = msgspec.field(name="from", default=None)
+    to: str | None = None
+    destination: str | None = None
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.from_ is None):
+            raise ValueError("a move or copy names its source once, as `path` or `from`")
+        if (self.to is None) == (self.destination is None):
+            raise ValueError("a move or copy names its target once, as `to` or `destination`")
+
+    @property
+    def source(self) -> str:
+        """The path that is moved or copied."""
+        return self.path or self.from_ or ""
+
+    @property
+    def target(self) -> str:
+        """The path that it gets."""
+        return self.to or self.destination or ""
+
+
+class MoveOperation(Relocation, tag_field="op", tag="move", forbid_unknown_fields=True, kw_only=True):
+    """Moves a file, a link or a directory."""
+
+    if_match: str | None = None
+
+
+class CopyOperation(Relocation, tag_field="op", tag="copy", forbid_unknown_fields=True, kw_only=True):
+    """Copies a file, a link or a directory to a path of its own."""
+
+
+class LinkOperation(msgspec.Struct, tag_field="op", tag="link", forbid_unknown_fields=True, kw_only=True):
+    """Makes or replaces a symbolic link."""
+
+    path: str
+    target: str
+    created_at: Time | None = None
+    updated_at: Time | None = None
+
+
+class MakeDirectoryOperation(
+    msgspec.Struct, tag_field="op", tag="mkdir", forbid_unknown_fields=True, kw_only=True
+):
+    """Makes a directory; one that is there is no error unless ``exist_ok`` is false."""
+
+    path: str
+    exist_ok: bool = True
+    at: Time | None = None
+
+
+AnyOperation = (
+    PutOperation | DeleteOperation | MoveOperation | CopyOperation | LinkOperation | MakeDirectoryOperation
+)
+
+
+class BatchBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a batch: operations in order, and a message for the log of commits."""
+
+    operations: Annotated[list[AnyOperation], msgspec.Meta(min_length=1)]
+    message: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
+
+
+class BatchResource:
+    """Applies a list of operations atomically."""
+
+    @requires_in_body(Operation.CREATE, Operation.UPDATE, Operation.DELETE, Operation.READ)
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Applies all operations in one commit, or none; an error names the operation by its index."""
+        settings = settings_of(req)
+        body = read_json(req, BatchBody, settings.maximum_json)
+        require_count(len(body.operations), settings.maximum_batch, "operations")
+        writing = writing_of(req)
+        transaction = writing.transaction(body.message)
+        answers: list[dict[str, Any]] = []
+        for index, operation in enumerate(body.operations):
+            if index % PAUSE_EVERY == PAUSE_EVERY - 1:
+                pause()
+            with naming_operation(index):
+                answers.append(_queue(writing, transaction, operation, settings.maximum_body))
+        with naming_operation(None):
+            version = transaction.commit().version.hex()
+        resp.set_header("X-Svc-Version", version)
+        results = [
+            _completed(answer, result) for answer, result in zip(answers, transaction.results, strict=True)
+        ]
+        send_json(resp, {"results": results, "version": version})
+
+
+def chunk_content(
+    writing: Writing, hashes: list[str], size: int | None, content_hash: str | None, limit: int
+) -> StoredContent:
+    """Returns the content that uploaded chunks make up.
+
+    Args:
+        writing: where the request writes.
+        hashes: the chunks in order, in hex.
+        size: bytes that the client states, or None.
+        content_hash: hash in hex that the client states, or None.
+        limit: most bytes that a file may have.
+
+    Raises:
+        PayloadTooLarge: the content is over the limit.
+        InvalidInput: a hash is malformed, chunks are missing (``missing`` lists them), or the content
+            does not have the size or hash that was stated.
+    """
+    parsed = [_hash(text, "chunk_hashes") for text in hashes]
+    require_chunks(writing.context, parsed)
+    stated = None if content_hash is None else _hash(content_hash, "content_hash")
+    content = writing.database.content_of_chunks(parsed, size=size, content_hash=stated)
+    if content.size > limit:
+        raise PayloadTooLarge(f"A file has at most {limit} bytes.", limit=limit)
+    return content
+
+
+def _queue(writing: Writing, transaction: Transaction, operation: AnyOperation, limit: int) -> dict[str, Any]:
+    if isinstance(operation, PutOperation):
+        return _queue_put(writing, transaction, operation, limit)
+    if isinstance(operation, DeleteOperation):
+        return _queue_delete(writing, transaction, operation)
+    if isinstance(operation, MoveOperation):
+        return _queue_move(writing, transaction, operation)
+    if isinstance(operation, CopyOperation):
+        return _queue_copy(writing, transaction, operation)
+    if isinstance(operation, LinkOperation):
+        return _queue_link(writing, transaction, operation)
+    path = _made(writing, operation.path)
+    transaction.mkdir(path, exist_ok=operation.exist_ok, at_ms=operation.at)
+    return {"op": "mkdir", "path": format_path(path)}
+
+
+def _queue_put(
+    writing: Writing, transaction: Transaction, operation: PutOperation, limit: int
+) -> dict[str, Any]:
+    asked = body_path(operation.path)
+    place = follow(writing.version, asked)
+    given = _condition(operation.if_match, operation.if_none_match)
+    condition = authorize_put(writing.context, place, asked, given)
+    content = _content(writing, operation, limit)
+    name = place.path[-1] if place.path else ""
+    content_type = choose_content_type(operation.content_type, content.head, name)
+    transaction.put(
+        place.path,
+        content,
+        content_type=content_type,
+        created_ms=operation.created_at,
+        updated_ms=operation.updated_at,
+        condition=condition,
+    )
+    return {"op": "put", "path": format_path(place.path)}
+
+
+def _queue_delete(writing: Writing, transaction: Transaction, operation: DeleteOperation) -> dict[str, Any]:
+    asked = body_path(operation.path)
+    place = follow(writing.version, asked, final=False)
+    writing.context.authorize(Operation.DELETE, asked)
+    writing.context.authorize(Operation.DELETE, place.path)
+    guard = None
+    if operation.recursive and place.entry is not None:
+        guard = authorize_below(writing.context, writing.version, place.path, place.entry, Operation.DELETE)
+    condition = _condition(operation.if_match, None)
+    if guard is not None and condition is not None:
+        condition.check(place.path, place.entry)
+    transaction.delete(place.path, recursive=operation.recursive, condition=guard or condition)
+    return {"op": "delete", "path": format_path(place.path), "deleted": True}
+
+
+def _queue_move(writing: Writing, transaction: Transaction, operation: MoveOperation) -> dict[str, Any]:
+    asked = body_path(operation.source)
+    place = follow(writing.version, asked, final=False)
+    writing.context.authorize(Operation.DELETE, asked)
+    writing.context.authorize(Operation.DELETE, place.path)
+    target = _made(writing, operation.target, overwrite=operation.overwrite)
+    guard = None
+    if place.entry is not None:
+        guard = authorize_below(
+            writing.context, writing.version, place.path, place.entry, Operation.DELETE, target
+        )
+    condition = _condition(operation.if_match, None)
+    if guard is not None and condition is not None:
+        condition.check(place.path, place.entry)
+    transaction.move(place.path, target, condition=guard or condition, overwrite=operation.overwrite)
+    return {"op": "move", "from": format_path(place.path), "path": format_path(target)}
+
+
+def _queue_copy(writing: Writing, transaction: Transaction, operation: CopyOperation) -> dict[str, Any]:
+    source = body_path(operation.source)
+    target = _made(writing, operation.target, overwrite=operation.overwrite)
+    if follow(writing.version, source, final=False).entry is None:
+        # An earlier operation of the batch may put it there; the caller then wrote it.
+        writing.context.authorize(Operation.READ, source)
+        transaction.copy(source, target, overwrite=operation.overwrite)
+        return {"op": "copy", "from": format_path(source), "path": format_path(target)}
+    place = queue_copy(writing, transaction, source, target, overwrite=operation.overwrite)
+    return {"op": "copy", "from": format_path(place.path), "path": format_path(target)}
+
+
+def _queue_link(writing: Writing, transaction: Transaction, operation: LinkOperation) -> dict[str, Any]:
+    if not operation.target.startswith("/"):
+        raise InvalidPath("A link's target is an absolute path.", field="target")
+    target = body_path(operation.target)
+    asked = body_path(operation.path)
+    place = follow(writing.version, asked, final=False)
+    condition = authorize_put(writing.context, place, asked, None)
+    transaction.link(
+        place.path,
+        format_path(target),
+        created_ms=operation.created_at,
+        updated_ms=operation.updated_at,
+        condition=condition,
+    )
+    return {"op": "link", "path": format_path(place.path), "target": format_path(target)}
+
+
+def _made(writing: Writing, text: str, *, overwrite: bool = False) -> Path:
+    """The path of something that is made, links on the way resolved, if the caller may make it."""
+    asked = body_path(text)
+    place = follow(writing.version, asked, final=False)
+    writing.context.authorize(Operation.CREATE, asked)
+    writing.context.authorize(Operation.CREATE, place.path)
+    if overwrite:
+        writing.context.authorize(Operation.UPDATE, place.path)
+    return place.path
+
+
+def _content(writing: Writing, operation: PutOperation, limit: int) -> StoredContent:
+    given = [
+        value
+        for value in (operation.content, operation.content_base64, operation.chunk_hashes)
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise InvalidInput(
+            "A put has exactly one of content, content_base64 and chunk_hashes.", field="content"
+        )
+    if operation.chunk_hashes is not None:
+        return chunk_content(writing, operation.chunk_hashes, operation.size, operation.content_hash, limit)
+    content = writing.database.store_bytes(_inline(operation))
+    if operation.size is not None and operation.size != content.size:
+        raise InvalidInput(f"The content has {content.size} bytes, not {operation.size}.", field="size")
+    stated = None if operation.content_hash is None else _hash(operation.content_hash, "content_hash")
+    if stated is not None and stated != content.content_hash:
+        raise InvalidInput("The content does not have this hash.", field="content_hash")
+    return content
+
+
+def _inline(operation: PutOperation) -> bytes:
+    try:
+        if operation.content is not None:
+            return operation.content.encode("utf-8")
+        return base64.b64decode(operation.content_base64 or "", validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError):
+        raise InvalidInput("The content is not valid UTF-8 or base64.", field="content") from None
+
+
+def _hash(text: str, field: str) -> Hash:
+    parsed = parse_hash(text)
+    if parsed is None:
+        raise InvalidInput("A hash is 64 hex digits.", field=field)
+    return parsed
+
+
+def _condition(if_match: str | None, if_none_match: str | None) -> Condition | None:
+    if if_match is None and if_none_match is None:
+        return None
+    return Condition(
+        if_match=None if if_match is None else (if_match.strip('"'),),
+        if_none_match=None if if_none_match is None else (if_none_match.strip('"'),),
+    )
+
+
+@contextmanager
+def naming_operation(index: int | None) -> Iterator[None]:
+    """Makes every error name its operation; what the present state refuses is 409, whichever way.
+
+    Args:
+        index: the operation's number; None around the commit, whose errors carry it.
+    """
+    try:
+        yield
+    except SvcError as error:
+        if index is not None:
+            error.details.setdefault("operation", index)
+        refused = isinstance(error, PreconditionFailed) or (isinstance(error, NotFound) and index is None)
+        if refused and not isinstance(error, AlreadyExists):
+            raise Conflict(error.message, reason=error.code, **error.details) from None
+        raise
+
+
+def _completed(answer: dict[str, Any], result: OperationResult) -> dict[str, Any]:
+    """The answer of one operation, with what is known of it since the commit."""
+    entry = result.after or result.before
+    if entry is not None:
+        answer["entry_type"] = int(entry.kind)
+        if entry.kind is EntryKind.FILE and result.after is not None:
+            answer.update(
+                size=entry.size,
+                content_type=entry.content_type,
+                content_hash=entry.hash.hex(),
+                created_at=entry.created_ms,
+                updated_at=entry.updated_ms,
+            )
+    if answer["op"] == "put":
+        answer["created"] = result.before is None
+    return answer

@@ -1,0 +1,163 @@
+"""``/files/deleted`` and ``/files/restore``: what was deleted, and its way back."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import falcon
+import msgspec
+
+from svc.database import CommitResult, Condition, Transaction
+from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed
+from svc.paths import Path, format_path
+from svc.pipeline import read_json, requires_in_body, send_json
+from svc.plugins import Operation
+from svc.tree import Entry, EntryKind
+from svc_files.access import Reading, authorize_below, body_path
+from svc_files.cursors import decode_cursor, encode_cursor
+from svc_files.deleted_view import deleted_file
+from svc_files.items import listing_item
+from svc_files.requests import Writing, context_of, number, settings_of, text, writing_of
+from svc_files.resolving import missing
+from svc_files.resources.listing import deleted_rows
+
+__all__ = ["DeletedResource", "RestoreResource"]
+
+_NOTHING_THERE = Condition(if_none_match=("*",))
+
+
+class DeletedResource:
+    """The deleted files below a path."""
+
+    @requires_in_body(Operation.DELETE)
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Lists deleted files in path order, page by page; ``path`` may itself be gone."""
+        settings = settings_of(req)
+        path = body_path(text(req, "path") or "/")
+        cursor = text(req, "after")
+        limit = number(req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum)
+        assert limit is not None
+        after = None if cursor is None else path + decode_cursor(cursor)
+        reading = Reading(context_of(req), context_of(req).database.at())
+        reading.context.authorize(Operation.DELETE, path)
+        items: list[dict[str, Any]] = []
+        if after is None:
+            items += _exact(reading, path)
+        last = path
+        has_more = False
+        for found, gone in deleted_rows(reading, path, after, -1):
+            if len(items) >= limit:
+                has_more = True
+                break
+            items.append(_item(found, gone.entry, gone.deleted_ms))
+            last = found
+        cursor = encode_cursor(last[len(path) :]) if has_more else None
+        send_json(
+            resp,
+            {"path": format_path(path), "items": items, "has_more": has_more, "next_cursor": cursor},
+        )
+
+
+class RestoreBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a restore: what, and from which version (a root hash in hex) instead of the last one."""
+
+    path: str
+    version: str | None = None
+
+
+class RestoreResource:
+    """Brings a deleted file, link or directory back, in one commit."""
+
+    @requires_in_body(Operation.CREATE, Operation.DELETE)
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Restores from the view of deleted files, or from the version that is named."""
+        settings = settings_of(req)
+        body = read_json(req, RestoreBody, settings.maximum_json)
+        path = body_path(body.path)
+        writing = writing_of(req)
+        writing.context.authorize(Operation.DELETE, path)
+        writing.context.authorize(Operation.CREATE, path)
+        entries = (
+            _from_version(writing, path, body.version)
+            if body.version is not None
+            else _last_deleted(writing, path, settings.maximum_batch)
+        )
+        transaction = writing.transaction(message=f"restore {format_path(path)}")
+        for found, entry in entries:
+            transaction.put_entry(found, entry, condition=_NOTHING_THERE)
+        version = _commit(transaction).version.hex()
+        resp.set_header("X-Svc-Version", version)
+        present = writing.again().version.get(path)
+        answer = listing_item(path, present if present is not None else entries[0][1])
+        answer.update(restored=True, files=len(entries), version=version)
+        if answer["entry_type"] == EntryKind.FILE:
+            answer["content_hash"] = answer["hash"]
+        send_json(resp, answer)
+
+
+def _commit(transaction: Transaction) -> CommitResult:
+    try:
+        return transaction.commit()
+    except PreconditionFailed as error:
+        raise AlreadyExists("Something stands at this path again.", **error.details) from None
+
+
+def _exact(reading: Reading, path: Path) -> list[dict[str, Any]]:
+    """The file that was deleted at the very path of the request."""
+    gone = deleted_file(reading.context.database, path) if path else None
+    if gone is None or reading.version.get(path) is not None:
+        return []
+    return [_item(path, gone.entry, gone.deleted_ms)]
+
+
+def _item(path: Path, entry: Entry, deleted_ms: int) -> dict[str, Any]:
+    return {
+        "path": format_path(path),
+        "name": path[-1],
+        "entry_type": int(entry.kind),
+        "deleted_at": deleted_ms,
+        "size": entry.size,
+        "content_hash": entry.hash.hex(),
+        "content_type": entry.content_type,
+        "created_at": entry.created_ms,
+        "updated_at": entry.updated_ms,
+    }
+
+
+def _from_version(writing: Writing, path: Path, version: str) -> list[tuple[Path, Entry]]:
+    database = writing.database
+    source = database.at(database.resolve_version(version=version))
+    entry = source.get(path)
+    if entry is None or not path:
+        raise NotFound("The version has nothing at this path.", path=format_path(path))
+    authorize_below(writing.context, source, path, entry, Operation.DELETE, path)
+    _refuse_present(writing, path)
+    return [(path, entry)]
+
+
+def _last_deleted(writing: Writing, path: Path, maximum: int) -> list[tuple[Path, Entry]]:
+    """The file that was deleted at the path, else everything that was deleted below it."""
+    gone = deleted_file(writing.database, path) if path else None
+    if gone is not None:
+        _refuse_present(writing, path)
+        return [(path, gone.entry)]
+    reading = Reading(writing.context, writing.version)
+    rows = [
+        (found, row.entry)
+        for found, row in islice(deleted_rows(reading, path, None, -1), maximum + 1)
+        if writing.context.may(Operation.CREATE, found)
+    ]
+    if not rows:
+        _refuse_present(writing, path)
+        raise missing(path)
+    if len(rows) > maximum:
+        raise PayloadTooLarge(
+            "Too many files were deleted there; restore the directory from a version.", limit=maximum
+        )
+    return rows
+
+
+def _refuse_present(writing: Writing, path: Path) -> None:
+    if writing.version.get(path) is not None:
+        raise AlreadyExists("Something stands at this path.", path=format_path(path))

@@ -1,0 +1,192 @@
+"""``/files/fetch``: the contents of many files, or parts of them, in one JSON answer."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+import msgspec
+
+from svc.database import pause
+from svc.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, SvcError
+from svc.paths import Path, format_path
+from svc.pipeline import read_json, requires_in_body, send_json_items
+from svc.plugins import Operation
+from svc.tree import Entry, EntryKind
+from svc_files.access import Reading, body_path, require_count
+from svc_files.json_documents import decode_json, resolve_pointer
+from svc_files.parts import Budget, select_characters, select_lines
+from svc_files.requests import reading_of, settings_of
+
+__all__ = ["FetchResource"]
+
+Bounds = tuple[int, int | None]
+
+
+class FetchItem(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One file, or a part of it.
+
+    Attributes:
+        path: the file.
+        lines: first and last line, from 1, both included; null for the last means to the end.
+        bytes: first byte, from 0, and the byte to end before; null means to the end.
+        chars: as ``bytes``, in characters (Unicode code points).
+        json_pointer: the value at this place of a JSON document (RFC 6901).
+        if_content_hash: the content hash that the file must have.
+    """
+
+    path: str
+    lines: Bounds | None = None
+    byte_range: Bounds | None = msgspec.field(default=None, name="bytes")
+    chars: Bounds | None = None
+    json_pointer: str | None = None
+    if_content_hash: str | None = None
+
+
+class FetchBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a fetch: whole files in ``paths``, files or parts in ``items``."""
+
+    paths: list[str] = []
+    items: list[FetchItem] = []
+
+
+@dataclass(slots=True)
+class _Found:
+    """An item with what stands at its path, or with the error that stands in for it."""
+
+    item: FetchItem
+    path: Path
+    entry: Entry | None = None
+    error: SvcError | None = None
+
+
+class FetchResource:
+    """Reads many files at one version."""
+
+    @requires_in_body(Operation.READ)
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answers in the order asked; what is missing shows as an error in its place."""
+        settings = settings_of(req)
+        body = read_json(req, FetchBody, settings.maximum_json)
+        wanted = [FetchItem(path=path) for path in body.paths] + body.items
+        require_count(len(wanted), settings.fetch_paths, "paths")
+        if not wanted:
+            raise InvalidInput("A fetch names paths or items.", field="paths")
+        for item in wanted:
+            _check_part(item)
+        reading = reading_of(req)
+        found = [_find(reading, item) for item in wanted]
+        _refuse_stale(found)
+        budget = Budget(settings.fetch_bytes, settings.fetch_scan_bytes)
+        budget.expect(sum(one.entry.size for one in found if one.entry is not None and _is_whole(one.item)))
+        answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
+        version = reading.version.root.hex()
+        resp.set_header("X-Svc-Version", version)
+        resp.set_header("Cache-Control", "private, no-store")
+        send_json_items(resp, "items", answers, lambda: {"version": version})
+
+
+def _is_whole(item: FetchItem) -> bool:
+    return item.lines is None and item.byte_range is None and item.chars is None and item.json_pointer is None
+
+
+def _check_part(item: FetchItem) -> None:
+    parts = [
+        part for part in (item.lines, item.byte_range, item.chars, item.json_pointer) if part is not None
+    ]
+    if len(parts) > 1:
+        raise InvalidInput("An item has at most one of lines, bytes, chars and json_pointer.", path=item.path)
+    for name, bounds, lowest in (
+        ("lines", item.lines, 1),
+        ("bytes", item.byte_range, 0),
+        ("chars", item.chars, 0),
+    ):
+        if bounds is None:
+            continue
+        first, last = bounds
+        if first < lowest or (last is not None and last < first):
+            raise InvalidInput(f"{name} is a pair of numbers in order, from {lowest} on.", field=name)
+
+
+def _find(reading: Reading, item: FetchItem) -> _Found:
+    try:
+        path = body_path(item.path)
+    except NotFound as error:
+        return _Found(item, (), error=error)
+    try:
+        _, entry = reading.find(path, Operation.READ)
+    except SvcError as error:
+        return _Found(item, path, error=error)
+    if entry.kind is not EntryKind.FILE:
+        return _Found(item, path, error=InvalidInput("A directory is at this path."))
+    return _Found(item, path, entry)
+
+
+def _refuse_stale(found: list[_Found]) -> None:
+    stale = []
+    for one in found:
+        expected = one.item.if_content_hash
+        if expected is None:
+            continue
+        present = one.entry.hash.hex() if one.entry is not None else None
+        if present != expected.strip('"').lower():
+            stale.append({"path": one.item.path, "content_hash": present})
+    if stale:
+        raise Conflict("Files have changed since their content hash was read.", stale=stale)
+
+
+def _answer(reading: Reading, one: _Found, budget: Budget, json_limit: int) -> dict[str, Any]:
+    if one.entry is None:
+        error = one.error or NotFound("There is nothing at this path.")
+        return {"path": one.item.path, "error": error.message, "code": error.code}
+    pause()
+    answer: dict[str, Any] = {
+        "path": format_path(one.path),
+        "size": one.entry.size,
+        "content_type": one.entry.content_type,
+        "content_hash": one.entry.hash.hex(),
+        "created_at": one.entry.created_ms,
+        "updated_at": one.entry.updated_ms,
+    }
+    try:
+        answer.update(_part(reading, one.item, one.entry, budget, json_limit))
+    except PayloadTooLarge:
+        raise
+    except (InvalidInput, NotFound) as error:
+        answer.update(error=error.message, code=error.code)
+    return answer
+
+
+def _part(reading: Reading, item: FetchItem, entry: Entry, budget: Budget, json_limit: int) -> dict[str, Any]:
+    version = reading.version
+    if item.json_pointer is not None:
+        if entry.size > json_limit:
+            raise InvalidInput("The file is too large to be read as JSON.")
+        budget.scan(entry.size)
+        document = decode_json(version.read_all(entry), "The file")
+        value = resolve_pointer(document, item.json_pointer)
+        return {"json_pointer": item.json_pointer, "value": value}
+    if item.lines is not None:
+        content, last = select_lines(version.read(entry), *item.lines, budget)
+        return {"lines": [item.lines[0], last], **_encoded(content)}
+    if item.chars is not None:
+        text = select_characters(version.read(entry), *item.chars, budget)
+        return {"chars": [item.chars[0], item.chars[0] + len(text)], "encoding": "utf-8", "content": text}
+    if item.byte_range is not None:
+        start, end = item.byte_range
+        length = max(0, (entry.size if end is None else min(end, entry.size)) - start)
+        budget.take(length)
+        content = b"".join(version.read(entry, start, length)) if length else b""
+        return {"bytes": [start, start + len(content)], **_encoded(content)}
+    budget.take(entry.size)
+    return _encoded(version.read_all(entry))
+
+
+def _encoded(content: bytes) -> dict[str, Any]:
+    """A content as JSON can hold it: UTF-8 text as it is, anything else in base64."""
+    try:
+        return {"encoding": "utf-8", "content": content.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"encoding": "base64", "content": base64.b64encode(content).decode("ascii")}

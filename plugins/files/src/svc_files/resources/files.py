@@ -1,0 +1,187 @@
+"""``/files/{path}`` and ``/engine/{path}``: one file, link or directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+
+from svc.database import Condition
+from svc.errors import Conflict, InvalidInput
+from svc.paths import Path, format_path
+from svc.pipeline import (
+    body_stream,
+    conditions_of,
+    not_modified,
+    quote_etag,
+    requires_any,
+    send_content,
+    send_json,
+)
+from svc.plugins import Operation
+from svc.tree import Entry, EntryKind
+from svc_files.access import authorize_below, authorize_put, guarded
+from svc_files.content_types import OCTET_STREAM, base_type, choose_content_type
+from svc_files.headers import describe, header_path, set_content_headers
+from svc_files.items import file_answer, listing_item
+from svc_files.requests import Writing, flag, reading_of, settings_of, writing_of
+from svc_files.resolving import Place, follow, missing
+from svc_files.resources.listing import send_listing
+from svc_files.resources.patching import MERGE_PATCH, merge_into, rename
+
+__all__ = ["FileResource"]
+
+FORM = "application/x-www-form-urlencoded"
+_MAXIMUM_TIME = 253402300799999
+
+
+class FileResource:
+    """A path of the tree; the class serves both of its URLs."""
+
+    @requires_any(Operation.READ, Operation.LIST, path="path")
+    def on_get(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """A file's bytes, a directory's listing, or with ``nofollow`` the description of a link."""
+        reading = reading_of(req)
+        final = not flag(req, "nofollow")
+        found, entry = reading.find(path, final=final)
+        link = reading.version.get(path) if found != path else None
+        if link is not None and link.kind is not EntryKind.SYMLINK:
+            link = None
+        if entry.kind is EntryKind.DIRECTORY:
+            send_listing(req, resp, reading, found, entry, link)
+            return
+        etag = entry.hash.hex()
+        describe(resp, found, entry, reading.version.root, etag=etag, link=link)
+        if entry.kind is EntryKind.SYMLINK:
+            if not_modified(req, etag, entry.updated_ms):
+                resp.status = 304
+                return
+            send_json(resp, listing_item(found, entry))
+            return
+        set_content_headers(resp, entry, sandbox=settings_of(req).sandbox_active_content)
+        send_content(
+            req,
+            resp,
+            size=entry.size,
+            etag=etag,
+            updated_ms=entry.updated_ms,
+            content_type=entry.content_type or OCTET_STREAM,
+            read=lambda start, length: reading.version.read(entry, start, length),
+        )
+
+    @requires_any(Operation.CREATE, Operation.UPDATE, path="path")
+    def on_put(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Stores the body; parents appear by themselves, links on the way are followed."""
+        writing = writing_of(req)
+        place = follow(writing.version, path, final=not flag(req, "nofollow"))
+        condition = authorize_put(writing.context, place, path, conditions_of(req))
+        _refuse_early(writing, place, condition)
+        created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
+        given = _stated_type(req)
+        name = place.path[-1] if place.path else ""
+        choose_content_type(given, b"", name)  # a bad one is refused before the body is taken
+        content = writing.database.store(body_stream(req, settings_of(req).maximum_body))
+        with writing.transaction() as transaction:
+            handle = transaction.put(
+                place.path,
+                content,
+                content_type=choose_content_type(given, content.head, name),
+                created_ms=created_ms,
+                updated_ms=updated_ms,
+                condition=condition,
+            )
+        result = handle.result
+        assert transaction.result is not None
+        assert result.after is not None
+        _set_write_headers(resp, result.after, transaction.result.version)
+        created = result.before is None
+        if created:
+            resp.set_header("Location", f"/files{header_path(place.path)}")
+        send_json(
+            resp,
+            file_answer(place.path, result.after, transaction.result.version),
+            201 if created else 200,
+        )
+
+    @requires_any(Operation.DELETE, path="path")
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Removes a file, a link (never what it names), or a directory."""
+        writing = writing_of(req)
+        place = follow(writing.version, path, final=False)
+        recursive = flag(req, "recursive")
+        writing.context.authorize(Operation.DELETE, place.path)
+        if place.entry is None:
+            raise missing(path)
+        condition = conditions_of(req)
+        guard: Condition | None = None
+        if recursive:
+            guard = authorize_below(
+                writing.context, writing.version, place.path, place.entry, Operation.DELETE
+            )
+            if condition is not None and guard is not None:
+                condition.check(place.path, place.entry)
+        with guarded(guard), writing.transaction() as transaction:
+            handle = transaction.delete(place.path, recursive=recursive, condition=guard or condition)
+        before = handle.result.before
+        assert transaction.result is not None
+        assert before is not None
+        resp.set_header("X-Svc-Version", transaction.result.version.hex())
+        answer: dict[str, Any] = {
+            "deleted": True,
+            "path": format_path(place.path),
+            "entry_type": int(before.kind),
+            "version": transaction.result.version.hex(),
+        }
+        send_json(resp, answer)
+
+    @requires_any(Operation.UPDATE, Operation.CREATE, Operation.DELETE, path="path")
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Renames (``application/json``) or merges into a document (``application/merge-patch+json``)."""
+        if base_type(req.content_type) == MERGE_PATCH:
+            merge_into(req, resp, path)
+        else:
+            rename(req, resp, path)
+
+
+def _refuse_early(writing: Writing, place: Place, condition: Condition | None) -> None:
+    """Refuses what the commit would refuse too, before a large body is taken in vain."""
+    if condition is not None:
+        condition.check(place.path, place.entry)
+    if place.entry is not None and place.entry.kind is EntryKind.DIRECTORY:
+        raise Conflict("A directory stands at this path.", path=format_path(place.path))
+    if place.entry is None:
+        for length in range(len(place.path) - 1, 0, -1):
+            above = writing.version.get(place.path[:length])
+            if above is not None:
+                if above.kind is not EntryKind.DIRECTORY:
+                    raise Conflict(
+                        "A file stands where a directory is needed.", path=format_path(place.path[:length])
+                    )
+                return
+
+
+def _stated_type(req: falcon.Request) -> str | None:
+    """What the caller says the body is.
+
+    A form's type comes from programs that were asked to send a file as it is (``curl --data-binary``), and
+    says nothing of the file.
+    """
+    given = req.content_type
+    return None if base_type(given) == FORM else given
+
+
+def _time(req: falcon.Request, header: str) -> int | None:
+    """A time that the caller wants to keep, in Unix milliseconds."""
+    value = req.get_header(header)
+    if value is None:
+        return None
+    value = value.strip()
+    if not (value.isascii() and value.isdigit()) or len(value) > 15 or int(value) > _MAXIMUM_TIME:
+        raise InvalidInput(f"{header} is a time in Unix milliseconds.", field=header)
+    return int(value)
+
+
+def _set_write_headers(resp: falcon.Response, entry: Entry, version: bytes) -> None:
+    resp.set_header("ETag", quote_etag(entry.hash.hex()))
+    resp.set_header("X-Svc-Version", version.hex())
+    resp.set_header("X-Svc-Content-Hash", entry.hash.hex())

@@ -1,0 +1,149 @@
+"""``/links/{path}``: symbolic links themselves, never what they name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+import msgspec
+
+from svc.database import Version
+from svc.errors import InvalidInput, InvalidPath, NotFound, SvcError
+from svc.paths import Path, format_path
+from svc.pipeline import (
+    conditions_of,
+    not_modified,
+    quote_etag,
+    read_json,
+    requires,
+    requires_any,
+    send_json,
+)
+from svc.plugins import Operation
+from svc.tree import Entry, EntryKind
+from svc_files.access import Reading, authorize_put, body_path
+from svc_files.headers import describe, header_path
+from svc_files.items import listing_item
+from svc_files.requests import reading_of, settings_of, writing_of
+from svc_files.resolving import find, follow, missing
+
+__all__ = ["LinkResource"]
+
+MAXIMUM_HOPS = 32
+
+
+class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a PUT: the absolute path that the link names."""
+
+    target: str
+
+
+class LinkResource:
+    """One symbolic link."""
+
+    @requires(Operation.READ, path="path")
+    def on_get(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Describes the link: its target, and where it leads if it leads anywhere the caller may see."""
+        reading = reading_of(req)
+        found, entry = reading.find(path, Operation.READ, final=False)
+        if entry.kind is not EntryKind.SYMLINK:
+            raise NotFound("No link is at this path.", path=format_path(path))
+        etag = entry.hash.hex()
+        describe(resp, found, entry, reading.version.root, etag=etag)
+        # What the answer says of the far end changes without the link: its tag can't be used for that.
+        if not_modified(req, etag, entry.updated_ms):
+            resp.status = 304
+            return
+        answer = listing_item(found, entry)
+        answer["resolved"] = _resolved(reading, found)
+        send_json(resp, answer)
+
+    @requires_any(Operation.CREATE, Operation.UPDATE, path="path")
+    def on_put(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Makes or replaces the link. It may dangle; it may not lead in a circle."""
+        body = read_json(req, LinkBody, settings_of(req).maximum_json)
+        if not body.target.startswith("/"):
+            raise InvalidPath("A link's target is an absolute path.", field="target")
+        target = body_path(body.target)
+        writing = writing_of(req)
+        place = follow(writing.version, path, final=False)
+        condition = authorize_put(writing.context, place, path, conditions_of(req))
+        _refuse_circle(writing.version, place.path, target)
+        with writing.transaction() as transaction:
+            handle = transaction.link(place.path, format_path(target), condition=condition)
+        result = handle.result
+        assert transaction.result is not None
+        assert result.after is not None
+        resp.set_header("ETag", quote_etag(result.after.hash.hex()))
+        resp.set_header("X-Svc-Version", transaction.result.version.hex())
+        created = result.before is None
+        if created:
+            resp.set_header("Location", f"/links{header_path(place.path)}")
+        answer = _link_answer(place.path, result.after)
+        answer["version"] = transaction.result.version.hex()
+        send_json(resp, answer, 201 if created else 200)
+
+    @requires(Operation.DELETE, path="path")
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+        """Removes the link."""
+        writing = writing_of(req)
+        place = follow(writing.version, path, final=False)
+        writing.context.authorize(Operation.DELETE, place.path)
+        if place.entry is None:
+            raise missing(path)
+        if place.entry.kind is not EntryKind.SYMLINK:
+            raise NotFound("No link is at this path.", path=format_path(path))
+        condition = conditions_of(req)
+        with writing.transaction() as transaction:
+            transaction.delete(place.path, condition=condition)
+        assert transaction.result is not None
+        version = transaction.result.version.hex()
+        resp.set_header("X-Svc-Version", version)
+        send_json(
+            resp,
+            {
+                "deleted": True,
+                "path": format_path(place.path),
+                "entry_type": int(EntryKind.SYMLINK),
+                "version": version,
+            },
+        )
+
+
+def _link_answer(path: Path, entry: Entry) -> dict[str, Any]:
+    answer = listing_item(path, entry)
+    del answer["content_type"]
+    return answer
+
+
+def _resolved(reading: Reading, path: Path) -> str | None:
+    """Where the link leads in the end; None for nowhere, and for where the caller may not look."""
+    try:
+        found, _ = find(reading.version, path)
+    except SvcError:
+        return None
+    return format_path(found) if reading.shows(found) else None
+
+
+def _refuse_circle(version: Version, path: Path, target: Path) -> None:
+    """Raises InvalidInput when the link would lead back to itself, or through more than 32 links."""
+    present = target
+    for _ in range(MAXIMUM_HOPS):
+        if present[: len(path)] == path:
+            raise InvalidInput("The link would lead in a circle.", field="target")
+        step = _one_hop(version, present)
+        if step is None:
+            return
+        present = step
+    raise InvalidInput(f"The link would lead through more than {MAXIMUM_HOPS} links.", field="target")
+
+
+def _one_hop(version: Version, path: Path) -> Path | None:
+    """The path after its first link is replaced by what that names; None when there is no link on it."""
+    for length in range(1, len(path) + 1):
+        entry = version.get(path[:length])
+        if entry is None:
+            return None
+        if entry.kind is EntryKind.SYMLINK:
+            return body_path(entry.target or "/") + path[length:]
+    return None

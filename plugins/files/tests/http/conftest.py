@@ -1,0 +1,124 @@
+"""The file routes on a real database, called through the WSGI application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falcon.testing import Result, TestClient
+
+from svc.database import Database
+from svc.pipeline import PipelineSettings, create_app
+from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure, initialize, load_plugins
+from svc.plugins import Operation as PathOperation
+
+PLUGINS = ("auth.disabled", "files")
+
+
+@dataclass
+class Rights:
+    """Rights by path prefix: the longest prefix that says something decides."""
+
+    flags: dict[str, str]
+
+    def allows(self, operation: PathOperation, path: tuple[str, ...]) -> bool:
+        for length in range(len(path), -1, -1):
+            flags = self.flags.get("/" + "/".join(path[:length]))
+            if flags is not None:
+                return operation.letter in flags
+        return False
+
+
+class Http:
+    """Calls the routes of one application."""
+
+    def __init__(self, app: Any, database: Database, become: Callable[[Identity], None]) -> None:
+        self.app = app
+        self.database = database
+        self.become = become
+        self._client = TestClient(app)
+
+    def __call__(self, method: str, path: str, **options: Any) -> Result:
+        return self._client.simulate_request(method, path, **options)
+
+    def get(self, path: str, **options: Any) -> Result:
+        return self("GET", path, **options)
+
+    def put(self, path: str, body: bytes | str = b"", **options: Any) -> Result:
+        return self("PUT", path, body=body, **options)
+
+    def post(self, path: str, value: Any, **options: Any) -> Result:
+        body = json.dumps(value)
+        return self("POST", path, body=body, headers={"Content-Type": "application/json"}, **options)
+
+    def delete(self, path: str, **options: Any) -> Result:
+        return self("DELETE", path, **options)
+
+    def items(self, path: str, **options: Any) -> list[str]:
+        """The paths of a listing."""
+        return [item["path"] for item in self.get(path, **options).json["items"]]
+
+    def fill(self, *paths: str) -> None:
+        """Stores a file at each path, whose content is the path."""
+        operations = [{"op": "put", "path": path, "content": path} for path in paths]
+        assert self.post("/files/batch", {"operations": operations}).status_code == 200
+
+
+@pytest.fixture(scope="session")
+def plugins() -> Plugins:
+    loaded = load_plugins(PLUGINS)
+    assert not loaded.problems, loaded.problems
+    return loaded
+
+
+@pytest.fixture
+def http(tmp_path: Path, plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> Iterator[Http]:
+    database = Database(tmp_path / "test.svcdb")
+    initialize(database, plugins)
+    app = create_app(database, plugins, settings=PipelineSettings(auth="disabled", access_log=False))
+    identity = [ROOT_IDENTITY]
+    mode = app.service.auth_mode
+    monkeypatch.setattr(type(mode), "authenticate", lambda self, credentials: identity[0])
+
+    def become(other: Identity) -> None:
+        identity[0] = other
+
+    yield Http(app, database, become)
+    app.service.close()
+
+
+@pytest.fixture
+def set_limits(http: Http, plugins: Plugins) -> Callable[..., None]:
+    """Changes settings of the plugin in the database of the test."""
+
+    def change(**settings: Any) -> None:
+        configure(http.database, plugins, "files", settings)
+
+    return change
+
+
+def user(flags_by_path: dict[str, str], name: str = "ann") -> Identity:
+    """A user with rights by path prefix."""
+    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=Rights(flags_by_path))
+
+
+def scoped_root(*rules: tuple[str, str]) -> Identity:
+    """A key of root's that is narrowed by rules."""
+    return Identity(
+        ROOT_IDENTITY.user_id,
+        "root",
+        is_root=True,
+        key_id="key",
+        rules=tuple(ScopedRule(glob, flags) for glob, flags in rules),
+    )
+
+
+def share_key(*rules: tuple[str, str]) -> Identity:
+    """A key without a user: its rules are all it has."""
+    return Identity(
+        None, "share", key_id="share", rules=tuple(ScopedRule(glob, flags) for glob, flags in rules)
+    )

@@ -1,0 +1,146 @@
+"""Deleted files: listed, and brought back."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.database import View
+from svc.testing import ViewContract
+from svc_files.deleted_view import DeletedFilesView
+
+from .conftest import Http  # noqa: TID252
+
+
+class TestDeletedFilesView(ViewContract):
+    @pytest.fixture
+    def view(self) -> View:
+        return DeletedFilesView()
+
+
+def deleted(http: Http, path: str = "/") -> list[str]:
+    return [item["path"] for item in http.get("/files/deleted", params={"path": path}).json["items"]]
+
+
+def test_a_deleted_file_is_listed_with_what_it_was(http: Http) -> None:
+    stored = http.put("/files/a.txt", b"hello").json
+    http.delete("/files/a.txt")
+    (item,) = http.get("/files/deleted").json["items"]
+    assert (item["path"], item["size"], item["content_hash"]) == ("/a.txt", 5, stored["content_hash"])
+    assert item["deleted_at"] >= stored["updated_at"]
+
+
+def test_a_directory_that_is_deleted_lists_every_file_below(http: Http) -> None:
+    http.fill("/d/a", "/d/e/b", "/x")
+    http("PUT", "/links/d/l", json={"target": "/x"})
+    http.delete("/files/d", params={"recursive": "true"})
+    assert deleted(http) == ["/d/a", "/d/e/b", "/d/l"]
+    assert deleted(http, "/d/e") == ["/d/e/b"]
+    assert deleted(http, "/d/e/b") == ["/d/e/b"]
+    assert deleted(http, "/x") == []
+
+
+def test_what_is_put_again_leaves_the_list_whichever_way_it_comes(http: Http) -> None:
+    names = ["/a", "/b", "/c", "/d", "/e/f", "/g/h"]
+    http.fill(*names, "/keep", "/tree/f", "/tree/h")
+    for name in names:
+        http.delete(f"/files{name}")
+    assert deleted(http) == names
+    http.put("/files/a", b"again")
+    http("PATCH", "/files/keep", json={"to": "/b"})
+    http("PUT", "/links/c", json={"target": "/a"})
+    http.put("/files/d/below", b"a directory now")
+    http.post("/files/batch", {"operations": [{"op": "copy", "from": "/tree/f", "to": "/e/f"}]})
+    assert deleted(http) == ["/g/h"]
+
+
+def test_a_move_or_an_overwrite_is_no_deletion(http: Http) -> None:
+    http.fill("/a", "/b", "/d/e")
+    http("PATCH", "/files/a", json={"to": "/b", "overwrite": True})
+    http("PATCH", "/files/d", json={"to": "/f"})
+    http.put("/files/b", b"over")
+    assert deleted(http) == []
+
+
+def test_pages_of_deleted_files(http: Http) -> None:
+    names = [f"/d/f{number:02}" for number in range(25)]
+    http.fill(*names)
+    http.delete("/files/d", params={"recursive": "true"})
+    seen: list[str] = []
+    params = {"limit": "7"}
+    while True:
+        page = http.get("/files/deleted", params=params).json
+        seen += [item["path"] for item in page["items"]]
+        if not page["has_more"]:
+            break
+        params["after"] = page["next_cursor"]
+    assert seen == names
+
+
+def test_very_long_paths_keep_their_order_and_their_pages(http: Http) -> None:
+    directory = "/" + "/".join(["n" * 200] * 3)
+    names = [f"{directory}/{number:03}" for number in range(40)]
+    http.fill(*names)
+    http.delete(f"/files/{'n' * 200}", params={"recursive": "true"})
+    first = http.get("/files/deleted", params={"limit": "17"}).json
+    rest = http.get("/files/deleted", params={"limit": "100", "after": first["next_cursor"]}).json
+    assert [item["path"] for item in first["items"] + rest["items"]] == names
+
+
+def test_a_deleted_file_comes_back_with_content_times_and_type(http: Http) -> None:
+    before = http.put("/files/d/a.txt", b"hello", headers={"X-Svc-Updated-At": "5000"}).json
+    http.delete("/files/d", params={"recursive": "true"})
+    answer = http.post("/files/restore", {"path": "/d/a.txt"})
+    assert answer.status_code == 200
+    assert (answer.json["restored"], answer.json["path"]) == (True, "/d/a.txt")
+    for field in ("size", "content_type", "content_hash", "updated_at", "created_at"):
+        assert answer.json[field] == before[field]
+    assert http.get("/files/d/a.txt").content == b"hello"
+    assert deleted(http) == []
+
+
+def test_a_deleted_directory_comes_back_whole(http: Http) -> None:
+    http.fill("/d/a", "/d/e/b", "/d/kept")
+    version = http.get("/files").headers["x-svc-version"]
+    http.delete("/files/d/e", params={"recursive": "true"})
+    http.delete("/files/d/a")
+    sequence = http.database.head().sequence
+    assert http.post("/files/restore", {"path": "/d"}).json["files"] == 2
+    assert http.database.head().sequence == sequence + 1
+    http.delete("/files/d", params={"recursive": "true"})
+    assert http.post("/files/restore", {"path": "/d", "version": version}).status_code == 200
+    assert http.items("/files", params={"depth": "-1"}) == ["/d/a", "/d/e/b", "/d/kept"]
+    assert deleted(http) == []
+
+
+def test_an_older_state_comes_back_from_its_version(http: Http) -> None:
+    version = http.put("/files/a", b"old").json["version"]
+    http.put("/files/a", b"new")
+    assert http.post("/files/restore", {"path": "/a", "version": version}).status_code == 409
+    http.delete("/files/a")
+    http.post("/files/restore", {"path": "/a", "version": version})
+    assert http.get("/files/a").content == b"old"
+
+
+def test_what_cannot_be_restored(http: Http) -> None:
+    version = http.put("/files/a", b"x").json["version"]
+    assert http.post("/files/restore", {"path": "/a"}).status_code == 409
+    assert http.post("/files/restore", {"path": "/none"}).status_code == 404
+    assert http.post("/files/restore", {"path": "/none", "version": version}).status_code == 404
+    assert http.post("/files/restore", {"path": "/a", "version": "0" * 64}).status_code == 404
+    assert http.post("/files/restore", {"path": "/a", "version": "zz"}).status_code == 400
+    assert http.post("/files/restore", {"path": "/.system/a"}).status_code == 404
+    assert http.post("/files/restore", {}).status_code == 400
+    http.delete("/files/a")
+    http.put("/files/a/b", b"a directory now")
+    assert http.post("/files/restore", {"path": "/a"}).status_code in (404, 409)
+
+
+def test_a_head_that_went_back_counts_what_vanished(http: Http) -> None:
+    http.fill("/a")
+    old = http.database.head().root
+    http.fill("/b")
+    http.delete("/files/a")
+    with http.database.transaction() as transaction:
+        transaction.set_ref("HEAD", old)
+    assert http.items("/files") == ["/a"]
+    assert deleted(http) == ["/b"]

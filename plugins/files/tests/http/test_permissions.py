@@ -1,0 +1,210 @@
+"""Every route asks before it acts, and what is denied looks like what is missing."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+
+from svc.plugins import ROOT_IDENTITY, Identity
+
+from .conftest import Http, scoped_root, user  # noqa: TID252
+
+READER = user({"/open": "rl", "/open/closed": ""})
+WRITER = user({"/mine": "crudl"})
+
+
+@pytest.fixture
+def tree(http: Http) -> Http:
+    http.fill("/open/a", "/open/b", "/open/closed/c", "/mine/x", "/other/y")
+    http("PUT", "/links/open/to-closed", json={"target": "/open/closed/c"})
+    http("PUT", "/links/open/to-other", json={"target": "/other"})
+    http("PUT", "/links/mine/to-other", json={"target": "/other"})
+    return http
+
+
+def test_a_listing_leaves_out_what_the_caller_may_not_see(tree: Http) -> None:
+    tree.become(READER)
+    page = tree.get("/files/open").json
+    assert [item["name"] for item in page["items"]] == ["a", "b", "to-closed", "to-other"]
+    assert page["total"] == 4
+    assert {item["effective_permissions"] for item in page["items"]} == {"-r--l---"}
+    assert tree.items("/files/open", params={"depth": "-1"}) == ["/open/a", "/open/b"]
+    assert tree.items("/files/open", params={"glob": "**/c", "depth": "-1"}) == []
+    assert (
+        tree.get("/files/open", params={"offset": "2", "limit": "1"}).json["items"][0]["name"] == "to-closed"
+    )
+
+
+def test_root_sees_everything_without_flags(tree: Http) -> None:
+    item = tree.get("/files/open").json["items"][0]
+    assert "effective_permissions" not in item
+
+
+def test_a_link_opens_nothing(tree: Http) -> None:
+    tree.become(READER)
+    assert tree.get("/files/open/to-closed").status_code == 403
+    assert tree.get("/files/open/to-other").status_code == 403
+    assert tree.get("/files/open/to-other/y").status_code == 403
+    assert tree.get("/links/open/to-other").json["resolved"] is None
+    tree.become(WRITER)
+    assert tree.put("/files/mine/to-other/z", b"x").status_code == 403
+    assert tree.delete("/files/mine/to-other/y").status_code == 403
+    assert tree.post("/files/mkdir", {"path": "/mine/to-other/d"}).status_code == 403
+    assert tree("PATCH", "/files/mine/x", json={"to": "/mine/to-other/x"}).status_code == 403
+    assert (
+        tree.post("/files/copy", {"paths": ["/mine/x"], "destination": "/mine/to-other"}).status_code == 403
+    )
+    assert (
+        tree.post("/files/copy", {"paths": ["/mine/to-other/y"], "destination": "/mine"}).status_code == 403
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/files/other/y", None),
+        ("GET", "/files/other", None),
+        ("HEAD", "/files/other/y", None),
+        ("PUT", "/files/open/a", b"x"),
+        ("PUT", "/files/open/new", b"x"),
+        ("DELETE", "/files/open/a", None),
+        ("PATCH", "/files/open/a", {"to": "/open/z"}),
+        ("PUT", "/links/open/l", {"target": "/open/a"}),
+        ("DELETE", "/links/open/to-other", None),
+        ("POST", "/files/mkdir", {"path": "/open/d"}),
+        ("POST", "/files/copy", {"paths": ["/open/a"], "destination": "/open/d"}),
+        ("POST", "/files/copy", {"paths": ["/other/y"], "destination": "/open/d"}),
+        ("POST", "/files/download", {"paths": ["/other"]}),
+        ("POST", "/files/restore", {"path": "/open/a"}),
+        ("POST", "/files/batch", {"operations": [{"op": "put", "path": "/open/n", "content": ""}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "delete", "path": "/open/a"}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "move", "from": "/open/a", "to": "/open/n"}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "copy", "from": "/other/y", "to": "/open/n"}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "copy", "from": "/other/none", "to": "/open/n"}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "link", "path": "/open/n", "target": "/x"}]}),
+        ("POST", "/files/batch", {"operations": [{"op": "mkdir", "path": "/open/n"}]}),
+        ("POST", "/blobs/commit", {"files": [{"path": "/open/n", "chunk_hashes": []}]}),
+        ("GET", "/files/deleted", None),
+        ("GET", "/files/open?deleted=true", None),
+    ],
+)
+def test_what_was_not_granted_is_refused(tree: Http, method: str, path: str, body: Any) -> None:
+    tree.become(READER)
+    version = tree.database.head().root
+    path, _, query = path.partition("?")
+    options: dict[str, Any] = {"query_string": query} if query else {}
+    if isinstance(body, bytes):
+        options["body"] = body
+    elif body is not None:
+        options["json"] = body
+    answer = tree(method, path, **options)
+    assert answer.status_code == 403
+    tree.become(scoped_root(("/open/closed/**", ""), ("/open/**", "-r--l---")))
+    assert tree(method, path, **options).status_code == 404
+    assert tree.database.head().root == version
+
+
+def test_to_a_scoped_key_denied_and_missing_look_the_same(tree: Http) -> None:
+    tree.become(scoped_root(("/open/closed/**", "--------"), ("/open/**", "-r--l---")))
+    for method in ("GET", "HEAD", "PUT", "DELETE"):
+        denied = tree(method, "/files/open/closed/c")
+        missing = tree(method, "/files/open/closed/nothing-here")
+        assert denied.status_code == missing.status_code == 404
+        assert denied.text.replace("closed/c", "") == missing.text.replace("closed/nothing-here", "")
+    assert tree.items("/files") == ["/open"]
+    assert [item["path"] for item in tree.get("/files/open").json["items"]] == [
+        "/open/a", "/open/b", "/open/to-closed", "/open/to-other",
+    ]  # fmt: skip
+
+
+def test_fetch_and_download_leave_out_what_is_denied(tree: Http) -> None:
+    tree.become(READER)
+    items = tree.post("/files/fetch", {"paths": ["/open/a", "/open/closed/c", "/open/to-other/y"]}).json[
+        "items"
+    ]
+    assert [item.get("code") for item in items] == [None, "FORBIDDEN", "FORBIDDEN"]
+    answer = tree.post("/files/download", {"paths": ["/open"]})
+    assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["open/a", "open/b"]
+
+
+def test_what_may_not_be_read_everywhere_is_not_moved_copied_or_deleted_as_a_whole(http: Http) -> None:
+    http.fill("/d/a", "/d/keep/b", "/e/f")
+    http.become(user({"/": "crudl", "/d/keep": ""}))
+    assert http.delete("/files/d", params={"recursive": "true"}).status_code == 403
+    assert http("PATCH", "/files/d", json={"to": "/z"}).status_code == 403
+    assert http.post("/files/copy", {"paths": ["/d"], "destination": "/z"}).status_code == 403
+    operations = [{"op": "delete", "path": "/d", "recursive": True}]
+    assert http.post("/files/batch", {"operations": operations}).status_code == 403
+    assert http.post("/files/copy", {"paths": ["/e"], "destination": "/z"}).status_code == 200
+    assert http.post("/files/copy", {"paths": ["/e"], "destination": "/z"}).status_code == 409
+    assert http.get("/files/z/e/f").content == b"/e/f"
+    assert http("PATCH", "/files/e", json={"to": "/y"}).status_code == 200
+    assert http.delete("/files/y", params={"recursive": "true"}).status_code == 200
+    assert http.get("/files/d/a").status_code == 200
+
+
+CREATOR = user({"/": "crl"})
+UPDATER = user({"/": "url"})
+
+
+@pytest.mark.parametrize(("who", "new", "old"), [(CREATOR, 201, 403), (UPDATER, 403, 200)])
+def test_creating_and_updating_are_different_rights(http: Http, who: Identity, new: int, old: int) -> None:
+    http.fill("/there")
+    http("PUT", "/links/link", json={"target": "/there"})
+    http.become(who)
+    assert http.put("/files/there", b"x").status_code == old
+    assert http.put("/files/new", b"x").status_code == new
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert http("PATCH", "/files/doc", body="{}", headers=merge).status_code == new
+    assert http("PUT", "/links/link", json={"target": "/x"}).status_code == old
+    assert http("PUT", "/links/new-link", json={"target": "/x"}).status_code == new
+    assert http.delete("/files/there").status_code == 403
+
+
+def test_deleted_files_need_the_right_to_delete(http: Http) -> None:
+    http.fill("/a/x", "/b/y")
+    version = http.get("/files").headers["x-svc-version"]
+    http.delete("/files/a/x")
+    http.delete("/files/b/y")
+    http.become(user({"/": "rld", "/b": "rl"}))
+    assert [item["path"] for item in http.get("/files/deleted").json["items"]] == ["/a/x"]
+    assert http.get("/files/a/x", params={"version": version}).status_code == 200
+    assert http.get("/files/b/y", params={"version": version}).status_code == 403
+    assert http.items("/files", params={"version": version, "depth": "-1"}) == ["/a/x"]
+    assert http.post("/files/restore", {"path": "/b/y"}).status_code == 403
+
+
+def test_the_etag_of_a_listing_is_the_callers_own(tree: Http) -> None:
+    root = tree.get("/files/open").headers["etag"]
+    tree.become(READER)
+    mine = tree.get("/files/open").headers["etag"]
+    assert mine != root
+    assert tree.get("/files/open", headers={"If-None-Match": root}).status_code == 200
+    assert tree.get("/files/open", headers={"If-None-Match": mine}).status_code == 304
+    tree.become(user({"/open": "rl"}, "bob"))
+    assert tree.get("/files/open", headers={"If-None-Match": mine}).status_code == 200
+
+
+def test_a_directory_that_changes_between_check_and_commit_is_a_conflict(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svc_files.resources import files
+
+    http.fill("/d/a")
+    http.become(user({"/": "crudl", "/d/keep": ""}))
+    check = files.authorize_below
+
+    def check_and_let_others_write(*arguments: Any) -> Any:
+        guard = check(*arguments)
+        with http.database.transaction() as transaction:
+            transaction.put(("d", "keep", "b"), b"not the caller's")
+        return guard
+
+    monkeypatch.setattr(files, "authorize_below", check_and_let_others_write)
+    answer = http.delete("/files/d", params={"recursive": "true"})
+    assert (answer.status_code, answer.json["code"]) == (409, "CONFLICT")
+    http.become(ROOT_IDENTITY)
+    assert http.get("/files/d/keep/b").status_code == 200
