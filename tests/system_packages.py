@@ -1,0 +1,65 @@
+"""Makes sure that the programs which the tests drive as real clients are installed.
+
+The end-to-end and compatibility tests use curl, git, openssl and chromium of Debian. As root on a Debian
+system what is missing is installed with apt-get; anywhere else a message says what to install, and
+the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+PROGRAMS = {
+    "curl": ("curl",),
+    "git": ("git",),
+    "openssl": ("openssl",),
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+}
+"""Debian package, and the names that its program may have."""
+
+
+def missing_packages() -> list[str]:
+    """Returns the Debian packages none of whose programs is on the search path."""
+    return [package for package, names in PROGRAMS.items() if not any(map(shutil.which, names))]
+
+
+def install(packages: Sequence[str]) -> None:
+    """Installs Debian packages without asking anything.
+
+    Raises:
+        subprocess.CalledProcessError: apt-get failed; its output says why.
+    """
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+        subprocess.run(
+            ["apt-get", "--quiet", "--quiet", *arguments],
+            check=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+
+
+def main() -> int:
+    """Installs what is missing, or says what to install; returns the exit code."""
+    packages = missing_packages()
+    if not packages:
+        return 0
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        print(f"installing for the tests: {', '.join(packages)}")
+        install(packages)
+        return 0
+    print(
+        f"The tests drive these programs, which are not installed: {', '.join(packages)}.\n"
+        f"On Debian or Ubuntu: sudo apt-get install {' '.join(packages)}",
+        file=sys.stderr,
+    )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
