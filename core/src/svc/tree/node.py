@@ -99,6 +99,12 @@ class Leaf:
         kind = _KINDS[kinds[index]]
         return Entry(kind, content_hash, size, created_ms, updated_ms, types[index], record, target, totals)
 
+    def directory_root(self, index: int) -> Hash | None:
+        """The root of the directory at a position; None when the entry there is something else."""
+        if self.columns[1][index] != _DIRECTORY:
+            return None
+        return self.hashes[index * 32 : index * 32 + 32]
+
     def items(self, start: int = 0) -> list[tuple[str, Entry]]:
         """Returns names and entries from a position on."""
         entry = self.entry

@@ -24,18 +24,8 @@ def lookup(store: NodeReader, root: Hash, name: str) -> Entry | None:
     Raises:
         CorruptRecord: a node on the way is damaged. So do all functions here.
     """
-    node = store.read_node(root)
-    while isinstance(node, Inner):
-        names = node.names
-        index = bisect_left(names, name)
-        if index == len(names):
-            return None
-        node = read_child(store, node, index)
-    names = node.names
-    index = bisect_left(names, name)
-    if index < len(names) and names[index] == name:
-        return node.entry(index)
-    return None
+    found = _locate(store, root, name)
+    return None if found is None else found[0].entry(found[1])
 
 
 def entry_count(store: NodeReader, root: Hash) -> int:
@@ -77,10 +67,11 @@ def resolve(store: NodeReader, root: Hash, path: Path) -> Entry | None:
     if not path:
         return directory_entry(store, root, 0)
     for name in path[:-1]:
-        entry = lookup(store, root, name)
-        if entry is None or entry.kind is not EntryKind.DIRECTORY:
+        found = _locate(store, root, name)
+        below = None if found is None else found[0].directory_root(found[1])
+        if below is None:
             return None
-        root = entry.hash
+        root = below
     return lookup(store, root, path[-1])
 
 
@@ -170,6 +161,20 @@ def _walk_from(
 def _is_entered(directory: Entry, files_only: bool) -> bool:
     below = directory.totals
     return not files_only or below is None or bool(below.files or below.symlinks)
+
+
+def _locate(store: NodeReader, root: Hash, name: str) -> tuple[Leaf, int] | None:
+    """The leaf that holds a name, and the position in it; None when the directory has no such name."""
+    node = store.read_node(root)
+    while isinstance(node, Inner):
+        names = node.names
+        index = bisect_left(names, name)
+        if index == len(names):
+            return None
+        node = read_child(store, node, index)
+    names = node.names
+    index = bisect_left(names, name)
+    return (node, index) if index < len(names) and names[index] == name else None
 
 
 def _rank(store: NodeReader, root: Hash, name: str, *, after: bool) -> int:
