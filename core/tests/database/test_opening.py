@@ -104,7 +104,7 @@ def test_an_index_of_another_boot_is_rebuilt_unless_it_was_closed_in_order(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(path, 10)
-    for module in ("svc.database.opening", "svc.database.catch_up", "svc.database.state"):
+    for module in ("svc.objects.environments", "svc.database.state"):
         monkeypatch.setattr(f"{module}.boot_id", lambda: b"another boot....")
     with Database(path) as database:
         assert not database._opened.rebuilt
@@ -115,7 +115,7 @@ def test_an_index_of_another_boot_is_rebuilt_unless_it_was_closed_in_order(
         crashed = path.with_name("crashed.svcdb")
         shutil.copy(path, crashed)
         shutil.copytree(f"{path}.d", f"{crashed}.d")
-    for module in ("svc.database.opening", "svc.database.catch_up", "svc.database.state"):
+    for module in ("svc.objects.environments", "svc.database.state"):
         monkeypatch.setattr(f"{module}.boot_id", lambda: b"the boot after..")
     with Database(crashed) as database:
         assert database._opened.rebuilt

@@ -10,7 +10,7 @@ import pytest
 from svc.errors import ReadOnly
 from svc.objects.key_index import CoverageMark, KeyIndex, Place
 
-MARK = CoverageMark(128, 1, b"d" * 16, b"b" * 16, False)
+MARK = CoverageMark(128, 1, b"d" * 16)
 
 
 def place(offset: int) -> Place:

@@ -6,14 +6,18 @@ for another process's lock) runs in gevent's threadpool; in plain threads it is 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["pause", "run_blocking", "sleep", "under_gevent"]
+__all__ = ["pause", "run_at_once", "run_blocking", "run_shielded", "sleep", "under_gevent"]
 
 T = TypeVar("T")
+
+_OWN_THREADS = 16
+_own_pool: tuple[int, Any] | None = None
 
 
 def under_gevent() -> bool:
@@ -31,8 +35,52 @@ def run_blocking(function: Callable[..., T], *args: Any) -> T:
         return function(*args)
     from gevent import get_hub
 
-    result: T = get_hub().threadpool.apply(function, args)
+    hub = get_hub()
+    if not hub.main_hub:
+        return function(*args)  # A thread of the pool already: nobody else waits for it.
+    result: T = hub.threadpool.apply(function, args)
     return result
+
+
+def run_at_once(function: Callable[[], None]) -> None:
+    """As ``run_blocking``, but never behind what others run there: for whom the others may wait for."""
+    global _own_pool
+    if not under_gevent():
+        function()
+        return
+    from gevent import get_hub
+    from gevent.threadpool import ThreadPool
+
+    hub = get_hub()
+    if not hub.main_hub:
+        function()
+        return
+    if _own_pool is None or _own_pool[0] != os.getpid():
+        _own_pool = (os.getpid(), ThreadPool(_OWN_THREADS, hub=hub))
+    _own_pool[1].apply(function)
+
+
+def run_shielded(function: Callable[[], None]) -> None:
+    """Calls a function that runs to its end also when the greenlet that waits for it here is killed.
+
+    What it raises is raised here.
+    """
+    if not under_gevent():
+        function()
+        return
+    from gevent import spawn
+
+    error: BaseException | None = spawn(_error_of, function).get()
+    if error is not None:
+        raise error
+
+
+def _error_of(function: Callable[[], None]) -> BaseException | None:
+    try:
+        function()
+    except BaseException as error:  # noqa: BLE001
+        return error
+    return None
 
 
 def pause() -> None:

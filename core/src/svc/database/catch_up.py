@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from svc.database.commit import Commit
 from svc.errors import CorruptRecord
 from svc.hashing import Hash, ObjectKind
-from svc.log import FIRST, DamagedRegion, Log, ScannedRecord, boot_id
+from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
 from svc.objects.key_index import CoverageMark, KeyIndex, Place
 
 __all__ = ["CaughtUp", "Progress", "catch_up"]
@@ -67,6 +67,7 @@ def catch_up(
     last: Commit | None = None
     parent = _hash_of(log, index, sequence)
     end = start
+    committed = 0
     records = 0
     for record in log.scan_tolerant(start):
         records += 1
@@ -86,12 +87,14 @@ def catch_up(
                 places += _places_between(log, last.first_offset, start)
         if _is_object(record):
             places.append(_located(record))
-        if len(places) >= _BATCH and record.kind == ObjectKind.COMMIT:
-            _flush(log, index, places, commits, end, sequence)
+        if record.kind == ObjectKind.COMMIT:
+            committed = len(places)
+            if committed >= _BATCH:
+                _flush(log, index, places, commits, end, sequence)
         if progress is not None and records % 4096 == 0:
             progress(record.end, log.tail)
     if commits or index.mark() is None:
-        _flush(log, index, places if commits else [], commits, end, sequence)
+        _flush(log, index, places[:committed] if commits else [], commits, end, sequence)
     if progress is not None:
         progress(log.tail, log.tail)
     return CaughtUp(last, end, records)
@@ -105,7 +108,7 @@ def _flush(
     end: int,
     sequence: int,
 ) -> None:
-    index.write(places, commits, CoverageMark(end, sequence, log.database_id, boot_id(), False))
+    index.write(places, commits, CoverageMark(end, sequence, log.database_id))
     places.clear()
     commits.clear()
 

@@ -2,8 +2,9 @@
 
 Transactions queue; the first becomes the leader, takes the database's commit lock, folds everything
 that is waiting, appends it, syncs once, indexes it, publishes HEAD and wakes the others. What arrived
-meanwhile is the next batch, and its first transaction leads that. No thread or greenlet of its own is
-needed, and the same code serves both.
+meanwhile is the next batch, and its first transaction leads that. No thread of its own is
+needed, and the same code serves threads and greenlets: whoever gives up waiting (a killed greenlet, a
+timeout) leaves the queue and stops neither the leader nor those behind.
 
 A kill between any two steps loses nothing acknowledged: HEAD's cell says that a commit was begun, and
 the next holder of the lock finishes it from the log or finds that it never got there.
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from svc.database.blocking import run_shielded
 from svc.database.commit import Commit
 from svc.database.fold import Fold
+from svc.database.head import Head
 from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
@@ -28,6 +30,8 @@ from svc.objects.store import PendingObjects
 __all__ = ["CommitRequest", "Committer"]
 
 _LARGEST_BATCH = 512
+_LARGEST_BATCH_BYTES = 16 * 1024 * 1024
+_WAIT_SECONDS = 0.25
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +46,8 @@ class CommitRequest:
         sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
             when it is committed.
         error: set instead when it failed.
+        leads: whether it is its turn to commit what waits.
+        wake: set when it leads, and when it was dealt with.
     """
 
     ref: str
@@ -54,7 +60,7 @@ class CommitRequest:
     version: Hash = b""
     time_ms: int = 0
     error: BaseException | None = None
-    finished: bool = False
+    leads: bool = False
     wake: threading.Event = field(default_factory=threading.Event)
 
 
@@ -63,12 +69,10 @@ class Committer:
 
     Args:
         state: log, index and HEAD cell that all processes share.
-        on_commit: called after each batch, outside the lock.
     """
 
-    def __init__(self, state: SharedState, on_commit: Callable[[], None] | None = None) -> None:
+    def __init__(self, state: SharedState) -> None:
         self._state = state
-        self._on_commit = on_commit
         self._mutex = threading.Lock()
         self._queue: deque[CommitRequest] = deque()
         self._has_leader = False
@@ -81,21 +85,44 @@ class Committer:
             SvcError: what its operations raised, ``InsufficientStorage`` when the disk is full,
                 ``DatabaseLatched`` after an I/O error; nothing of it was applied.
         """
-        with self._mutex:
-            self._queue.append(request)
-            leads = not self._has_leader
-            self._has_leader = True
-        if not leads:
-            request.wake.wait()
-        if not request.finished:
-            self._lead()
+        try:
+            with self._mutex:
+                self._queue.append(request)
+                request.leads = not self._has_leader
+                self._has_leader = True
+            # With a timeout, for a thread of gevent's pool has nothing else that would keep it waiting.
+            while not (request.leads or request.wake.wait(_WAIT_SECONDS)):
+                pass
+            if request.leads:
+                run_shielded(self._lead)
+        except BaseException:
+            self._withdraw(request)
+            raise
         if request.error is not None:
             raise request.error
 
-    def _lead(self) -> None:
+    def _withdraw(self, request: CommitRequest) -> None:
+        """Takes back a request whose submitter waits no longer; one that is being committed goes on."""
         with self._mutex:
-            count = min(len(self._queue), _LARGEST_BATCH)
-            batch = [self._queue.popleft() for _ in range(count)]
+            if request in self._queue:
+                self._queue.remove(request)
+                if request.leads:
+                    self._appoint_leader()
+
+    def _appoint_leader(self) -> None:
+        """Wakes the one who leads next; the caller holds the mutex."""
+        self._has_leader = bool(self._queue)
+        if self._queue:
+            self._queue[0].leads = True
+            self._queue[0].wake.set()
+
+    def _lead(self) -> None:
+        batch: list[CommitRequest] = []
+        size = 0
+        with self._mutex:
+            while self._queue and len(batch) < _LARGEST_BATCH and size < _LARGEST_BATCH_BYTES:
+                batch.append(self._queue.popleft())
+                size += batch[-1].pending.size
         try:
             self._commit(batch)
         except BaseException as error:
@@ -109,19 +136,13 @@ class Committer:
                 raise
         finally:
             self._hand_over(batch)
-        if self._on_commit is not None:
-            self._on_commit()
 
     def _hand_over(self, batch: list[CommitRequest]) -> None:
         """Wakes those who are done, and the one who leads next."""
         for request in batch:
-            request.finished = True
             request.wake.set()
         with self._mutex:
-            if self._queue:
-                self._queue[0].wake.set()
-            else:
-                self._has_leader = False
+            self._appoint_leader()
 
     def _commit(self, batch: list[CommitRequest]) -> None:
         state = self._state
@@ -131,15 +152,32 @@ class Committer:
                 raise DatabaseLatched(
                     "The database takes no writes after an I/O error; see the log and health."
                 )
-            fold = Fold(state.objects, head, self._parent_of(head.sequence))
-            for request in batch:
-                try:
-                    fold.add(request)
-                except SvcError as error:
-                    request.error = error
-            fold.finish()
-            if fold.commits:
+            try:
+                fold = self._fold(head, batch)
+            except Exception:
+                if len(batch) == 1:
+                    raise
+                fold = None
+            if fold is not None and fold.commits:
                 self._write(fold)
+        if fold is None:
+            self._commit_one_by_one(batch)
+
+    def _commit_one_by_one(self, batch: list[CommitRequest]) -> None:
+        """After a fold that failed as a whole: a damaged directory stops only those who change it."""
+        for request in batch:
+            request.error = None
+            try:
+                self._commit([request])
+            except Exception as error:  # noqa: BLE001
+                request.error = error
+
+    def _fold(self, head: Head, batch: list[CommitRequest]) -> Fold:
+        fold = Fold(self._state.objects, head, self._parent_of(head.sequence))
+        for request in batch:
+            fold.add(request)
+        fold.finish()
+        return fold
 
     def _parent_of(self, sequence: int) -> tuple[Commit, Hash] | None:
         if sequence == 0:
@@ -168,6 +206,12 @@ class Committer:
                 commits.append((next(waiting).commit, located[-1][1]))
             offset += len(record)
         located += placed.items()
-        state.index_and_publish(located, commits)
+        try:
+            state.index_and_publish(located, commits)
+        except Exception as error:
+            # It is durable: whoever holds the lock next takes it into the index.
+            raise ServiceUnavailable(
+                "The write is in the log but could not be shown yet; read the path to see it."
+            ) from error
         self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
         fold.share_nodes()

@@ -13,7 +13,7 @@ from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
 
-from svc.database.blocking import pause, run_blocking, sleep
+from svc.database.blocking import pause, sleep
 from svc.database.catch_up import Progress
 from svc.database.commit import Commit, DatabaseTotals
 from svc.database.committer import CommitRequest, Committer
@@ -91,11 +91,13 @@ class Database:
         self._closed = True
         if os.getpid() != self._process:
             return
-        self._views.close()
-        if not self.read_only:
-            self._leave_clean_index()
-        self._state.close()
-        self._opened.discard_temporary()
+        try:
+            self._views.close()
+            if not self.read_only:
+                self._state.leave_clean_index()
+        finally:
+            self._state.close()
+            self._opened.discard_temporary()
 
     # -- what it is ----------------------------------------------------------------------------
 
@@ -229,13 +231,14 @@ class Database:
         Raises:
             PayloadTooLarge: the stream is longer than ``limit``.
             InsufficientStorage: the disk is full.
+            DatabaseLatched: the disk failed.
             ReadOnly: the database is open for reading.
         """
         self._require_writable()
         content = self._writer.store_stream(stream, limit=limit, on_bytes=on_bytes)
         if content.size > _SYNC_AHEAD:
             # The bulk goes to disk here, so that the commit's sync, which others wait for, is short.
-            run_blocking(self._state.log.sync)
+            self._state.sync_ahead()
         return content
 
     def store_bytes(self, content: bytes, *, system: bool = False) -> StoredContent:
@@ -396,18 +399,6 @@ class Database:
             raise ReadOnly("The database is open for reading only.")
         if os.getpid() != self._process:
             raise DatabaseClosed("The database was opened before a fork; open it in this process.")
-
-    def _leave_clean_index(self) -> None:
-        """Marks the index as whole on disk, unless another process still has the database open."""
-        state = self._state
-        if not state.log.exclude_others():
-            return
-        head = state.head()
-        if head.pending_from or head.latched:
-            return
-        state.index.sync()
-        state.index.write((), (), state.mark_at(head.commit_end, head.sequence, clean=True))
-        state.index.sync()
 
 
 def _entries_of(version: Version, path: Path) -> list[tuple[str, Entry]]:

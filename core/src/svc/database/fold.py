@@ -85,17 +85,27 @@ class Fold:
         self.commits: list[FoldedCommit] = []
 
     def add(self, request: CommitRequest) -> None:
-        """Applies one transaction; on an error nothing of it stays.
+        """Applies one transaction; when an operation fails, its error is the request's, and nothing stays.
 
-        A transaction without operations brings objects only (chunks that a client uploads ahead).
+        A transaction without operations brings objects only (chunks that a client uploads ahead). The
+        error of a failing operation has its index in ``details["operation"]``.
 
         Raises:
-            SvcError: what the failing operation raised, with its index in ``details["operation"]``.
+            SvcError: an earlier transaction cannot be written; nothing of the fold may be used then.
         """
-        touched = {(request.ref, path) for operation in request.operations for path in operation.touched()}
-        if self._open.transactions and self._overlaps(touched, request):
+        touched = _touched(request)
+        try:
+            overlaps = bool(self._open.transactions) and self._overlaps(touched, request)
+        except Exception as error:  # noqa: BLE001
+            request.error = error
+            return
+        if overlaps:
             self._close()
-        results = self._apply(request)
+        try:
+            results = self._apply(request)
+        except Exception as error:  # noqa: BLE001
+            request.error = error
+            return
         self._open.pending.absorb(request.pending)
         if request.operations:
             self._open.transactions.append(
@@ -124,6 +134,7 @@ class Fold:
 
     def _apply(self, request: CommitRequest) -> list[OperationResult]:
         user_tree = self._tree_of(request.ref)
+        trees = dict(self._trees)
         savepoints = (user_tree.savepoint(), self._system_tree.savepoint())
         results: list[OperationResult] = []
         try:
@@ -131,11 +142,13 @@ class Fold:
                 if isinstance(operation, SetRef):
                     results.append(self._set_ref(operation))
                 else:
-                    tree = self._system_tree if operation.change().system else user_tree
+                    system = operation.change().system
+                    tree = self._system_tree if system else self._tree_of(request.ref)
                     results.append(operation.apply(tree, self.now_ms))
-        except SvcError as error:
-            error.details.setdefault("operation", len(results))
-            self._trees[request.ref] = user_tree
+        except Exception as error:
+            if isinstance(error, SvcError):
+                error.details.setdefault("operation", len(results))
+            self._trees = trees
             user_tree.rollback(savepoints[0])
             self._system_tree.rollback(savepoints[1])
             raise
@@ -155,7 +168,7 @@ class Fold:
         return entry.hash
 
     def _set_ref(self, operation: SetRef) -> OperationResult:
-        """Refs change alone in their transaction, so no working tree of theirs has edits here."""
+        """A ref moves before its tree is changed, so no working tree of it has edits here."""
         if operation.name == HEAD_NAME:
             operation.check(self._root)
             assert operation.root is not None, "HEAD always names a root"
@@ -222,19 +235,20 @@ class Fold:
         places: list[tuple[Hash, Place]] = []
         chunks = chunk_bytes = 0
         for hash, (framed, place) in opened.pending.records.items():
-            # Another process may have stored the same object since it was made pending.
-            if not self._is_new(hash):
+            # It may have been stored since it was made pending: by another process, or ahead.
+            if hash in opened.pending.placed or not self._is_new(hash):
                 continue
             records.append(framed)
             places.append((hash, place))
             if place.kind == ObjectKind.CHUNK:
                 chunks += 1
                 chunk_bytes += place.stored_length
-        for hash, place in opened.pending.placed.items():
-            if place.kind == ObjectKind.CHUNK and self._is_new(hash):
+        placed = {hash: place for hash, place in opened.pending.placed.items() if self._is_new(hash)}
+        for place in placed.values():
+            if place.kind == ObjectKind.CHUNK:
                 chunks += 1
                 chunk_bytes += place.stored_length
-        self._folded.update(opened.pending.records, opened.pending.placed)
+        self._folded.update(opened.pending.records, placed)
         self._totals = self._totals_after(chunks, chunk_bytes)
         self._sequence += 1
         commit = Commit(
@@ -245,7 +259,7 @@ class Fold:
             self._system_root,
             parent_root,
             parent_system_root,
-            min((place.offset for place in opened.pending.placed.values()), default=0),
+            min((place.offset for place in placed.values()), default=0),
             self._head.commit_end,
             self._totals,
             tuple(opened.transactions),
@@ -254,7 +268,7 @@ class Fold:
         hash = hash_object(ObjectKind.COMMIT, payload)
         records.append(encode_record(ObjectKind.COMMIT, hash, payload, time_ms=self.now_ms, system=True))
         places.append((hash, Place(0, len(payload), len(payload), ObjectKind.COMMIT, 1, 0)))
-        return FoldedCommit(commit, hash, records, places, opened.pending.placed)
+        return FoldedCommit(commit, hash, records, places, placed)
 
     def _is_new(self, hash: Hash) -> bool:
         return hash not in self._folded and not self._objects.index.contains(hash)
@@ -269,6 +283,17 @@ class Fold:
             self._totals.chunks + chunks,
             self._totals.chunk_bytes + chunk_bytes,
         )
+
+
+def _touched(request: CommitRequest) -> set[tuple[str, Path]]:
+    """What a transaction changes, as (ref, path); whoever moves a ref touches its whole tree."""
+    touched: set[tuple[str, Path]] = set()
+    for operation in request.operations:
+        if isinstance(operation, SetRef):
+            touched.add((operation.name, ()))
+        else:
+            touched.update((request.ref, path) for path in operation.touched())
+    return touched
 
 
 def changed_paths(commit: Commit) -> list[PathChange]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import lmdb
@@ -18,7 +18,7 @@ from svc.database.commit import Commit
 from svc.database.state import SharedState
 from svc.errors import CorruptRecord, DatabaseBusy, SvcError
 from svc.hashing import ObjectKind
-from svc.log import FIRST, DamagedRegion, Log, Recovery, boot_id
+from svc.log import FIRST, DamagedRegion, Log, Recovery, record_size
 from svc.objects.key_index import CoverageMark, KeyIndex
 
 __all__ = ["Opened", "open_state"]
@@ -73,14 +73,15 @@ def open_state(path: Path, *, read_only: bool, create: bool, progress: Progress 
 
 def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
     directory = log.state_directory
-    index, mark = _usable_index(log, directory / "index")
     recovery = None
-    rebuilt = index is None
+    index = None
+    # Others who open the log meanwhile wait for the commit lock, until all parts agree.
     log.acquire_commit_lock()
     try:
+        index, mark = _usable_index(log, directory / "index")
+        rebuilt = index is None
         if log.alone:
-            # Others who open the log meanwhile wait for the commit lock, until all parts agree.
-            recovery = log.recover(_recovery_start(log, mark), holding_commit_lock=True, one_batch=True)
+            recovery = _recover(log, mark)
             if index is None:
                 KeyIndex.destroy(directory / "index")
                 index = KeyIndex(directory / "index")
@@ -100,28 +101,46 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
     return Opened(state, directory, False, recovery, rebuilt)
 
 
+def _recover(log: Log, mark: CoverageMark | None) -> Recovery:
+    """Recovers a log that nobody else has open; the caller holds the commit lock.
+
+    A sync that fails is told once: what it lost reads well until the machine is started anew. So it is
+    noted in HEAD's cell, and what was not durable before is cut by the next opening.
+    """
+    cell = SharedState.cell_of(log)
+    try:
+        head = SharedState.present_head(cell) if not log.needs_recovery else None
+        if head is not None and head.latched:
+            start = max(FIRST, head.commit_end, mark.covered if mark is not None else 0)
+            return log.recover(start, holding_commit_lock=True, unsynced=True)
+        try:
+            return log.recover(_recovery_start(log, mark), holding_commit_lock=True, one_batch=True)
+        except OSError:
+            if head is not None:
+                cell.write(replace(head, latched=True).pack())
+            raise
+    finally:
+        cell.close()
+
+
 def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress: Progress | None) -> None:
     """Catches the index up and publishes HEAD; the caller holds the commit lock."""
     if alone:
         start, sequence = (mark.covered, mark.sequence) if mark is not None else (FIRST, 0)
         catch_up(state.log, state.index, start, sequence, progress)
         state.publish(state.head_of_index())
-    elif state.is_current():
+    elif state.is_current() and mark is not None and mark.sequence >= state.head().sequence:
         state.settled_head()
     else:
+        # HEAD's cell was lost, or whoever made the index anew was killed.
         state.roll_forward(state.head_of_index())
 
 
 def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
     index, mark = _usable_index(log, log.state_directory / "index", read_only=True)
     if index is not None and mark is not None:
-        cell = None
-        if (log.state_directory / "head").exists() and not log.alone:
-            cell = SharedState.cell_of(log)
-        state = SharedState(log, index, cell)
-        if mark.covered == log.tail or not log.alone:
-            return Opened(state, log.state_directory, False, None, False)
-        index.close()
+        state = SharedState(log, index, SharedState.cell_of(log))
+        return Opened(state, log.state_directory, False, None, False)
     if log.needs_recovery:
         # Writes nothing here; it tells what of the log's end a recovery would keep.
         log.recover(_recovery_start(log, mark), one_batch=True)
@@ -139,18 +158,32 @@ def _usable_index(
     log: Log, directory: Path, read_only: bool = False
 ) -> tuple[KeyIndex | None, CoverageMark | None]:
     """Returns the index beside a log with its mark, or nothing when it cannot be trusted."""
-    if not (directory / "data.mdb").exists():
-        return None, None
+    index = None
     try:
+        if not (directory / "data.mdb").exists():
+            return None, None
         index = KeyIndex(directory, read_only)
+        mark = index.mark()
+        if mark is not None and _covers(log, index, mark):
+            return index, mark
     except (lmdb.Error, OSError, SvcError):
-        return None, None
-    mark = index.mark()
-    belongs = mark is not None and mark.database_id == log.database_id and mark.covered <= log.storage.size()
-    if mark is not None and belongs and (mark.clean or mark.boot_id == boot_id()):
-        return index, mark
-    index.close()
+        pass
+    if index is not None:
+        index.close()
     return None, None
+
+
+def _covers(log: Log, index: KeyIndex, mark: CoverageMark) -> bool:
+    """Whether an index is of this very log: the last commit that it knows stands where it says."""
+    if mark.database_id != log.database_id or mark.covered > log.storage.size():
+        return False
+    if mark.sequence == 0:
+        return True
+    place = index.commit_place(mark.sequence)
+    if place is None or place[0] + record_size(place[1]) != mark.covered:
+        return False
+    stored = index.find(log.read(*place).hash)
+    return stored is not None and stored.offset == place[0]
 
 
 def _recovery_start(log: Log, mark: CoverageMark | None) -> int:

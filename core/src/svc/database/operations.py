@@ -15,7 +15,7 @@ from svc.errors import AlreadyExists, Conflict, InvalidInput, InvalidPath, NotFo
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
-from svc.paths import Path, format_path, is_system_path
+from svc.paths import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path
 from svc.tree import NO_TOTALS, Entry, EntryKind, WorkingTree
 
 __all__ = ["Condition", "Operation", "OperationResult"]
@@ -306,9 +306,6 @@ class SetRef:
     root: Hash | None
     expected: Hash | None = None
 
-    def touched(self) -> tuple[Path, ...]:
-        return ()
-
     def change(self) -> PathChange:
         return PathChange("ref", tuple(self.name.split("/")))
 
@@ -330,8 +327,18 @@ def refuse_system_path(path: Path) -> None:
 
 def check_link_target(target: str) -> None:
     """Raises InvalidInput unless a link's target is an absolute path of at most 4,096 bytes."""
-    if not target.startswith("/"):
+    if not target.startswith("/") or "\0" in target:
         raise InvalidInput("A link's target must be an absolute path.", field="target")
+    try:
+        size = len(target.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput("A link's target must be valid Unicode text.", field="target") from error
+    if size > MAXIMUM_PATH_BYTES:
+        raise InvalidInput(
+            f"A link's target has at most {MAXIMUM_PATH_BYTES} bytes.",
+            field="target",
+            limit=MAXIMUM_PATH_BYTES,
+        )
 
 
 def _refuse_root(path: Path) -> None:

@@ -6,11 +6,14 @@ dies after, the next holder of the commit lock brings the three into agreement a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from svc.database.blocking import run_blocking
+import lmdb
+
+from svc.database.blocking import run_at_once, run_blocking, run_shielded
 from svc.database.catch_up import catch_up
 from svc.database.commit import Commit
 from svc.database.head import HEAD_SIZE, Head
@@ -21,6 +24,8 @@ from svc.objects.key_index import CoverageMark, KeyIndex, Place
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
 
 __all__ = ["SharedState"]
+
+logger = logging.getLogger(__name__)
 
 
 class SharedState:
@@ -39,12 +44,18 @@ class SharedState:
         self._cell = cell
         self._boot_id = boot_id()
         self._fixed_head: Head | None = None
-        self._is_unclean = False
 
     @classmethod
     def cell_of(cls, log: Log) -> SharedCell:
         """Opens HEAD's cell beside a log."""
         return SharedCell(log.state_directory / "head", HEAD_SIZE, read_only=log.read_only)
+
+    @staticmethod
+    def present_head(cell: SharedCell) -> Head | None:
+        """Returns the head that a cell holds, if it was written since the machine started."""
+        payload = cell.read()
+        head = Head.unpack(payload) if payload is not None else None
+        return head if head is not None and head.boot_id == boot_id() else None
 
     # -- head ----------------------------------------------------------------------------------
 
@@ -53,7 +64,9 @@ class SharedState:
         if self._cell is not None:
             payload = self._cell.read()
             if payload is not None:
-                return Head.unpack(payload)
+                head = Head.unpack(payload)
+                if head.boot_id == self._boot_id:
+                    return head
         if self._fixed_head is None:
             self._fixed_head = self.head_of_index()
         return self._fixed_head
@@ -98,7 +111,7 @@ class SharedState:
     def commit_lock(self) -> Iterator[None]:
         """Holds the lock that one process at a time commits under; blocks without stopping greenlets."""
         if not self.log.try_acquire_commit_lock():
-            run_blocking(self.log.acquire_commit_lock)
+            run_at_once(self.log.acquire_commit_lock)
         try:
             yield
         finally:
@@ -118,7 +131,7 @@ class SharedState:
         is cut off by the log.
         """
         self.log.append(())  # cuts what an appender left that was killed
-        run_blocking(self.log.sync)
+        self._sync()
         found = catch_up(self.log, self.index, head.commit_end, head.sequence)
         settled = self._head_after(found.commit, found.end) if found.commit is not None else head
         settled = replace(settled, pending_from=0, latched=False)
@@ -136,7 +149,6 @@ class SharedState:
             DatabaseLatched: the sync failed. What the disk holds is uncertain, so no process of this
                 database writes again until it is opened anew.
         """
-        self._unmark_clean()
         head = self.head()
         self.publish(replace(head, pending_from=max(head.commit_end, 1)))
         try:
@@ -146,21 +158,34 @@ class SharedState:
             raise
         except OSError as error:
             raise self._latch(error) from error
+        self._sync()
+        return offset
+
+    def sync_ahead(self) -> None:
+        """Makes durable what was appended ahead of its commit; the caller does not hold the lock.
+
+        Raises:
+            DatabaseLatched: the sync failed. The system reports that once, so that the commit's own
+                sync would not see it: the database is latched here.
+        """
         try:
             run_blocking(self.log.sync)
         except OSError as error:
-            raise self._latch(error) from error
-        return offset
+            failure = error
+        else:
+            return
 
-    def _unmark_clean(self) -> None:
-        """Before the first write of this boot, makes sure that a power cut is noticed afterwards."""
-        if not self._is_unclean:
-            mark = self.index.mark()
-            if mark is None or mark.clean or mark.boot_id != self._boot_id:
-                head = self.head()
-                self.index.write((), (), self.mark_at(head.commit_end, head.sequence))
-                run_blocking(self.index.sync)
-            self._is_unclean = True
+        def latch() -> None:
+            with self.commit_lock():
+                raise self._latch(failure) from failure
+
+        run_shielded(latch)
+
+    def _sync(self) -> None:
+        try:
+            run_at_once(self.log.sync)
+        except OSError as error:
+            raise self._latch(error) from error
 
     def _latch(self, error: OSError) -> DatabaseLatched:
         self.publish(replace(self.head(), latched=True))
@@ -178,13 +203,25 @@ class SharedState:
         self.index.write(
             places,
             [(commit.sequence, at.offset, at.stored_length, commit.root) for commit, at in commits],
-            self.mark_at(end, last.sequence),
+            CoverageMark(end, last.sequence, self.log.database_id),
         )
         self.publish(self._head_after(last, end))
 
-    def mark_at(self, end: int, sequence: int, clean: bool = False) -> CoverageMark:
-        """Returns the coverage mark of this log and boot."""
-        return CoverageMark(end, sequence, self.log.database_id, self._boot_id, clean)
+    def leave_clean_index(self) -> None:
+        """Leaves an index that a later boot believes, unless somebody else has the database open.
+
+        Where that fails nothing is lost: the index is made anew then.
+        """
+        if not self.log.exclude_others() or not self.log.try_acquire_commit_lock():
+            return
+        try:
+            head = self.head()
+            if not (head.pending_from or head.latched):
+                self.index.leave_clean()
+        except (lmdb.Error, OSError) as error:
+            logger.warning("The key index was not left clean, and may have to be made anew: %s", error)
+        finally:
+            self.log.release_commit_lock()
 
     def close(self) -> None:
         """Closes cell, index and log."""

@@ -93,7 +93,7 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._operations:
+        if kind is None and self._operations and self.result is None:
             self.commit()
 
     def __len__(self) -> int:
@@ -130,8 +130,14 @@ class Transaction:
         return self._add(Put(path, stored, content_type, created_ms, updated_ms, condition))
 
     def put_entry(self, path: Path, entry: Entry, *, condition: Condition | None = None) -> OperationHandle:
-        """Puts an entry of another version at a path; a directory comes with everything below."""
+        """Puts an entry of another version at a path; a directory comes with everything below.
+
+        Raises:
+            InvalidInput: the database does not hold what the entry names.
+        """
         refuse_system_path(path)
+        if not self._database.objects.holds(entry):
+            raise InvalidInput("The entry names a content that is not stored.", field="entry")
         return self._add(PutEntry(path, entry, condition))
 
     def delete(
@@ -213,9 +219,16 @@ class Transaction:
             name: ``HEAD``, or ``<kind>/<name>``.
             root: a root that was committed; None removes the ref.
             expected: the root that it must have now; ``b""`` asks that it does not exist yet.
+
+        Raises:
+            InvalidInput: HEAD or the ref that the transaction changes would be removed, or moved after
+                the transaction has changed paths of it.
+            NotFound: no version has this root.
         """
-        if name == HEAD_NAME and root is None:
-            raise InvalidInput("HEAD cannot be removed.", field="name")
+        if root is None and name in (HEAD_NAME, self._ref):
+            raise InvalidInput(f"{name} cannot be removed here.", field="name")
+        if name == self._ref and any(_is_path_operation(operation) for operation in self._operations):
+            raise InvalidInput("A ref is moved before its paths are changed, not after.", field="name")
         if root is not None:
             self._database.require_version(root)
         return self._add(SetRef(name, root, expected))
@@ -251,3 +264,7 @@ class Transaction:
         if self._pending.size >= _APPEND_AHEAD:
             append_ahead(self._database.objects, self._pending)
         return stored
+
+
+def _is_path_operation(operation: Operation | SetRef) -> bool:
+    return not isinstance(operation, SetRef) and not operation.change().system

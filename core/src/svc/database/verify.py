@@ -143,7 +143,7 @@ class _Verification:
                 self._damage(f"Commit {sequence} cannot be read: {error.message}")
                 last, last_hash = None, None
                 continue
-            if last is not None and (commit.parent != last_hash or commit.parent_root != last.root):
+            if last is not None and not _follows(commit, last, last_hash):
                 self._damage(f"Commit {sequence} does not follow commit {sequence - 1}.")
             self._check_tree(commit.root, commit)
             self._check_tree(commit.system_root, commit, system=True)
@@ -262,3 +262,9 @@ class _Verification:
         offset: int | None = None,
     ) -> None:
         self._report.damaged.append(Damage(message, path, version, hash, offset))
+
+
+def _follows(commit: Commit, last: Commit, last_hash: Hash | None) -> bool:
+    """Whether a commit begins where the one before it ended."""
+    before = (commit.parent, commit.parent_root, commit.parent_system_root)
+    return before == (last_hash, last.root, last.system_root)

@@ -11,6 +11,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import lmdb
@@ -19,8 +20,7 @@ from blake3 import blake3
 from svc.database.blocking import run_blocking
 from svc.database.commit import Commit
 from svc.database.version import Version
-from svc.errors import InsufficientStorage, NotFound
-from svc.log import boot_id
+from svc.errors import DatabaseClosed, InsufficientStorage, NotFound, ReadOnly
 from svc.objects.environments import SharedEnvironment, close_environment, open_environment
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ __all__ = ["View", "ViewReader", "ViewStorage"]
 
 T = TypeVar("T")
 
-_MARK = struct.Struct("<IQ16s16s")
-_MARK_KEY = b"mark"
-_MAP_SIZE = 1 << 38
+MARK = struct.Struct("<IQ16s")
+MARK_KEY = b"mark"
+MAP_SIZE = 1 << 38
 _COMMITS_PER_TRANSACTION = 512
 _LONG_KEY = 480
 _KEPT_PREFIX = _LONG_KEY - 32
@@ -129,6 +129,8 @@ class ViewReader:
         self._environment: lmdb.Environment | None = None
         self._data: lmdb._Database | None = None
         self._mutex = threading.Lock()
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._closed = False
 
     @property
     def applied(self) -> int:
@@ -143,8 +145,8 @@ class ViewReader:
         Args:
             function: reads from the storage; what it returns is returned. The storage is only valid
                 inside it.
-            minimum: number of the commit that must be in the view; None means HEAD's. Blocks until
-                the view has caught up.
+            minimum: number of the commit that must be in the view; None, or one that is not made yet,
+                means HEAD's. Blocks until the view has caught up.
         """
         self.catch_up(minimum)
         environment, data = self._open()
@@ -153,7 +155,8 @@ class ViewReader:
 
     def catch_up(self, minimum: int | None = None) -> int:
         """Applies what the feed holds up to a commit (None: HEAD's); returns the view's new mark."""
-        needed = self._database.head().sequence if minimum is None else minimum
+        head = self._database.head().sequence
+        needed = head if minimum is None else min(minimum, head)
         applied = self.applied
         while applied < needed:
             applied = run_blocking(self._apply_some)
@@ -174,6 +177,10 @@ class ViewReader:
                 close_environment(self._shared)
                 self._shared = None
                 self._environment = None
+                self._data = None
+            self._closed = True
+            if self._temporary is not None:
+                self._temporary.cleanup()
 
     def _apply_some(self) -> int:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
@@ -199,6 +206,8 @@ class ViewReader:
         environment, data = self._environment, self._data
         if environment is None or data is None:
             with self._mutex:
+                if self._closed:
+                    raise DatabaseClosed("The database is closed.")
                 environment, data = self._open_environment()
                 self._environment, self._data = environment, data
         return environment, data
@@ -206,33 +215,42 @@ class ViewReader:
     def _open_environment(self) -> tuple[lmdb.Environment, lmdb._Database]:
         shared = self._shared
         if shared is None:
-            shared = self._shared = open_environment(self._directory, _MAP_SIZE, (b"data",))
+            shared = self._shared = self._open_shared()
         environment, data = shared.environment, shared.databases[0]
+        with environment.begin() as transaction:
+            if self._belongs(transaction):
+                return environment, data
         with environment.begin(write=True) as transaction:
             if not self._belongs(transaction):
                 transaction.drop(data, delete=False)
                 self._set_mark(transaction, 0)
         return environment, data
 
+    def _open_shared(self) -> SharedEnvironment:
+        try:
+            return open_environment(self._directory, MAP_SIZE, (b"data",))
+        except ReadOnly:
+            if not self._database.read_only:
+                raise
+        # A database on a medium that cannot be written: its views are this opening's own.
+        self._temporary = TemporaryDirectory(prefix="svc-view-")
+        return open_environment(FilePath(self._temporary.name), MAP_SIZE, (b"data",))
+
     def _belongs(self, transaction: lmdb.Transaction) -> bool:
-        """Whether the data are of this layout, this database and this boot: LMDB runs without syncs."""
-        value = transaction.get(_MARK_KEY)
-        if value is None or len(value) != _MARK.size:
+        """Whether the data are of this layout and this database."""
+        value = transaction.get(MARK_KEY)
+        if value is None or len(value) != MARK.size:
             return False
-        format_number, _, database_id, boot = _MARK.unpack(value)
-        return (format_number, database_id, boot) == (
-            self._view.format,
-            self._database.database_id,
-            boot_id(),
-        )
+        format_number, _, database_id = MARK.unpack(value)
+        return (format_number, database_id) == (self._view.format, self._database.database_id)
 
     def _mark(self, transaction: lmdb.Transaction) -> int:
-        value = transaction.get(_MARK_KEY)
-        return 0 if value is None else int(_MARK.unpack(value)[1])
+        value = transaction.get(MARK_KEY)
+        return 0 if value is None else int(MARK.unpack(value)[1])
 
     def _set_mark(self, transaction: lmdb.Transaction, applied: int) -> None:
-        mark = _MARK.pack(self._view.format, applied, self._database.database_id, boot_id())
-        transaction.put(_MARK_KEY, mark)
+        mark = MARK.pack(self._view.format, applied, self._database.database_id)
+        transaction.put(MARK_KEY, mark)
 
 
 class ViewSet:

@@ -17,10 +17,12 @@ from typing import Any, Protocol
 
 __all__ = [
     "APPEND",
+    "BACKGROUND",
     "COMMIT",
     "PRESENCE",
     "LocksUnavailable",
     "NativeLock",
+    "is_locked",
     "lock_exclusive",
     "lock_shared",
     "native_lock",
@@ -36,6 +38,9 @@ COMMIT = 2**62 + 1
 
 APPEND = 2**62 + 2
 """Locked by whoever writes at the end."""
+
+BACKGROUND = 2**62 + 3
+"""Locked by the one background process of the database."""
 
 _FLOCK = struct.Struct("hhqqi4x")
 _BUSY = (errno.EAGAIN, errno.EACCES)
@@ -79,7 +84,7 @@ def _request(kind: int, byte: int) -> bytes:
 _REQUESTS = {
     (kind, byte): _request(kind, byte)
     for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
-    for byte in (PRESENCE, COMMIT, APPEND)
+    for byte in (PRESENCE, COMMIT, APPEND, BACKGROUND)
 }
 
 
@@ -146,3 +151,13 @@ def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
 def unlock(fd: int, byte: int) -> None:
     """Gives up this opening's lock on one byte; never blocks."""
     fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _REQUESTS[fcntl.F_UNLCK, byte])
+
+
+def is_locked(fd: int, byte: int) -> bool:
+    """Whether another opening has one byte locked, in either way; locks nothing and never blocks.
+
+    The file may be open for reading only.
+    """
+    answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _REQUESTS[fcntl.F_WRLCK, byte])
+    kind: int = _FLOCK.unpack(answer)[0]
+    return kind != fcntl.F_UNLCK

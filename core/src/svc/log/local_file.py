@@ -11,7 +11,7 @@ import errno
 import os
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from svc.errors import (
@@ -77,6 +77,8 @@ class LocalFileStorage:
         self._fd = -1
         self._pid = os.getpid()
         self._forked = False
+        self._failed_sync: int | None = None
+        self._sync_lock = native_lock()
         self._append_lock = native_lock()
         self._commit_lock = native_lock()
         if not read_only:
@@ -200,8 +202,8 @@ class LocalFileStorage:
             raise
 
     def sync(self) -> None:
-        """One ``fdatasync``."""
-        self.operations.fdatasync(self._descriptor())
+        """One ``fdatasync``. One that failed, here or in ``cut``, is told again and again."""
+        self._sync_by(self.operations.fdatasync)
 
     def save(self, offset: int) -> str:
         """Copies the end of the file to ``x.svcdb.cut-<offset>`` and returns that path."""
@@ -226,9 +228,8 @@ class LocalFileStorage:
 
     def cut(self, offset: int) -> None:
         """Makes the file end at ``offset``, durably."""
-        fd = self._descriptor()
-        self.operations.ftruncate(fd, offset)
-        self.operations.fsync(fd)
+        self.operations.ftruncate(self._descriptor(), offset)
+        self._sync_by(self.operations.fsync)
 
     def acquire_append_lock(self) -> None:
         """Excludes other writers at the end; blocks."""
@@ -305,6 +306,22 @@ class LocalFileStorage:
                 os.close(fd)
                 self._cell.close()
         _opened.discard(self)
+
+    def _sync_by(self, call: Callable[[int], None]) -> None:
+        """One sync after the other: of two at once the system tells only one that pages were lost."""
+        fd = self._descriptor()
+        self._sync_lock.acquire()
+        try:
+            if self._failed_sync is None:
+                try:
+                    call(fd)
+                    return
+                except OSError as error:
+                    self._failed_sync = error.errno or errno.EIO
+        finally:
+            self._sync_lock.release()
+        # Told once, such pages count as written: no later success is worth anything.
+        raise OSError(self._failed_sync, os.strerror(self._failed_sync))
 
     def _descriptor(self) -> int:
         fd = self._fd

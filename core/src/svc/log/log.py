@@ -188,7 +188,12 @@ class Log:
         return scan_tolerant(self._read, start, self.tail if end is None else end)
 
     def recover(
-        self, start: int = FIRST, *, holding_commit_lock: bool = False, one_batch: bool = False
+        self,
+        start: int = FIRST,
+        *,
+        holding_commit_lock: bool = False,
+        one_batch: bool = False,
+        unsynced: bool = False,
     ) -> Recovery:
         """Makes the log end with its last whole record, durably, and admits others. Blocks.
 
@@ -202,6 +207,9 @@ class Log:
             one_batch: whether at most one batch of commits behind ``start`` was ever made durable: then a
                 crash explains any damage there, but for what lies below a tail that is known since the
                 machine started. Otherwise damage that two whole commits stand behind is rot.
+            unsynced: whether a sync has failed since what stands before ``start`` was durable. What lies
+                behind it reads well as long as the machine runs, no sync brings it to the disk any more,
+                and nobody was told that it is there: all of it is cut.
 
         Raises:
             CorruptRecord: a record header is damaged where no crash explains it; nothing was changed.
@@ -219,8 +227,10 @@ class Log:
             try:
                 size = self._size_from(start)
                 known = storage.tail()
-                assessment = assess(
-                    self._read, start, size, 0 if known is None else known, one_batch=one_batch
+                assessment = (
+                    Assessment(0, start, False, ())
+                    if unsynced
+                    else assess(self._read, start, size, 0 if known is None else known, one_batch=one_batch)
                 )
                 saved_to = self._cut(assessment, size)
                 storage.sync()

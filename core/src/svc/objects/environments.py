@@ -2,22 +2,39 @@
 
 LMDB forbids to open one environment twice in a process: its file locks would be lost when one of the
 two is closed. Everything that keeps data in LMDB opens through here and shares.
+
+LMDB runs without syncs here, so a power cut can leave files in which it would fault. A note beside
+them names the boot of the machine in which they were last written, or says that they were synced and
+not written since; files that neither holds for are discarded before LMDB sees them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import lmdb
 
 from svc.errors import ReadOnly
+from svc.log import boot_id
 
-__all__ = ["SharedEnvironment", "close_environment", "open_environment"]
+__all__ = [
+    "SharedEnvironment",
+    "close_environment",
+    "destroy_environment",
+    "note_synced",
+    "note_written",
+    "open_environment",
+]
 
 _Key = tuple[int, int, int]
+_NOTE = "written-in"
+_SYNCED = b"synced"
 
 
 class SharedEnvironment:
@@ -59,6 +76,7 @@ def open_environment(
         lmdb.Error: its files are not an environment of this machine.
     """
     with _mutex:
+        existing_only = read_only
         read_only = read_only and not os.access(directory, os.W_OK)
         if not read_only:
             try:
@@ -70,7 +88,12 @@ def open_environment(
         if shared is not None:
             shared.users += 1
             return shared
-        environment = _new_environment(directory, map_size, len(names), read_only)
+        with _locked(directory):
+            if not _is_whole(directory):
+                if existing_only:
+                    raise lmdb.CorruptedError("These files were written before the machine was last started.")
+                _begin_anew(directory)
+            environment = _new_environment(directory, map_size, len(names), read_only)
         try:
             shared = SharedEnvironment(_key_of(data), environment, names, not read_only)
         except BaseException:
@@ -87,6 +110,76 @@ def close_environment(shared: SharedEnvironment) -> None:
         if shared.users == 0:
             _environments.pop(shared.key, None)
             shared.environment.close()
+
+
+def note_written(directory: Path) -> None:
+    """Notes that an environment is written in this boot of the machine; before the first such write.
+
+    Blocks for a sync where the note said that the files were synced.
+    """
+    present = _note(directory)
+    if present != boot_id():
+        _set_note(directory, boot_id(), durable=present == _SYNCED)
+
+
+def note_synced(directory: Path) -> None:
+    """Notes that an environment was synced, and that nobody writes to it any more; blocks."""
+    _set_note(directory, _SYNCED, durable=True)
+
+
+def destroy_environment(directory: Path) -> None:
+    """Deletes the files of an environment; nobody may have it open."""
+    for name in ("data.mdb", "lock.mdb", _NOTE):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _begin_anew(directory: Path) -> None:
+    try:
+        destroy_environment(directory)
+        note_written(directory)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise ReadOnly("The directory beside the database cannot be written.") from error
+
+
+def _is_whole(directory: Path) -> bool:
+    return _note(directory) in (_SYNCED, boot_id())
+
+
+def _note(directory: Path) -> bytes | None:
+    try:
+        return (directory / _NOTE).read_bytes()
+    except OSError:
+        return None
+
+
+def _set_note(directory: Path, content: bytes, *, durable: bool) -> None:
+    temporary = directory / f"{_NOTE}.new"
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.replace(temporary, directory / _NOTE)
+    if durable:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Excludes other processes that open an environment in the directory at this moment."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _new_environment(directory: Path, map_size: int, databases: int, read_only: bool) -> lmdb.Environment:

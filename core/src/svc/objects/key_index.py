@@ -1,12 +1,13 @@
 """The key index: where in the log each object lies, on LMDB beside the log.
 
 A hash flows in, a place flows out. The index can always be made again from the log; it records how
-far it covers the log and in which boot of the machine it was written. LMDB runs without syncs
-(``sync=False``): a killed process leaves it whole, a power cut may not, and then it is rebuilt.
+far it covers the log. LMDB runs without syncs (``sync=False``): a killed process leaves it whole, a
+power cut may not, and then it is made anew.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterable, Iterator
@@ -16,9 +17,15 @@ from typing import NamedTuple
 
 import lmdb
 
-from svc.errors import InsufficientStorage, InternalError
+from svc.errors import DatabaseClosed, InsufficientStorage, InternalError
 from svc.hashing import Hash
-from svc.objects.environments import close_environment, open_environment
+from svc.objects.environments import (
+    close_environment,
+    destroy_environment,
+    note_synced,
+    note_written,
+    open_environment,
+)
 
 __all__ = ["CoverageMark", "KeyIndex", "Place"]
 
@@ -26,8 +33,8 @@ _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
 _COMMIT = struct.Struct("<QI")
 _SEQUENCE = struct.Struct(">Q")
-_MARK = struct.Struct("<IQQ16s16sB")
-_FORMAT = 1
+_MARK = struct.Struct("<IQQ16s")
+_FORMAT = 2
 _MARK_KEY = b"mark"
 _DATABASES = (b"objects", b"commits", b"roots", b"meta")
 
@@ -60,15 +67,11 @@ class CoverageMark:
         covered: every commit that ends at or before this offset is in the index.
         sequence: number of the last of them.
         database_id: the log that the index belongs to (16 bytes).
-        boot_id: the boot of the machine in which the index was last written (16 bytes).
-        clean: whether the index was synced to disk by an orderly close.
     """
 
     covered: int
     sequence: int
     database_id: bytes
-    boot_id: bytes
-    clean: bool
 
 
 class KeyIndex:
@@ -95,30 +98,31 @@ class KeyIndex:
         self._objects, self._commits, self._roots, self._meta = self._shared.databases
         self._process = os.getpid()
         self._closed = False
+        self._noted = False
 
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
         """Returns the place of an object, or None. Costs about 2 µs."""
-        with self._environment.begin(self._objects) as transaction:
+        with self._reading(self._objects) as transaction:
             value = transaction.get(hash)
         return None if value is None else Place._make(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
         """Whether the index knows the object."""
-        with self._environment.begin(self._objects) as transaction:
+        with self._reading(self._objects) as transaction:
             return transaction.get(hash) is not None
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
-        with self._environment.begin(self._commits) as transaction:
+        with self._reading(self._commits) as transaction:
             value = transaction.get(_SEQUENCE.pack(sequence))
         return None if value is None else _COMMIT.unpack(value)
 
     def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
         found: list[tuple[int, int, int]] = []
-        with self._environment.begin(self._commits) as transaction:
+        with self._reading(self._commits) as transaction:
             cursor = transaction.cursor()
             if cursor.set_range(_SEQUENCE.pack(after + 1)):
                 for key, value in cursor:
@@ -129,31 +133,31 @@ class KeyIndex:
 
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
-        with self._environment.begin(self._roots) as transaction:
+        with self._reading(self._roots) as transaction:
             value = transaction.get(root)
         return None if value is None else _SEQUENCE.unpack(value)[0]
 
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
-        with self._environment.begin(self._meta) as transaction:
+        with self._reading(self._meta) as transaction:
             value = transaction.get(_MARK_KEY)
         if value is None or len(value) != _MARK.size:
             return None
-        format_number, covered, sequence, database_id, boot_id, clean = _MARK.unpack(value)
+        format_number, covered, sequence, database_id = _MARK.unpack(value)
         if format_number != _FORMAT:
             return None
-        return CoverageMark(covered, sequence, database_id, boot_id, bool(clean))
+        return CoverageMark(covered, sequence, database_id)
 
     def object_count(self) -> int:
         """Number of objects in the index."""
-        with self._environment.begin(self._objects) as transaction:
+        with self._reading(self._objects) as transaction:
             return int(transaction.stat(self._objects)["entries"])
 
     def objects(self) -> Iterator[tuple[Hash, Place]]:
         """Iterates over all objects in hash order, in bounded pieces so that no old page is pinned."""
         position = b""
         while True:
-            with self._environment.begin(self._objects) as transaction:
+            with self._reading(self._objects) as transaction:
                 cursor = transaction.cursor()
                 piece: list[tuple[Hash, Place]] = []
                 if cursor.set_range(position):
@@ -165,6 +169,14 @@ class KeyIndex:
                 return
             yield from piece
             position = piece[-1][0] + b"\0"
+
+    def _reading(self, database: lmdb._Database) -> lmdb.Transaction[bytes]:
+        try:
+            return self._environment.begin(database)
+        except lmdb.Error:
+            if self._closed:
+                raise DatabaseClosed("The database is closed.") from None
+            raise
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -186,6 +198,7 @@ class KeyIndex:
         """
         items = [(hash, _PLACE.pack(*place)) for hash, place in places]
         items.sort()
+        self._note_written()
         try:
             with self._environment.begin(write=True) as transaction:
                 if items:
@@ -201,15 +214,34 @@ class KeyIndex:
         except lmdb.MapFullError as error:
             raise InternalError("The key index has reached its largest size.") from error
 
+    def _note_written(self) -> None:
+        if self._noted:
+            return
+        try:
+            note_written(self._directory)
+        except FileNotFoundError:
+            pass  # Somebody deleted the directory: nobody can open these files any more.
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
+        self._noted = True
+
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
+        self._note_written()
         with self._environment.begin(self._objects, write=True) as transaction:
             for hash in hashes:
                 transaction.delete(hash)
 
-    def sync(self) -> None:
-        """Writes the index to disk; blocks."""
+    def leave_clean(self) -> None:
+        """Writes the index to disk, so that it is believed after a restart of the machine; blocks.
+
+        Nobody may write to it meanwhile. A later ``write`` takes that back first.
+        """
         self._environment.sync(True)
+        self._noted = False
+        note_synced(self._directory)
 
     def close(self) -> None:
         """Closes this opening; the last one of the process closes the environment."""
@@ -221,9 +253,8 @@ class KeyIndex:
     @staticmethod
     def destroy(directory: Path) -> None:
         """Deletes an index so that it is made anew; nobody may have it open."""
-        for name in ("data.mdb", "lock.mdb"):
-            (directory / name).unlink(missing_ok=True)
+        destroy_environment(directory)
 
 
 def _pack_mark(mark: CoverageMark) -> bytes:
-    return _MARK.pack(_FORMAT, mark.covered, mark.sequence, mark.database_id, mark.boot_id, mark.clean)
+    return _MARK.pack(_FORMAT, mark.covered, mark.sequence, mark.database_id)

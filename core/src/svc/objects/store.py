@@ -16,7 +16,7 @@ from svc.objects.codecs import Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, Place
 from svc.objects.node_cache import NodeCache
-from svc.tree import Node, decode_node, empty_payload
+from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload
 
 __all__ = ["ObjectStore", "PendingObjects", "TreeStore", "encode_object"]
 
@@ -83,6 +83,13 @@ class ObjectStore:
         if place is None:
             raise NotFound(f"No object has the hash {hash.hex()}.")
         return place
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether what an entry names is stored: its file record, its only chunk, or its root node."""
+        if entry.kind is EntryKind.SYMLINK or (entry.kind is EntryKind.FILE and entry.size == 0):
+            return True
+        named = entry.record or entry.hash
+        return named in self._empty_nodes or self.index.contains(named)
 
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
         """Returns an object's content, its record's checksums verified. Reads the log once.
