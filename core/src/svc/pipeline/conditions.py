@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import email.utils
+import functools
 import re
 import time
 from datetime import UTC
@@ -179,7 +180,12 @@ def format_http_date(time_ms: int) -> str:
 
     Times outside the years 1 to 9999 are clamped.
     """
-    seconds = min(max(time_ms // 1000, -62135596800), 253402300799)
+    return _format_seconds(min(max(time_ms // 1000, -62135596800), 253402300799))
+
+
+@functools.lru_cache(maxsize=4096)
+def _format_seconds(seconds: int) -> str:
+    """Cached: a file that is asked for often has the same date each time."""
     year, month, day, hour, minute, second, weekday = time.gmtime(seconds)[:7]
     clock = f"{hour:02d}:{minute:02d}:{second:02d}"
     return f"{_DAYS[weekday]}, {day:02d} {_MONTHS[month - 1]} {year:04d} {clock} GMT"
