@@ -29,7 +29,7 @@ class Environment:
         return run_svc(*words, cwd=self.directory, python=self.python)
 
     def serve(self, database: Path, *options: str):
-        return start_server(database, *options, python=self.python)
+        return start_server(database, "--auth", "disabled", *options, plugins=None, python=self.python)
 
 
 @pytest.fixture(scope="module")

@@ -10,5 +10,5 @@ from svc_hello.descriptor import PLUGIN
 
 @pytest.fixture
 def svc_plugins() -> Sequence[str]:
-    """Ours alone; a server has ``auth.disabled`` besides."""
+    """Ours alone; the auth mode of the servers comes with the fixtures."""
     return (PLUGIN.id,)

@@ -1,4 +1,4 @@
-"""An application over a real database, with a plugin of routes and an auth mode that reads a header."""
+"""An application over a real database, with a plugin of routes and identities by token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from falcon.testing import TestClient
 
 from svc.database import Database
-from svc.errors import AuthRequired, Conflict
+from svc.errors import Conflict
 from svc.pipeline import (
     Application,
     Operation,
@@ -32,8 +32,6 @@ from svc.pipeline import (
     send_stream,
 )
 from svc.plugins import (
-    AuthMode,
-    Credentials,
     HealthCheck,
     HealthReport,
     HealthStatus,
@@ -44,6 +42,7 @@ from svc.plugins import (
     initialize,
 )
 from svc.plugins.registries import make_registries
+from svc.testing import TestingAuthMode
 
 CONTENT = b"0123456789"
 UPDATED_MS = 1_700_000_000_123
@@ -74,17 +73,6 @@ IDENTITIES = {
     ),
     "share": Identity(None, "share", rules=(ScopedRule("/shared/*", "-r------"),)),
 }
-
-
-class HeaderMode(AuthMode):
-    name = "header"
-
-    def authenticate(self, credentials: Credentials) -> Identity | None:
-        if credentials.value is None:
-            return None
-        if credentials.value not in IDENTITIES:
-            raise AuthRequired("The token is not valid.")
-        return IDENTITIES[credentials.value]
 
 
 class Names(msgspec.Struct):
@@ -171,7 +159,7 @@ def make_plugins() -> Plugins:
         registries.routes.add("/kinds", KindsResource())
         registries.health_checks.add(ChangingCheck())
     with registries.adding("test.auth"):
-        registries.auth_modes.add(HeaderMode())
+        registries.auth_modes.add(TestingAuthMode(None, IDENTITIES))
     registries.freeze()
     ids = ("test.routes", "test.auth")
     descriptors = {
@@ -188,7 +176,7 @@ def plugins() -> Plugins:
 
 @pytest.fixture
 def settings() -> PipelineSettings:
-    return PipelineSettings(auth="header", cors_origins=("https://app.example",))
+    return PipelineSettings(auth="testing", cors_origins=("https://app.example",))
 
 
 @pytest.fixture

@@ -47,9 +47,10 @@ def test_one_check_makes_it_degraded(
 
 
 def test_while_the_database_opens_health_tells_and_others_wait(tmp_path: Path, plugins: Plugins) -> None:
-    service = Service(plugins, select_auth_mode(plugins, "header"), startup_wait_s=0.01)
+    service = Service(plugins, select_auth_mode(plugins, "testing"), startup_wait_s=0.01)
     client = TestClient(
-        create_service_app(service, PipelineSettings(auth="header")), headers={"Authorization": "Bearer root"}
+        create_service_app(service, PipelineSettings(auth="testing")),
+        headers={"Authorization": "Bearer root"},
     )
     seen = []
 
@@ -81,8 +82,8 @@ def test_while_the_database_opens_health_tells_and_others_wait(tmp_path: Path, p
 
 
 def test_a_database_that_cannot_be_opened_is_told(tmp_path: Path, plugins: Plugins) -> None:
-    service = Service(plugins, select_auth_mode(plugins, "header"), startup_wait_s=0.01)
-    client = TestClient(create_service_app(service, PipelineSettings(auth="header")))
+    service = Service(plugins, select_auth_mode(plugins, "testing"), startup_wait_s=0.01)
+    client = TestClient(create_service_app(service, PipelineSettings(auth="testing")))
     with pytest.raises(Exception, match="no database"):
         service.open(lambda _progress: Database(tmp_path / "missing.svcdb", create=False))
     answer = client.simulate_get("/system/health")

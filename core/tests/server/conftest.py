@@ -1,4 +1,4 @@
-"""Real servers in processes of their own, with an auth mode and routes from a distribution made here."""
+"""Real servers in processes of their own, with routes from a distribution made here."""
 
 from __future__ import annotations
 
@@ -14,18 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from svc.testing import DistributionFactory, install_testing_auth
+
 PLUGIN = """
 import time
 from svc.pipeline import body_stream, public, send_json, send_stream
-from svc.plugins import ROOT_IDENTITY, AuthMode, PluginDescriptor, hookimpl
+from svc.plugins import PluginDescriptor, hookimpl
 
 DESCRIPTOR = PluginDescriptor("test.server", "1.0", "For tests", (1, 1), "svc_test_server")
-
-class Open(AuthMode):
-    name = "open"
-    loopback_only = True
-    def authenticate(self, credentials):
-        return ROOT_IDENTITY
 
 class Echo:
     @public
@@ -49,10 +45,6 @@ class Endless:
         send_stream(resp, pieces(), None, content_type="text/plain")
 
 @hookimpl
-def svc_register_auth_modes(auth_modes):
-    auth_modes.add(Open())
-
-@hookimpl
 def svc_register_routes(routes):
     routes.add("/echo", Echo())
     routes.add("/endless", Endless())
@@ -64,15 +56,17 @@ READY = re.compile(r"svc ready at (https?)://([^ ]*):(\d+) serving (.*) at versi
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a server: the test's plugin is installed in it, and the only one allowed."""
-    site = tmp_path_factory.mktemp("site")
-    (site / "svc_test_server.py").write_text(PLUGIN)
-    info = site / "svc_test_server-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: svc-test-server\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[svc.plugins]\ntest.server = svc_test_server:DESCRIPTOR\n")
+    """The environment of a server: the test's plugin is allowed in it, and an auth mode for tests."""
+    distributions = DistributionFactory(tmp_path_factory.mktemp("site"), in_process=False)
+    distributions.install(
+        "svc-test-server",
+        modules={"svc_test_server": PLUGIN},
+        entry_points={"test.server": "svc_test_server:DESCRIPTOR"},
+    )
+    install_testing_auth(distributions)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    return {**kept, "PYTHONPATH": str(site), "SVC_PLUGINS": "test.server", "SVC_AUTH": "open"}
+    chosen = {"SVC_PLUGINS": "test.server,auth.testing", "SVC_AUTH": "testing"}
+    return distributions.environment({**kept, **chosen})
 
 
 class RunningServer:

@@ -1,8 +1,9 @@
 """The test kit for authors of plugins, and for svc's own tests: what our plugins pass, yours can pass too.
 
 A contract class for each extension family: subclass it in a test module, give the fixture it asks for, and
-inherit its tests. Fixtures (``database``, ``server``, ``run_svc``) come by themselves through pytest; faults
-of disks and kills of processes are injected by ``Fault``.
+inherit its tests. Fixtures (``database``, ``server``, ``run_svc``) come by themselves through pytest, with an
+auth mode of their own, so that a plugin needs nothing but the kernel beside it; faults of disks and kills
+of processes are injected by ``Fault``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from svc.testing.plugins import PluginContract
     from svc.testing.processes import Completed, Server, free_port, run_svc, start_server
     from svc.testing.storage import StorageBackendContract
+    from svc.testing.testing_auth import TestingAuthMode, install_testing_auth, load_with_testing_auth
     from svc.testing.view_storage import InterruptedStorage, MemoryViewStorage
     from svc.testing.views import ViewContract
 
@@ -30,9 +32,12 @@ __all__ = [
     "PluginContract",
     "Server",
     "StorageBackendContract",
+    "TestingAuthMode",
     "ViewContract",
     "free_port",
     "inject",
+    "install_testing_auth",
+    "load_with_testing_auth",
     "run_svc",
     "start_server",
 ]
@@ -47,9 +52,12 @@ _HOMES = {
     "PluginContract": "svc.testing.plugins",
     "Server": "svc.testing.processes",
     "StorageBackendContract": "svc.testing.storage",
+    "TestingAuthMode": "svc.testing.testing_auth",
     "ViewContract": "svc.testing.views",
     "free_port": "svc.testing.processes",
     "inject": "svc.testing.faults",
+    "install_testing_auth": "svc.testing.testing_auth",
+    "load_with_testing_auth": "svc.testing.testing_auth",
     "run_svc": "svc.testing.processes",
     "start_server": "svc.testing.processes",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,16 +12,19 @@ __all__ = ["DistributionFactory"]
 
 
 class DistributionFactory:
-    """Installs small distributions into a directory of ``sys.path``.
+    """Installs small distributions, each into a directory of its own.
 
     Args:
         directory: an empty directory; each distribution gets one of its own below it.
+        in_process: whether this process shall see them; without, only processes that are started with
+            ``environment`` do.
 
     ``close`` takes them out of ``sys.path`` and ``sys.modules`` again.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, in_process: bool = True) -> None:
         self._directory = directory
+        self._in_process = in_process
         self._paths: list[str] = []
         self._modules: list[str] = []
 
@@ -54,18 +58,31 @@ class DistributionFactory:
         )
         lines = [f"[{group}]", *(f"{key} = {value}" for key, value in (entry_points or {}).items())]
         (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        sys.path.insert(0, str(place))
         self._paths.append(str(place))
-        importlib.invalidate_caches()
+        if self._in_process:
+            sys.path.insert(0, str(place))
+            importlib.invalidate_caches()
         return place
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The directories in ``sys.path``, for the environment of another process."""
+        """The directory of each distribution, in the order of installation."""
         return tuple(self._paths)
+
+    def environment(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The variables with which another process sees the distributions.
+
+        Args:
+            variables: variables to add to; their ``PYTHONPATH``, else that of this process, comes last.
+        """
+        given = dict(variables or {})
+        inherited = given.get("PYTHONPATH") or os.environ.get("PYTHONPATH")
+        return {**given, "PYTHONPATH": os.pathsep.join([*self._paths, *([inherited] if inherited else [])])}
 
     def close(self) -> None:
         """Undoes every installation in this process."""
+        if not self._in_process:
+            return
         for path in self._paths:
             if path in sys.path:
                 sys.path.remove(path)

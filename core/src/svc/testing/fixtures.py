@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from svc.database import Database
     from svc.plugins import Plugins
+    from svc.testing.distributions import DistributionFactory
     from svc.testing.processes import Completed, Server
 
-__all__ = ["database", "database_path", "loaded_plugins", "run_svc", "server", "svc_plugins"]
+__all__ = [
+    "database",
+    "database_path",
+    "loaded_plugins",
+    "run_svc",
+    "server",
+    "svc_plugins",
+    "testing_auth",
+]
 
 
 @pytest.fixture
 def svc_plugins() -> Sequence[str]:
-    """Ids of the plugins that ``database`` and ``server`` have; override it where you need others."""
+    """Ids of the plugins that the other fixtures use, beside ``auth.testing``; override it."""
     return ()
 
 
@@ -30,12 +40,13 @@ def database_path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loaded_plugins(svc_plugins: Sequence[str]) -> Plugins:
-    """The plugins of ``svc_plugins``, loaded in this process; a problem with any of them fails the test."""
-    from svc.plugins import load_plugins
+    """The plugins of ``svc_plugins``, loaded in this process; a problem with any of them fails the test.
 
-    plugins = load_plugins(svc_plugins)
-    assert not plugins.problems, "; ".join(problem.message for problem in plugins.problems)
-    return plugins
+    ``auth.testing`` is among them, for applications made with ``PipelineSettings(auth="testing")``.
+    """
+    from svc.testing.testing_auth import load_with_testing_auth
+
+    return load_with_testing_auth(*svc_plugins)
 
 
 @pytest.fixture
@@ -57,19 +68,41 @@ def database(database_path: Path, loaded_plugins: Plugins) -> Iterator[Database]
 
 @pytest.fixture
 def server(database_path: Path, svc_plugins: Sequence[str]) -> Iterator[Server]:
-    """A real ``svc start --auth disabled`` on a free port, with the plugins of ``svc_plugins``."""
+    """A real ``svc start`` on a free port, with the plugins of ``svc_plugins``; every request is root's."""
     from svc.testing.processes import start_server
 
-    plugins = tuple(dict.fromkeys(["auth.disabled", *svc_plugins]))
-    with start_server(database_path, plugins=plugins) as running:
+    with start_server(database_path, plugins=svc_plugins) as running:
         yield running
 
 
+@pytest.fixture(scope="session")
+def testing_auth(tmp_path_factory: pytest.TempPathFactory) -> DistributionFactory:
+    """Where ``auth.testing`` is installed: processes with its ``environment()`` see the plugin."""
+    from svc.testing.distributions import DistributionFactory
+    from svc.testing.testing_auth import install_testing_auth
+
+    distributions = DistributionFactory(tmp_path_factory.mktemp("auth-testing"), in_process=False)
+    install_testing_auth(distributions)
+    return distributions
+
+
 @pytest.fixture
-def run_svc(tmp_path: Path) -> Callable[..., Completed]:
-    """Runs ``svc`` in a process of its own, in the test's directory: ``run_svc("info", "-D", path)``."""
-    import functools
+def run_svc(
+    tmp_path: Path, svc_plugins: Sequence[str], testing_auth: DistributionFactory
+) -> Callable[..., Completed]:
+    """Runs ``svc`` in a process of its own, in the test's directory: ``run_svc("info", "-D", path)``.
 
+    The plugins of ``svc_plugins`` and ``auth.testing`` are allowed; a new database has them enabled.
+    """
     from svc.testing.processes import run_svc as run
+    from svc.testing.testing_auth import with_testing_auth
 
-    return functools.partial(run, cwd=tmp_path)
+    allowed = ",".join(with_testing_auth(svc_plugins))
+
+    def run_with_plugins(
+        *arguments: str | os.PathLike[str], env: Mapping[str, str] | None = None, **options: Any
+    ) -> Completed:
+        variables = testing_auth.environment({"SVC_PLUGINS": allowed, **(env or {})})
+        return run(*arguments, env=variables, **{"cwd": tmp_path, **options})
+
+    return run_with_plugins

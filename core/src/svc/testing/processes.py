@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -19,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from svc.testing.distributions import DistributionFactory
+from svc.testing.testing_auth import install_testing_auth, with_testing_auth
 
 __all__ = ["Completed", "Response", "Server", "free_port", "run_svc", "start_server", "svc_command"]
 
@@ -227,43 +231,60 @@ class Server:
 def start_server(
     database_path: str | os.PathLike[str],
     *options: str,
-    plugins: Sequence[str] | None = None,
+    plugins: Sequence[str] | None = (),
     env: Mapping[str, str] | None = None,
     python: str | None = None,
     wait: bool = True,
 ) -> Iterator[Server]:
     """Runs ``svc start`` on a free port until the block ends; then it is stopped by SIGTERM.
 
+    Every request is root's, by the auth mode ``testing``, which is installed for this server; an option
+    ``--auth`` chooses another one.
+
     Args:
-        database_path: the database; made when it is missing.
-        options: further options; ``--auth disabled`` and one worker are given unless they are among them.
-        plugins: ids for ``--plugins``; None allows all installed ones.
+        database_path: the database; made when it is missing. One that exists has ``auth.testing`` enabled
+            if the fixtures of this kit made it.
+        options: further options; there is one worker unless they say otherwise.
+        plugins: ids of the plugins that it has. None says nothing of plugins, so that all installed ones
+            are allowed and the default set is enabled; name an auth mode of these by ``--auth`` then.
         env: variables to set.
         python: interpreter of another environment.
         wait: whether to wait until it is ready.
     """
-    arguments = ["start", "-D", os.fspath(database_path), *options]
-    defaults = {"--auth": "disabled", "--port": str(free_port()), "--workers": "1"}
-    for name, value in defaults.items():
-        if not any(option == name or option.startswith(name + "=") for option in options):
-            arguments += [name, value]
-    if plugins is not None:
-        arguments += ["--plugins", ",".join(plugins)]
-    process = subprocess.Popen(
-        [*svc_command(python), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env=_environment(env),
-        start_new_session=True,
-    )
-    server = Server(process, Path(database_path))
-    try:
-        if wait:
-            server.wait_until_ready()
-        yield server
-    finally:
-        server.stop()
+    defaults = {"--port": str(free_port()), "--workers": "1"}
+    variables = dict(env or {})
+    with tempfile.TemporaryDirectory(prefix="svc-testing-") as directory:
+        if plugins is not None and not _is_among("--auth", options):
+            distributions = DistributionFactory(Path(directory), in_process=False)
+            install_testing_auth(distributions)
+            variables = distributions.environment(variables)
+            plugins = with_testing_auth(plugins)
+            defaults["--auth"] = "testing"
+        if plugins is not None:
+            defaults["--plugins"] = ",".join(plugins)
+        arguments = ["start", "-D", os.fspath(database_path), *options]
+        for name, value in defaults.items():
+            if not _is_among(name, options):
+                arguments += [name, value]
+        process = subprocess.Popen(
+            [*svc_command(python), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            env=_environment(variables),
+            start_new_session=True,
+        )
+        server = Server(process, Path(database_path))
+        try:
+            if wait:
+                server.wait_until_ready()
+            yield server
+        finally:
+            server.stop()
+
+
+def _is_among(name: str, options: Sequence[str]) -> bool:
+    return any(option == name or option.startswith(name + "=") for option in options)
 
 
 def _response(answer: Any) -> Response:

@@ -1,8 +1,8 @@
 """Whose chunks are whose: nobody reads or reuses a chunk on the strength of knowing its hash.
 
-A caller may use a chunk that a file it may read holds, or that it has uploaded itself. Root may use
-every chunk. Who holds a chunk is a view of the commit feed; who uploaded one is noted in a file beside the
-database, for a day.
+A caller may read a chunk that a file it may read holds, root too. It may make files of those, and of the
+chunks that it has uploaded itself; root of every chunk. Who holds a chunk is a view of the commit feed; who
+uploaded one is noted in a file beside the database, for a day.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from svc.plugins import Operation
 from svc.tree import Entry, EntryKind
 from svc_files.deleted_view import path_key
 
-__all__ = ["CHUNKS_VIEW", "ChunkHoldersView", "has_chunk", "may_use_chunk", "note_upload", "require_chunks"]
+__all__ = [
+    "CHUNKS_VIEW",
+    "ChunkHoldersView",
+    "has_chunk",
+    "may_read_chunk",
+    "may_use_chunk",
+    "note_upload",
+    "require_chunks",
+]
 
 CHUNKS_VIEW = "files.chunks"
 UPLOAD_LIFETIME_S = 86_400
@@ -51,12 +59,10 @@ class ChunkHoldersView:
                 storage.put(key, b"")
 
 
-def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
-    """Whether the caller may read a chunk: root may, others by a file at HEAD that they may read."""
+def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
+    """Whether a chunk is there, and a file at HEAD holds it that the caller may read."""
     if not context.database.has_chunk(hash):
         return False
-    if is_unrestricted_root(context.identity):
-        return True
 
     def find(storage: ViewStorage) -> bool:
         return any(
@@ -64,6 +70,13 @@ def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
         )
 
     return context.database.view(CHUNKS_VIEW).read(find)
+
+
+def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
+    """Whether the caller may make files of a chunk that is there: root may, others if they may read it."""
+    if is_unrestricted_root(context.identity):
+        return context.database.has_chunk(hash)
+    return may_read_chunk(context, hash)
 
 
 def note_upload(context: RequestContext, hash: Hash) -> None:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +13,7 @@ from typing import Any
 import pytest
 
 from svc.cli import main
+from svc.testing import start_server
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,9 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs ``svc`` with words; ``check`` is the exit code that is expected."""
-    for name in ("SVC_DATABASE", "SVC_TOKEN", "SVC_TLS_CA", "SVC_PLUGINS"):
+    for name in ("SVC_DATABASE", "SVC_TOKEN", "SVC_TLS_CA"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SVC_PLUGINS", "files")
 
     def run_command(*words: object, check: int = 0, stdin: bytes | None = None) -> Result:
         reading, writing = os.pipe()
@@ -70,30 +67,9 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server of its own, on a database of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    directory = tmp_path_factory.mktemp("server")
-    program = shutil.which("svc", path=os.path.dirname(sys.executable)) or "svc"
-    words = [program, "start", "-D", str(directory / "served.svcdb"), "--auth", "disabled"]
-    with open(directory / "log", "wb") as log:
-        process = subprocess.Popen(
-            [*words, "--port", str(port), "--workers", "1"],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd=directory,
-        )
-        url = f"http://127.0.0.1:{port}"
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert b"ready" in line, (directory / "log").read_text()
-            with urllib.request.urlopen(url + "/system/health", timeout=10) as health:
-                assert json.load(health)["service"] == "svc"
-            yield url
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=20)
+    with start_server(tmp_path_factory.mktemp("server") / "served.svcdb", plugins=("files",)) as running:
+        assert running.get("/system/health").json()["service"] == "svc"
+        yield running.url
 
 
 @pytest.fixture(params=["file", "server"])

@@ -13,10 +13,9 @@ from falcon.testing import Result, TestClient
 
 from svc.database import Database
 from svc.pipeline import PipelineSettings, create_app
-from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure, initialize, load_plugins
+from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure, initialize
 from svc.plugins import Operation as PathOperation
-
-PLUGINS = ("auth.disabled", "files")
+from svc.testing import TestingAuthMode, load_with_testing_auth
 
 
 @dataclass
@@ -70,22 +69,19 @@ class Http:
 
 @pytest.fixture(scope="session")
 def plugins() -> Plugins:
-    loaded = load_plugins(PLUGINS)
-    assert not loaded.problems, loaded.problems
-    return loaded
+    return load_with_testing_auth("files")
 
 
 @pytest.fixture
-def http(tmp_path: Path, plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> Iterator[Http]:
+def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
     database = Database(tmp_path / "test.svcdb")
-    initialize(database, plugins)
-    app = create_app(database, plugins, settings=PipelineSettings(auth="disabled", access_log=False))
-    identity = [ROOT_IDENTITY]
+    assert initialize(database, plugins) == ()
+    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", access_log=False))
     mode = app.service.auth_mode
-    monkeypatch.setattr(type(mode), "authenticate", lambda self, credentials: identity[0])
+    assert isinstance(mode, TestingAuthMode)
 
     def become(other: Identity) -> None:
-        identity[0] = other
+        mode.identity = other
 
     yield Http(app, database, become)
     app.service.close()

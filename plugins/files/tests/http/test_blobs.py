@@ -167,6 +167,17 @@ class TestOwnership:
         http.become(self.BOB)
         assert http.get(f"/blobs/{name(b'secret')}").status_code == 404
 
+    def test_root_too_reads_only_what_a_file_holds(self, http: Http) -> None:
+        uploaded = upload(http, b"uploaded")
+        assert http.get(f"/blobs/{uploaded}").status_code == 404
+        assert http.post("/blobs/check", {"hashes": [uploaded]}).json["have"] == [uploaded]
+        assert commit(http, "/held", uploaded) == 200
+        assert http.get(f"/blobs/{uploaded}").content == b"uploaded"
+        http.delete("/files/held")
+        assert http.get(f"/blobs/{uploaded}").status_code == 404
+        assert commit(http, "/again", uploaded) == 200
+        assert http.get(f"/blobs/{uploaded}").content == b"uploaded"
+
     def test_a_chunk_of_a_large_file_counts_too(self, http: Http) -> None:
         content = bytes(range(256)) * 2000
         http.put("/files/ann/large", content)

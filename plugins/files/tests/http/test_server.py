@@ -28,7 +28,7 @@ STEPS = 2
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server with two workers for all tests of this module."""
     path = tmp_path_factory.mktemp("server") / "x.svcdb"
-    with start_server(path, "--workers", "2", plugins=("auth.disabled", "files")) as running:
+    with start_server(path, "--workers", "2", plugins=("files",)) as running:
         yield running
 
 

@@ -22,7 +22,7 @@ from svc.pipeline import (
 )
 from svc.plugins import Operation
 from svc_files.access import authorize_put, body_path, require_count
-from svc_files.chunk_access import has_chunk, may_use_chunk, note_upload, require_chunks
+from svc_files.chunk_access import has_chunk, may_read_chunk, may_use_chunk, note_upload, require_chunks
 from svc_files.content_types import OCTET_STREAM, choose_content_type
 from svc_files.requests import context_of, settings_of, text, writing_of
 from svc_files.resolving import follow
@@ -130,7 +130,7 @@ class BlobResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response, hash: str) -> None:
         """The chunk's bytes, if a file that the caller may read holds it."""
         expected = parse_chunk_hash(hash, "hash")
-        if not may_use_chunk(context_of(req), expected):
+        if not may_read_chunk(context_of(req), expected):
             raise NotFound("There is no such chunk.", hash=expected.hex())
         content = context_of(req).database.chunk(expected)
         resp.set_header("X-Content-Type-Options", "nosniff")
