@@ -358,7 +358,7 @@ def test_a_write_that_fails_leaves_all_changes_pending(store, tree, monkeypatch)
     tree.put(("g", "h"), file(9))
     calls = []
 
-    def refuse_third(payload):
+    def refuse_third(payload, node=None):
         calls.append(payload)
         if len(calls) == 3:
             raise OSError("no space left")
@@ -381,8 +381,8 @@ def test_a_mounted_subtree_is_written_to_its_own_store():
         def read_node(self, node_hash):
             return (users if node_hash in users.payloads else system).read_node(node_hash)
 
-        def write_node(self, payload):
-            return system.write_node(payload)
+        def write_node(self, payload, node=None):
+            return system.write_node(payload, node)
 
     files = build_tree(users, {("a", "b"): file(1)})
     outer = edit(system, empty_directory(system), {"settings": file(2)})

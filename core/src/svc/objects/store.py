@@ -160,11 +160,11 @@ class TreeStore:
         node = self._fresh.get(hash)
         return node if node is not None else self._objects.read_node(hash)
 
-    def write_node(self, payload: bytes) -> Hash:
+    def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
         """Makes a node pending and returns its hash."""
         hash = hash_object(ObjectKind.NODE, payload, self._system)
         if hash not in self._fresh:
-            self._fresh[hash] = decode_node(payload)
+            self._fresh[hash] = node if node is not None else decode_node(payload)
             if hash not in (EMPTY_ROOT, EMPTY_SYSTEM_ROOT):
                 add_object(self._pending, ObjectKind.NODE, hash, payload, system=self._system)
         return hash

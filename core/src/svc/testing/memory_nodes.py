@@ -50,8 +50,11 @@ class MemoryNodeStore:
             node = self._nodes[node_hash] = decode_node(payload)
         return node
 
-    def write_node(self, payload: bytes, /) -> Hash:
-        """Keeps a node's payload and returns its hash."""
+    def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
+        """Keeps a node's payload and returns its hash; insists that ``node`` is what the payload says."""
+        if node is not None:
+            decoded = decode_node(payload)
+            assert (decoded.level, decoded.columns) == (node.level, node.columns)
         self.writes += 1
         node_hash = hash_object(ObjectKind.NODE, payload, self._system)
         self.payloads[node_hash] = payload

@@ -218,8 +218,9 @@ def _join_rows(items: Sequence[tuple[str, Columns]]) -> Columns:
 
 def _write(store: NodeStore, level: int, columns: Columns) -> Columns:
     """Writes a node and returns the row by which its parent names it."""
-    node_hash = store.write_node(encode_columns(level, columns))
-    return inner_columns(columns[0][-1], node_hash, node_of(level, columns).summary())
+    node = node_of(level, columns)
+    node_hash = store.write_node(encode_columns(level, columns), node)
+    return inner_columns(columns[0][-1], node_hash, node.summary())
 
 
 def _write_closed(store: NodeStore, level: int, columns: Columns, rows: list[Columns]) -> Columns:
@@ -249,7 +250,7 @@ def _finish(store: NodeStore, level: int, rest: Columns, rows: list[Columns]) ->
         if level and not rows and len(rest[0]) == 1:
             return _only_root(store, rest[1])
         if not rows:
-            return store.write_node(encode_columns(level, rest))
+            return store.write_node(encode_columns(level, rest), node_of(level, rest))
         if rest[0]:
             rows.append(_write(store, level, rest))
         if len(rows) == 1:

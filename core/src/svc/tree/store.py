@@ -30,8 +30,14 @@ class NodeReader(Protocol):
 class NodeStore(NodeReader, Protocol):
     """Reads and keeps nodes; the store decides the hash context (user or system tree)."""
 
-    def write_node(self, payload: bytes, /) -> Hash:
-        """Keeps a node's payload and returns its hash; a payload that is kept already costs nothing."""
+    def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
+        """Keeps a node's payload and returns its hash; a payload that is kept already costs nothing.
+
+        Args:
+            payload: the encoded node.
+            node: what decoding the payload would give, where the caller has it: whoever reads the node
+                next need not decode it.
+        """
         ...
 
 
