@@ -1,6 +1,6 @@
 """Runs the benchmarks that are named, or all, and prints one table of ratios.
 
-Usage: ``python tests/bench/run.py [kernel] [directories] [importing] [large_files] [--json FILE]``
+Usage: ``python tests/bench/run.py [kernel] [directories] [importing] ... [--json FILE]``
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from report import Report
 
-NAMES = ("kernel", "importing", "directories", "large_files")
+NAMES = ("kernel", "importing", "directories", "large_files", "http_worker")
 
 
 def main() -> None:

@@ -205,22 +205,22 @@ def test_tls_is_served_with_certificate_and_key(start: Start, run: Run, tmp_path
     [
         (b"GARBAGE\r\n\r\n", 400),
         (b"GET /x BAD\r\n\r\n", 400),
-        (b"GET /\x00 HTTP/1.1\r\n\r\n", 400),
-        (b"GET /system/health HTTP/1.1\r\nBad Name: x\r\n\r\n", 400),
-        (b"GET /system/health HTTP/1.1\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 431),
+        (b"GET /\x00 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET /system/health HTTP/1.1\r\nHost: x\r\nBad Name: x\r\n\r\n", 400),
+        (b"GET /system/health HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 431),
         (b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\n\r\n", 414),
-        (b"GET /system/health HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
-        (b"PUT /echo HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
-        (b"PUT /echo HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (b"PUT /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        (b"PUT /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc", 400),
-        (b"PUT /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc", 400),
-        (b"PUT /echo HTTP/1.1\r\nTransfer-Encoding: rot13\r\n\r\n", 501),
-        (b"PUT /echo HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 1\r\n\r\n", 417),
-        (b"PUT /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n", 413),
-        (b"FOO /echo HTTP/1.1\r\nConnection: close\r\n\r\n", 405),
-        (b"GET /%zz HTTP/1.1\r\nConnection: close\r\n\r\n", 400),
-        (b"GET /%ff HTTP/1.1\r\nConnection: close\r\n\r\n", 400),
+        (b"GET /system/health HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc", 400),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabc", 400),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: rot13\r\n\r\n", 501),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\nContent-Length: 1\r\n\r\n", 417),
+        (b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n", 413),
+        (b"FOO /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405),
+        (b"GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
+        (b"GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
     ],
 )
 def test_what_breaks_the_rules_is_answered_in_the_one_form(
@@ -266,9 +266,8 @@ def test_it_runs_in_a_gunicorn_of_ones_own(start: Start, worker: str) -> None:
     while server.get("/system/health")[0] != 200 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert server.get("/echo") == (200, b'{"done":true}')
-    assert raw(server, b"PUT /echo HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc").endswith(
-        b'{"received":3}'
-    )
+    request = b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
+    assert raw(server, request).endswith(b'{"received":3}')
     assert server.stop() == 0
 
 

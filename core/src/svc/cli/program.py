@@ -17,6 +17,11 @@ __all__ = ["main", "root"]
 
 KERNEL_COMMANDS = {
     "start": ("svc.cli.start_command:start", "Serves a database over HTTP."),
+    "background": (
+        "svc.cli.background_command:background",
+        "Keeps the views of a database current and runs its periodic jobs.",
+    ),
+    "status": ("svc.cli.status_command:status", "Shows who serves a database, and how that goes."),
     "info": ("svc.cli.info_command:info", "Shows what a database is and holds."),
     "verify": ("svc.cli.verify_command:verify", "Checks every byte of a database."),
     "plugins": ("svc.cli.plugins_command:plugins", "Shows plugins, and says which of them a database uses."),

@@ -9,7 +9,7 @@ import click
 
 from svc.server.options import OPTIONS, Option, resolve_settings
 
-__all__ = ["start"]
+__all__ = ["option_of", "start"]
 
 
 def _start(config: str | None, **given: Any) -> int:
@@ -30,14 +30,15 @@ def _start(config: str | None, **given: Any) -> int:
 
 def _with_options(function: Callable[..., Any]) -> click.Command:
     for option in reversed(OPTIONS):
-        function = _click_option(option)(function)
+        function = option_of(option)(function)
     function = click.option(
         "--config", metavar="FILE", help="A TOML file with one key for each option. [env: SVC_CONFIG]"
     )(function)
     return click.command("start")(function)
 
 
-def _click_option(option: Option) -> Callable[[Any], Any]:
+def option_of(option: Option) -> Callable[[Any], Any]:
+    """Returns the decorator that gives a command one of the server's options."""
     names = [f"--{option.name}", option.key]
     if option.short:
         names.insert(0, f"-{option.short}")

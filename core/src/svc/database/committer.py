@@ -4,7 +4,8 @@ Transactions queue; the first becomes the leader, takes the database's commit lo
 that is waiting, appends it, syncs once, indexes it, publishes HEAD and wakes the others. What arrived
 meanwhile is the next batch, and its first transaction leads that. No thread of its own is
 needed, and the same code serves threads and greenlets: whoever gives up waiting (a killed greenlet, a
-timeout) leaves the queue and stops neither the leader nor those behind.
+timeout) leaves the queue and stops neither the leader nor those behind. The queue is bounded: where the
+disk can't keep up, whoever comes too much is told when to come back, instead of waiting for ever.
 
 A kill between any two steps loses nothing acknowledged: HEAD's cell says that a commit was begun, and
 the next holder of the lock finishes it from the log or finds that it never got there.
@@ -12,7 +13,9 @@ the next holder of the lock finishes it from the log or finds that it never got 
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -32,6 +35,9 @@ __all__ = ["CommitRequest", "Committer"]
 _LARGEST_BATCH = 512
 _LARGEST_BATCH_BYTES = 16 * 1024 * 1024
 _WAIT_SECONDS = 0.25
+_MOST_WAITING = 4096
+_MOST_WAITING_BYTES = 64 * 1024 * 1024
+_LONGEST_RETRY_SECONDS = 30
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +81,8 @@ class Committer:
         self._state = state
         self._mutex = threading.Lock()
         self._queue: deque[CommitRequest] = deque()
+        self._queued_bytes = 0
+        self._batch_seconds = 0.0
         self._has_leader = False
         self._parent: tuple[Commit, Hash] | None = None
 
@@ -83,11 +91,12 @@ class Committer:
 
         Raises:
             SvcError: what its operations raised, ``InsufficientStorage`` when the disk is full,
-                ``DatabaseLatched`` after an I/O error; nothing of it was applied.
+                ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
+                much is waiting already; nothing of it was applied.
         """
         try:
             with self._mutex:
-                self._queue.append(request)
+                self._admit(request)
                 request.leads = not self._has_leader
                 self._has_leader = True
             # With a timeout, for a thread of gevent's pool has nothing else that would keep it waiting.
@@ -101,11 +110,30 @@ class Committer:
         if request.error is not None:
             raise request.error
 
+    def _admit(self, request: CommitRequest) -> None:
+        """Queues a request unless too much waits; the caller holds the mutex.
+
+        What waits lies in memory: both its number and its bytes are bounded. One that is larger than the
+        bound by itself is taken when nothing else waits.
+        """
+        waiting = len(self._queue)
+        is_full = waiting >= _MOST_WAITING or self._queued_bytes + request.pending.size > _MOST_WAITING_BYTES
+        if waiting and is_full:
+            batches = max(waiting / _LARGEST_BATCH, self._queued_bytes / _LARGEST_BATCH_BYTES)
+            seconds = math.ceil(batches * self._batch_seconds)
+            raise ServiceUnavailable(
+                "Too many writes are waiting for the disk.",
+                retry_after=max(1, min(seconds, _LONGEST_RETRY_SECONDS)),
+            )
+        self._queue.append(request)
+        self._queued_bytes += request.pending.size
+
     def _withdraw(self, request: CommitRequest) -> None:
         """Takes back a request whose submitter waits no longer; one that is being committed goes on."""
         with self._mutex:
             if request in self._queue:
                 self._queue.remove(request)
+                self._queued_bytes -= request.pending.size
                 if request.leads:
                     self._appoint_leader()
 
@@ -123,6 +151,8 @@ class Committer:
             while self._queue and len(batch) < _LARGEST_BATCH and size < _LARGEST_BATCH_BYTES:
                 batch.append(self._queue.popleft())
                 size += batch[-1].pending.size
+            self._queued_bytes -= size
+        began = time.monotonic()
         try:
             self._commit(batch)
         except BaseException as error:
@@ -135,6 +165,7 @@ class Committer:
             if outcome is None:
                 raise
         finally:
+            self._batch_seconds = time.monotonic() - began
             self._hand_over(batch)
 
     def _hand_over(self, batch: list[CommitRequest]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import lmdb
 from svc.database.catch_up import Progress, catch_up
 from svc.database.commit import Commit
 from svc.database.state import SharedState
-from svc.errors import CorruptRecord, DatabaseBusy, SvcError
+from svc.errors import CorruptRecord, DatabaseBusy, InsufficientStorage, SvcError
 from svc.hashing import ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, Recovery, record_size
 from svc.objects.key_index import CoverageMark, KeyIndex
@@ -127,10 +128,19 @@ def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress:
     """Catches the index up and publishes HEAD; the caller holds the commit lock."""
     if alone:
         start, sequence = (mark.covered, mark.sequence) if mark is not None else (FIRST, 0)
-        catch_up(state.log, state.index, start, sequence, progress)
-        state.publish(state.head_of_index())
+        pending = 0
+        try:
+            catch_up(state.log, state.index, start, sequence, progress)
+        except InsufficientStorage:
+            if mark is None:
+                raise
+            # What an index that can be trusted does not know, nobody was told of: reads need not wait
+            # for space, and the next writer finishes it.
+            pending = start
+        state.publish(replace(state.head_of_index(), pending_from=pending))
     elif state.is_current() and mark is not None and mark.sequence >= state.head().sequence:
-        state.settled_head()
+        with suppress(InsufficientStorage):
+            state.settled_head()
     else:
         # HEAD's cell was lost, or whoever made the index anew was killed.
         state.roll_forward(state.head_of_index())

@@ -90,6 +90,7 @@ class _Verification:
         self._progress = progress
         self._report = VerifyReport()
         self._bad: dict[Hash, int] = {}
+        self._regions: list[DamagedRegion] = []
         self._seen: set[Hash] = {EMPTY_ROOT, EMPTY_SYSTEM_ROOT}
 
     def run(self) -> VerifyReport:
@@ -111,6 +112,7 @@ class _Verification:
         for record in log.scan_tolerant(end=end):
             self._report.records += 1
             if isinstance(record, DamagedRegion):
+                self._regions.append(record)
                 self._damage("The log is damaged here: no record can be read.", offset=record.offset)
             else:
                 self._check_record(record)
@@ -130,6 +132,14 @@ class _Verification:
             # A second copy of an object may lie elsewhere, whole.
             if place is None or place.offset == record.offset:
                 self._bad[record.hash] = record.offset
+
+    def _is_bad(self, hash: Hash) -> bool:
+        """Whether an object is damaged: its content, or the place in the log where the index knows it."""
+        if hash not in self._bad and self._regions:
+            place = self._objects.index.find(hash)
+            if place is not None and any(one.offset <= place.offset < one.end for one in self._regions):
+                self._bad[hash] = place.offset
+        return hash in self._bad
 
     # -- the versions --------------------------------------------------------------------------
 
@@ -162,7 +172,7 @@ class _Verification:
                 continue
             self._seen.add(hash)
             try:
-                if hash in self._bad:
+                if self._is_bad(hash):
                     raise CorruptRecord("A directory node is damaged.")
                 node = self._objects.read_node(hash)
             except (NotFound, CorruptRecord) as error:
@@ -186,7 +196,7 @@ class _Verification:
             )
             return
         for hash in hashes:
-            if hash in self._bad:
+            if self._is_bad(hash):
                 self._damage_path("A chunk of the file is damaged.", path, commit, hash, system)
             elif hash not in self._seen:
                 self._seen.add(hash)
@@ -200,7 +210,7 @@ class _Verification:
         if entry.record is None:
             yield entry.hash
             return
-        if entry.record in self._bad:
+        if self._is_bad(entry.record):
             raise CorruptRecord("The record is damaged.")
         self._seen.add(entry.record)
         yield from self._objects.read_record(entry.record).chunks

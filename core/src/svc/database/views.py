@@ -21,7 +21,7 @@ from svc.database.blocking import run_blocking
 from svc.database.commit import Commit
 from svc.database.version import Version
 from svc.errors import DatabaseClosed, InsufficientStorage, NotFound, ReadOnly
-from svc.objects.environments import SharedEnvironment, close_environment, open_environment
+from svc.objects.environments import SharedEnvironment, close_environment, is_full, open_environment
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -196,7 +196,9 @@ class ViewReader:
                     self._view.apply(commit, before, self._database.version_of(commit.root), storage)
                     applied = commit.sequence
                 self._set_mark(transaction, applied)
-        except lmdb.DiskError as error:
+        except lmdb.Error as error:
+            if not is_full(error):
+                raise
             raise InsufficientStorage(
                 f"The disk is full: the view {self._view.name} could not be written."
             ) from error

@@ -27,6 +27,7 @@ __all__ = [
     "SharedEnvironment",
     "close_environment",
     "destroy_environment",
+    "is_full",
     "note_synced",
     "note_written",
     "open_environment",
@@ -110,6 +111,14 @@ def close_environment(shared: SharedEnvironment) -> None:
         if shared.users == 0:
             _environments.pop(shared.key, None)
             shared.environment.close()
+
+
+def is_full(error: lmdb.Error) -> bool:
+    """Whether LMDB could not write for want of space.
+
+    A write that the system cut short, as on a disk that fills up in the middle of it, is an I/O error to it.
+    """
+    return isinstance(error, lmdb.DiskError) or os.strerror(errno.EIO) in str(error)
 
 
 def note_written(directory: Path) -> None:

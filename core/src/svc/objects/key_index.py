@@ -22,6 +22,7 @@ from svc.hashing import Hash
 from svc.objects.environments import (
     close_environment,
     destroy_environment,
+    is_full,
     note_synced,
     note_written,
     open_environment,
@@ -209,10 +210,12 @@ class KeyIndex:
                     transaction.put(root, key, db=self._roots, overwrite=False)
                 if mark is not None:
                     transaction.put(_MARK_KEY, _pack_mark(mark), db=self._meta)
-        except lmdb.DiskError as error:
-            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
         except lmdb.MapFullError as error:
             raise InternalError("The key index has reached its largest size.") from error
+        except lmdb.Error as error:
+            if not is_full(error):
+                raise
+            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
 
     def _note_written(self) -> None:
         if self._noted:

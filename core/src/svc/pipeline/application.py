@@ -43,7 +43,14 @@ StartResponse = Callable[..., Any]
 
 
 class Application(falcon.App[SvcRequest, falcon.Response]):
-    """The WSGI application. Made by ``create_app``."""
+    """The WSGI application. Made by ``create_app``.
+
+    Attributes:
+        service: what it serves.
+        settings: the settings.
+        lifetime: tells long streams when to end.
+        served: number of requests so far.
+    """
 
     def __init__(self, service: Service, settings: PipelineSettings, lifetime: Lifetime) -> None:
         limits = settings.limits
@@ -59,6 +66,7 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         self.service = service
         self.settings = settings
         self.lifetime = lifetime
+        self.served = 0
         self.req_options.keep_blank_qs_values = True
         self.add_error_handler(Exception, self._answer_error)
         self.add_error_handler(falcon.HTTPError, self._answer_error)
@@ -66,6 +74,7 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
 
     def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""
+        self.served += 1
         source = RequestInput(env, self.settings.limits.body_timeout_s)
         request_id = request_id_of(env)
         exchange = Exchange(env, request_id, source, self.settings.access_log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from svc.database import Database
     from svc.plugins import Plugins
 
-__all__ = ["LiveService", "Opener", "Service", "StartState"]
+__all__ = ["LiveService", "Opener", "Service", "StartState", "Watch"]
+
+Watch = Callable[[], Mapping[str, str]]
+"""Says what is wrong beside this process: by subject, a sentence for everybody. Called often; cheap."""
 
 Opener = Callable[[Callable[[int, int], None]], "Database"]
 """Opens the database; given a function to call with (bytes done, bytes in all) while it works."""
@@ -118,9 +121,17 @@ class Service:
         plugins: the outcome of the boot.
         selected: the auth mode of this server.
         startup_wait_s: how long a request waits for the database before it is answered 503.
+        watch: says what is wrong with the processes beside this one.
     """
 
-    def __init__(self, plugins: Plugins, selected: SelectedAuthMode, startup_wait_s: float = 1.0) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        selected: SelectedAuthMode,
+        startup_wait_s: float = 1.0,
+        watch: Watch | None = None,
+    ) -> None:
+        self.watch = watch
         self.plugins = plugins
         self.selected = selected
         self._startup_wait_s = startup_wait_s

@@ -44,12 +44,20 @@ class HealthResource:
             resp.set_header("Retry-After", "1")
             send_json(resp, body, 503)
             return
-        checks = dict(_run_checks(live))
+        checks = dict(_run_checks(live)) | self._own_findings(live)
         is_healthy = all(answer["status"] == "healthy" for answer in checks.values())
         body["status"] = "healthy" if is_healthy else "degraded"
         if checks:
             body["checks"] = checks
         send_json(resp, body)
+
+    def _own_findings(self, live: LiveService) -> dict[str, dict[str, str]]:
+        """What is wrong with the database and the processes beside this one; none of it a secret."""
+        found = dict(self._service.watch() if self._service.watch is not None else {})
+        if live.database.head().latched:
+            found["database"] = "The database takes no writes after an I/O error."
+        degraded = HealthStatus.DEGRADED.value
+        return {name: {"status": degraded, "message": message} for name, message in found.items()}
 
     def _describe_start(self, body: dict[str, Any]) -> None:
         state = self._service.state

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         EventType,
         HealthCheck,
         IndexType,
+        JobRegistry,
         Parser,
         QueryOperator,
         SyncTransport,
@@ -173,6 +174,15 @@ def svc_start(context: PluginContext) -> None:
     Called in every worker and in the background process, after fork, with the database open; and in a running
     process when the plugin is enabled, or its settings change, and its descriptor allows ``reload``. It may
     block for a moment. An exception disables the plugin in that process and is reported; nothing else stops.
+    """
+
+
+@hookspec
+def svc_background(context: PluginContext, jobs: JobRegistry) -> None:
+    """Adds periodic work: ``jobs.add(MyJob())``.
+
+    Called in the background process only, after ``svc_start``, each time that it begins to use the plugin.
+    An exception leaves the plugin without its jobs, and is shown by ``svc status``.
     """
 
 

@@ -228,7 +228,7 @@ KERNEL_ROUTES = (
     "/system/plugins/{}/disable",
     "/system/plugins/{}/configuration",
 )
-KERNEL_COMMANDS = ("start", "info", "verify", "plugins", "completion")
+KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "completion")
 
 RouteCheck = Callable[[Route], None]
 _FIELD = re.compile(r"\{[^}:]*(:[^}]*)?\}")

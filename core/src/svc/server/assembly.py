@@ -27,12 +27,13 @@ from svc.plugins import (
     parse_options,
     select_auth_mode,
 )
+from svc.server.background.watch import BackgroundWatch
 from svc.server.options import ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Assembly", "assemble", "make_application", "opener_of"]
+__all__ = ["Assembly", "assemble", "boot_plugins", "make_application", "opener_of"]
 
 _AUTH_PLUGINS = {
     "self-contained": "auth.self",
@@ -62,12 +63,7 @@ def assemble(settings: ServerSettings) -> Assembly:
         PluginMissing: an option or the auth mode needs a plugin that is not in use here.
         UsageError, PluginError: a plugin option is not valid.
     """
-    plugins = load_plugins(settings["plugins"], check_route=check_route)
-    options = list(settings["plugin_option"])
-    for option, place in settings.plugin_options():
-        assert option.plugin is not None
-        _require(plugins, option.plugin, place)
-        options.append(f"{option.plugin}.{option.key}={_as_text(settings[option.key])}")
+    plugins = boot_plugins(settings)
     mode = settings["auth"].partition("://")[0]
     try:
         auth = select_auth_mode(plugins, settings["auth"])
@@ -75,7 +71,23 @@ def assemble(settings: ServerSettings) -> Assembly:
         if mode in _AUTH_PLUGINS:
             _require(plugins, _AUTH_PLUGINS[mode], f"--auth {mode}")
         raise
-    return Assembly(parse_options(plugins, options), auth)
+    return Assembly(plugins, auth)
+
+
+def boot_plugins(settings: ServerSettings) -> Plugins:
+    """Boots the plugins with the settings of this deployment.
+
+    Raises:
+        PluginMissing: an option needs a plugin that is not in use here.
+        UsageError, PluginError: a plugin option is not valid.
+    """
+    plugins = load_plugins(settings["plugins"], check_route=check_route)
+    options = list(settings["plugin_option"])
+    for option, place in settings.plugin_options():
+        assert option.plugin is not None
+        _require(plugins, option.plugin, place)
+        options.append(f"{option.plugin}.{option.key}={_as_text(settings[option.key])}")
+    return parse_options(plugins, options)
 
 
 def pipeline_settings(settings: ServerSettings) -> PipelineSettings:
@@ -98,7 +110,8 @@ def make_application(settings: ServerSettings, lifetime: Lifetime) -> Applicatio
     """Returns an application whose service still has to open its database; errors as ``assemble``."""
     assembly = assemble(settings)
     pipeline = pipeline_settings(settings)
-    service = Service(assembly.plugins, assembly.auth, pipeline.startup_wait_s)
+    watch = BackgroundWatch(settings["database"], expected=settings["background"])
+    service = Service(assembly.plugins, assembly.auth, pipeline.startup_wait_s, watch.findings)
     return create_service_app(service, pipeline, lifetime)
 
 

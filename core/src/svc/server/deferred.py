@@ -11,6 +11,8 @@ from typing import Any
 from svc.errors import UsageError
 from svc.pipeline import Application, Lifetime
 from svc.server.assembly import assemble, make_application, opener_of
+from svc.server.background.supervision import Supervisor
+from svc.server.companion import Companion
 from svc.server.logs import configure_logs
 from svc.server.options import OPTIONS, ServerSettings, resolve_settings
 
@@ -51,7 +53,8 @@ class DeferredApplication:
                 lifetime = Lifetime()
                 lifetime.follow_signals()
                 application = make_application(self._settings, lifetime)
-                open_in_background(application, self._settings)
+                supervisor = Supervisor(self._settings, only_if_needed=True)
+                open_in_background(application, self._settings, supervisor=supervisor)
                 self._application = application
             return self._application
 
@@ -72,6 +75,7 @@ def open_in_background(
     settings: ServerSettings,
     on_open: Callable[[], None] | None = None,
     on_failure: Callable[[Exception], None] | None = None,
+    supervisor: Supervisor | None = None,
 ) -> threading.Thread:
     """Begins to open the database of an application, and closes it when the process ends.
 
@@ -80,12 +84,16 @@ def open_in_background(
         settings: its settings.
         on_open: called when requests are served.
         on_failure: called with what went wrong.
+        supervisor: looked after from then on; None where somebody else keeps the background process.
     """
     service = application.service
     process = os.getpid()
+    companions: list[Companion] = []
 
     def close() -> None:
         if os.getpid() == process:
+            for companion in companions:
+                companion.close()
             service.close()
 
     def run() -> None:
@@ -95,6 +103,12 @@ def open_in_background(
             if on_failure is not None:
                 on_failure(error)
             return
+        live = service.live
+        if live is not None:
+            directory = live.database.state_directory
+            companion = Companion(application, directory, supervisor, keeps_background=settings["background"])
+            companions.append(companion)
+            companion.start()
         if on_open is not None:
             on_open()
 

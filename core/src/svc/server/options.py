@@ -152,6 +152,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("port", _whole(0, 65535), 6830, "Port to listen on; 0 takes a free one.", "N"),
     Option("workers", _whole(1, 512), None, "Worker processes. Default: one per core, at most 4.", "N"),
+    Option(
+        "worker-class",
+        _one_of("http1", "gevent", "gthread"),
+        "http1",
+        "How workers serve: http1 is svc's own, the others are gunicorn's.",
+        "http1|gevent|gthread",
+    ),
     Option("tls-cert", _text, None, "Certificate chain in PEM; serves https.", "FILE"),
     Option("tls-key", _text, None, "Private key of the certificate in PEM.", "FILE"),
     Option(
@@ -213,6 +220,14 @@ OPTIONS: tuple[Option, ...] = (
         application=True,
     ),
     Option("access-log", _flag, True, "Whether each request is a line of the log.", "BOOL", application=True),
+    Option(
+        "background",
+        _flag,
+        True,
+        "Whether the server keeps a background process, for views and periodic jobs.",
+        "BOOL",
+        application=True,
+    ),
     Option("join", _text, None, "Joins the cluster of this node.", "URL", plugin="sync"),
     Option("join-token", _text, None, "Root key of the node to join.", "KEY", plugin="sync", secret=True),
     Option("peers", _list, None, "Other nodes to sync with.", "URL,...", plugin="sync"),

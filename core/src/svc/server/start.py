@@ -18,6 +18,7 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 
 from svc.errors import SvcError
+from svc.server.background.supervision import Supervisor
 from svc.server.boot_report import BootReport
 from svc.server.gunicorn_log import GunicornLog
 from svc.server.listening import bind_socket, choose_host, make_tls_context, url_of
@@ -30,6 +31,12 @@ KEEPALIVE_SECONDS = 75
 WORKER_CONNECTIONS = 10_000
 WORKER_TIMEOUT_SECONDS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGQUIT)
+GTHREAD_THREADS = 64
+WORKER_CLASSES = {
+    "http1": "svc.server.http1.Worker",
+    "gevent": "svc.server.worker.GeventWorker",
+    "gthread": "gthread",
+}
 BOOT_FAILURE = Arbiter.WORKER_BOOT_ERROR
 
 
@@ -65,6 +72,27 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
     """gunicorn's master. Ctrl-C stops as SIGTERM does; a second one at once."""
 
     handle_int = Arbiter.handle_term
+
+    def __init__(self, app: ServerProcess) -> None:
+        super().__init__(app)
+        self._background = Supervisor(app.settings)
+
+    def manage_workers(self) -> None:
+        """Looks after workers, and after the background process once there are some; about every second."""
+        if self.WORKERS:
+            self._background.tick()
+        super().manage_workers()
+
+    def reload(self) -> None:
+        """Takes new settings; the background process begins anew with them."""
+        super().reload()
+        self._background.restart(self.app.settings)
+
+    def stop(self, graceful: bool = True) -> None:
+        """Ends the workers and the background process, side by side."""
+        self._background.stop()
+        super().stop(graceful)
+        self._background.wait()
 
     def spawn_worker(self) -> Any:
         """Makes a worker; a stop that comes before the worker has its handlers waits for them."""
@@ -102,7 +130,8 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         chosen: dict[str, Any] = {
             "bind": f"fd://{self._descriptor}",
             "workers": settings["workers"] or default_workers(),
-            "worker_class": "svc.server.worker.GeventWorker",
+            "worker_class": WORKER_CLASSES[settings["worker_class"]],
+            "threads": GTHREAD_THREADS if settings["worker_class"] == "gthread" else 1,
             "worker_connections": WORKER_CONNECTIONS,
             "keepalive": KEEPALIVE_SECONDS,
             "timeout": WORKER_TIMEOUT_SECONDS,
@@ -114,6 +143,7 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
             "control_socket_disable": True,
             "certfile": settings["tls_cert"],
             "keyfile": settings["tls_key"],
+            "post_worker_init": _take_signals,
             "worker_exit": _close_service,
         }
         for name, value in chosen.items():
@@ -140,7 +170,12 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
 
         configure_logs(self.settings["log_format"])
         try:
-            application = make_application(self.settings, Lifetime())
+            lifetime = Lifetime()
+            if self.settings["worker_class"] == "gthread":
+                # The other classes do both themselves: leave Ctrl-C to the master, and end long streams.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                lifetime.follow_signals()
+            application = make_application(self.settings, lifetime)
         except SvcError as error:
             self.report.fail(error)
             sys.exit(BOOT_FAILURE)
@@ -164,6 +199,11 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         """Ends the whole server: the next worker would fail in the same way, again and again."""
         self.report.fail(error)
         os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _take_signals(_worker: Any) -> None:
+    """Lets a worker, whose handlers are in place by now, get the signals that the master held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def _close_service(_arbiter: Any, worker: Any) -> None:

@@ -1,8 +1,8 @@
 """Faults on purpose: a call that fails, writes half, or is the last thing its process does.
 
-A ``Fault`` names a function and which of its calls goes wrong. In this process ``inject`` sets it for a
-while; in another one, ``python -m svc.testing.faults os.fdatasync:3:kill -- arguments`` runs ``svc``
-with it (``-- start -D x.svcdb``).
+A ``Fault`` names a function, or a step of the write path, and which of its calls goes wrong. In this
+process ``inject`` sets it for a while; in another one, ``python -m svc.testing.faults os.fdatasync:3:kill
+-- arguments`` runs ``svc`` with it (``-- start -D x.svcdb``). Production code knows nothing of all this.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import errno
 import functools
 import importlib
+import inspect
 import os
+import random
 import signal
 import sys
 import threading
@@ -19,10 +21,52 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Fault", "inject", "main"]
+__all__ = ["STEPS", "Fault", "inject", "main"]
 
 KILL = "kill"
+KILL_AFTER = "kill-after"
 SHORT = "short"
+
+_process_id = os.getpid
+"""The call itself, which no fault replaces."""
+
+_Condition = Callable[[tuple[Any, ...]], bool]
+
+
+def _announces(arguments: tuple[Any, ...]) -> bool:
+    _, head = arguments
+    return bool(head.pending_from) and not head.latched
+
+
+def _ends_what_was_announced(arguments: tuple[Any, ...]) -> bool:
+    state, head = arguments
+    return not head.pending_from and bool(state.head().pending_from)
+
+
+def _appends_a_commit(arguments: tuple[Any, ...]) -> bool:
+    from svc.hashing import ObjectKind
+
+    kind_byte = 4
+    _, records = arguments
+    return bool(records) and records[-1][kind_byte] == ObjectKind.COMMIT
+
+
+def _indexes_a_commit(arguments: tuple[Any, ...]) -> bool:
+    return bool(arguments[2])
+
+
+_STEPS: dict[str, tuple[str, _Condition | None]] = {
+    "uploads.append": ("svc.objects.content.append_ahead", None),
+    "commit.announce": ("svc.database.state.SharedState.publish", _announces),
+    "commit.append": ("svc.log.Log.append", _appends_a_commit),
+    "commit.sync": ("svc.log.LocalFileStorage.sync", None),
+    "commit.index": ("svc.objects.key_index.KeyIndex.write", _indexes_a_commit),
+    "commit.publish": ("svc.database.state.SharedState.publish", _ends_what_was_announced),
+    "commit.answer": ("svc.database.committer.Committer._hand_over", None),
+}
+
+STEPS = tuple(_STEPS)
+"""The steps of the write path, in order: names that a fault's target may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +74,37 @@ class Fault:
     """What goes wrong, and when.
 
     Attributes:
-        target: dotted name of the function, ``os.fdatasync`` or ``module.Class.method``.
-        call: which call goes wrong, from 1; those before it work.
-        action: ``kill`` ends the process at once by SIGKILL, before the call; ``short`` cuts the bytes
-            argument of a write in half and then kills the process; a name of ``errno`` such as ``ENOSPC``
-            raises that.
+        target: dotted name of the function, ``os.fdatasync`` or ``module.Class.method``, or one of
+            ``STEPS``, whose calls are counted only where they take that step.
+        call: which call of a process goes wrong, from 1; those before it work. A fork counts anew.
+        action: ``kill`` ends the process at once by SIGKILL, before the call; ``kill-after`` when the call
+            has returned, before its caller goes on; ``short`` cuts the bytes argument of a write in half
+            and then kills the process; a name of ``errno`` such as ``ENOSPC`` raises that.
         repeat: whether all later calls go wrong too (of an errno).
+        until: where it is more than ``call``, each process draws its number between the two.
     """
 
     target: str
     call: int
     action: str
     repeat: bool = False
+    until: int = 0
 
     def __post_init__(self) -> None:
-        if self.action not in (KILL, SHORT) and not hasattr(errno, self.action):
-            raise ValueError(f"{self.action!r} is not kill, short or a name of errno.")
+        if self.action not in (KILL, KILL_AFTER, SHORT) and not hasattr(errno, self.action):
+            raise ValueError(f"{self.action!r} is not kill, kill-after, short or a name of errno.")
         if self.call < 1:
             raise ValueError("Calls are counted from 1.")
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """Reads ``target:call:action``; a plus behind the call (``3+``) repeats the fault."""
+        """Reads ``target:call:action``.
+
+        A plus behind the call (``3+``) repeats the fault; two numbers (``3-90``) let each process draw.
+        """
         target, call, action = text.split(":")
-        return cls(target, int(call.removesuffix("+")), action, repeat=call.endswith("+"))
+        first, _, until = call.removesuffix("+").partition("-")
+        return cls(target, int(first), action, repeat=call.endswith("+"), until=int(until or 0))
 
 
 @contextmanager
@@ -61,11 +112,18 @@ def inject(*faults: Fault) -> Iterator[None]:
     """Sets faults in this process until the block ends. Calls are counted over all threads."""
     with ExitStack() as stack:
         for fault in faults:
-            owner, name = _resolve(fault.target)
-            original = getattr(owner, name)
-            setattr(owner, name, _faulty(fault, original))
-            stack.callback(setattr, owner, name, original)
+            target, condition = _STEPS.get(fault.target, (fault.target, None))
+            owner, name = _resolve(target)
+            stored = inspect.getattr_static(owner, name)
+            replacement: Any = _faulty(fault, getattr(owner, name), condition)
+            setattr(owner, name, staticmethod(replacement) if _is_static(owner, stored) else replacement)
+            stack.callback(setattr, owner, name, stored)
         yield
+
+
+def _is_static(owner: Any, stored: Any) -> bool:
+    """Whether a function of a class is called without an instance, as a built-in one in it is."""
+    return isinstance(owner, type) and (isinstance(stored, staticmethod) or inspect.isbuiltin(stored))
 
 
 def _resolve(target: str) -> tuple[Any, str]:
@@ -82,17 +140,25 @@ def _resolve(target: str) -> tuple[Any, str]:
     raise ValueError(f"{target!r} names no function.")
 
 
-def _faulty(fault: Fault, original: Callable[..., Any]) -> Callable[..., Any]:
+def _faulty(
+    fault: Fault, original: Callable[..., Any], condition: _Condition | None = None
+) -> Callable[..., Any]:
     lock = threading.Lock()
-    calls = 0
+    process = calls = chosen = 0
 
     @functools.wraps(original)
     def call(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
+        nonlocal process, calls, chosen
+        if condition is not None and not condition(arguments):
+            return original(*arguments, **options)
+        current = _process_id()
         with lock:
+            if process != current:
+                process, calls = current, 0
+                chosen = random.randint(fault.call, max(fault.call, fault.until))
             calls += 1
-            number = calls
-        if number == fault.call or (fault.repeat and number > fault.call):
+            wrong = calls == chosen or (fault.repeat and calls > chosen)
+        if wrong:
             return _go_wrong(fault, original, arguments, options)
         return original(*arguments, **options)
 
@@ -104,8 +170,11 @@ def _go_wrong(
 ) -> Any:
     if fault.action == SHORT:
         original(*(_halved(argument) for argument in arguments), **options)
-    if fault.action in (KILL, SHORT):
-        os.kill(os.getpid(), signal.SIGKILL)
+    if fault.action == KILL_AFTER:
+        original(*arguments, **options)
+    if fault.action in (KILL, KILL_AFTER, SHORT):
+        os.write(2, f"svc.testing.faults: killed by {fault.target}:{fault.action}\n".encode())
+        os.kill(_process_id(), signal.SIGKILL)
     number = getattr(errno, fault.action)
     raise OSError(number, os.strerror(number))
 

@@ -244,14 +244,14 @@ def start_server(
     Args:
         database_path: the database; made when it is missing. One that exists has ``auth.testing`` enabled
             if the fixtures of this kit made it.
-        options: further options; there is one worker unless they say otherwise.
+        options: further options; there is one worker and no background process unless they say otherwise.
         plugins: ids of the plugins that it has. None says nothing of plugins, so that all installed ones
             are allowed and the default set is enabled; name an auth mode of these by ``--auth`` then.
         env: variables to set.
         python: interpreter of another environment.
         wait: whether to wait until it is ready.
     """
-    defaults = {"--port": str(free_port()), "--workers": "1"}
+    defaults = {"--port": str(free_port()), "--workers": "1", "--background": "false"}
     variables = dict(env or {})
     with tempfile.TemporaryDirectory(prefix="svc-testing-") as directory:
         if plugins is not None and not _is_among("--auth", options):

@@ -17,6 +17,7 @@ from svc.plugins.contracts.auth import (
     Rights,
     ScopedRule,
 )
+from svc.plugins.contracts.background import BackgroundJob, JobContext, JobRegistry
 from svc.plugins.contracts.events import Event, EventSink, EventTarget, EventType
 from svc.plugins.contracts.health import HealthCheck, HealthReport, HealthStatus
 from svc.plugins.contracts.indexing import (
@@ -39,6 +40,7 @@ __all__ = [
     "ROOT_USER_ID",
     "AuthContext",
     "AuthMode",
+    "BackgroundJob",
     "Credentials",
     "Event",
     "EventSink",
@@ -55,6 +57,8 @@ __all__ = [
     "IndexKeys",
     "IndexMatches",
     "IndexType",
+    "JobContext",
+    "JobRegistry",
     "Lookup",
     "Operation",
     "ParsedDocument",
