@@ -61,8 +61,9 @@ class BackgroundJob(ABC):
 
         An exception is logged and shown by ``svc status``; while runs keep failing the next one comes later
         and later, up to a minute where the interval is shorter. A run that takes long asks
-        ``context.is_stopping`` or waits by ``context.wait``, and returns within a few seconds when told to; afterwards the process ends
-        without it. A kill can end a run at any point: the next one must be able to go on from there.
+        ``context.is_stopping`` or waits by ``context.wait``, and returns within a few seconds when told
+        to; afterwards the process ends without it. A kill can end a run at any point: the next one must
+        be able to go on from there.
         """
 
 
