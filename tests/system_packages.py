@@ -1,6 +1,7 @@
 """Makes sure that the programs which the tests drive as real clients are installed.
 
-The end-to-end and compatibility tests use curl, git, openssl and chromium of Debian. As root on a Debian
+The end-to-end and compatibility tests use curl, git, openssl and chromium of Debian, the crash tests libfiu
+and mkfs. As root on a Debian
 system what is missing is installed with apt-get; anywhere else a message says what to install, and
 the exit code is 1.
 """
@@ -17,6 +18,8 @@ PROGRAMS = {
     "curl": ("curl",),
     "git": ("git",),
     "openssl": ("openssl",),
+    "fiu-utils": ("fiu-run",),
+    "e2fsprogs": ("mkfs.ext4",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
 }
 """Debian package, and the names that its program may have."""

@@ -15,8 +15,8 @@ def information(database: Database) -> dict[str, Any]:
     """Returns a description of a database; the cost does not depend on how much it holds.
 
     Returns:
-        ``path``, ``database_id``, ``format``, ``version`` (HEAD's root hash in hex), ``system_version``,
-        ``sequence``, ``committed_at`` (Unix ms or None), ``created_at``, ``totals`` (files,
+        ``path``, ``database_id``, ``format`` (``1.0``), ``version`` (HEAD's root hash in hex),
+        ``system_version``, ``sequence``, ``committed_at`` (Unix ms or None), ``created_at``, ``totals`` (files,
         directories, symlinks, size, chunks, chunk_bytes), ``file_size`` (bytes of the log),
         ``objects``, ``views`` (name to number of the last applied commit).
     """
@@ -26,7 +26,7 @@ def information(database: Database) -> dict[str, Any]:
     return {
         "path": str(database.path),
         "database_id": str(UUID(bytes=database.database_id)),
-        "format": log.format_version,
+        "format": ".".join(map(str, log.format_version)),
         "version": head.root.hex(),
         "system_version": head.system_root.hex(),
         "sequence": head.sequence,

@@ -1,0 +1,33 @@
+"""A server that is started by way of another program: one that injects faults, or limits something."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from unittest import mock
+
+from svc_blackbox.server import Server
+
+__all__ = ["WrappedServer"]
+
+
+class WrappedServer(Server):
+    """A server that starts as ``<program> start ...``.
+
+    Args:
+        database: the database file.
+        program: what stands in the place of ``svc``.
+        options: options of ``svc start``.
+    """
+
+    def __init__(self, database: Path, program: Sequence[str], *options: str) -> None:
+        super().__init__(database, *options)
+        self._script = database.with_name(f"{database.name}.start")
+        self._script.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
+        self._script.chmod(0o700)
+
+    def start_with(self, *arguments: str) -> Server:
+        """Starts the server by way of the program, and waits for its ready line."""
+        with mock.patch("svc_blackbox.server.svc_program", return_value=str(self._script)):
+            return super().start_with(*arguments)
