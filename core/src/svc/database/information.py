@@ -16,9 +16,9 @@ def information(database: Database) -> dict[str, Any]:
 
     Returns:
         ``path``, ``database_id``, ``format`` (``1.0``), ``version`` (HEAD's root hash in hex),
-        ``system_version``, ``sequence``, ``committed_at`` (Unix ms or None), ``created_at``, ``totals`` (files,
-        directories, symlinks, size, chunks, chunk_bytes), ``file_size`` (bytes of the log),
-        ``objects``, ``views`` (name to number of the last applied commit).
+        ``system_version``, ``sequence``, ``committed_at`` (Unix ms or None), ``created_at``,
+        ``totals`` (files, directories, symlinks, size, chunks, chunk_bytes), ``file_size`` (bytes of
+        the log), ``objects``, ``views`` (name to number of the last applied commit).
     """
     head = database.head()
     totals = database.totals()
