@@ -23,7 +23,9 @@ def call(app: Application, path_info: str, method: str = "GET", **more: Any) -> 
 
     body = app(environ, start)
     list(body)
-    body.close()  # type: ignore[attr-defined]
+    close = getattr(body, "close", None)
+    if close is not None:
+        close()
     return int(statuses[0][:3])
 
 

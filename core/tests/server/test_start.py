@@ -160,7 +160,7 @@ def test_a_database_without_the_auth_plugin_stops_the_server_once(run: Run, tmp_
 
 def test_environment_and_file_give_options_too(start: Start, run: Run, tmp_path: Path) -> None:
     config = tmp_path / "svc.toml"
-    config.write_text('database = "from-file.svcdb"\nworkers = 1\nlog-format = "json"\n')
+    config.write_text('database = "from-file.svcdb"\nworkers = 1\nlog-format = "json"\naccess-log = true\n')
     server = start("--config", "svc.toml")
     assert "serving from-file.svcdb" in server.ready
     server.get("/system/health")

@@ -157,14 +157,22 @@ class SharedState:
         """
         head = self.head()
         self.publish(replace(head, pending_from=max(head.commit_end, 1)))
+        offset = 0
+
+        def append() -> None:
+            # Both in one go, and not on the event loop: others may be writing large pieces just now.
+            nonlocal offset
+            try:
+                offset = self.log.append(records)
+            except SvcError:
+                self.publish(head)
+                raise
+            self.log.sync()
+
         try:
-            offset = self.log.append(records)
-        except SvcError:
-            self.publish(head)
-            raise
+            run_at_once(append)
         except OSError as error:
             raise self._latch(error) from error
-        self._sync()
         return offset
 
     def sync_ahead(self) -> None:

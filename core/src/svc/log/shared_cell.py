@@ -61,8 +61,9 @@ class SharedCell:
         self.payload_size = payload_size
         self.read_only = read_only
         stride = (8 + payload_size + 8 + 63) & ~63
-        self._first = _SLOTS
-        self._second = _SLOTS + stride
+        # Offsets behind the header of the file.
+        self._first = 0
+        self._second = stride
         self._checked = 8 + payload_size
         self._counters = struct.Struct(f"<Q{stride - 8}xQ").unpack_from
         self._size = _SLOTS + 2 * stride
@@ -70,7 +71,8 @@ class SharedCell:
         self._map: mmap.mmap | None = None
         self._identity = (0, 0)
         self._closed = False
-        # The last slot that was verified, and its payload: one attribute, so that threads see a pair.
+        # Both slots as they were last verified, and the newest payload: one attribute, so that threads
+        # see a pair.
         self._seen = (b"", b"")
         if not read_only:
             self._map = self._open_writable()
@@ -83,16 +85,21 @@ class SharedCell:
             if memory is None:
                 return None
         for _ in range(_ATTEMPTS):
-            one, two = self._counters(memory, _SLOTS)
+            content = memory[_SLOTS:]
+            seen, payload = self._seen
+            if content == seen:
+                return payload
+            one, two = self._counters(content)
             if not (one or two):
                 return None
             newest, other = (self._first, self._second) if one > two else (self._second, self._first)
-            payload = self._slot(memory, newest)
-            if payload is None:
-                # It is being written at this moment, or its writer was killed.
-                payload = self._slot(memory, other)
-            if payload is not None:
-                return payload
+            # Where the newest slot is not whole, it is being written, or its writer was killed.
+            found = self._slot(content, newest)
+            if found is None:
+                found = self._slot(content, other)
+            if found is not None:
+                self._seen = (content, found)
+                return found
         return None
 
     def write(self, payload: bytes) -> None:
@@ -106,13 +113,14 @@ class SharedCell:
             raise ValueError("The cell is not open for writing.")
         if len(payload) != self.payload_size:
             raise ValueError(f"The cell holds {self.payload_size} bytes, not {len(payload)}.")
-        one, two = self._counters(memory, _SLOTS)
+        present = memory[_SLOTS:]
+        one, two = self._counters(present)
         # A slot that its writer left half written counts as the oldest, whatever its counter says.
         if one > two:
-            one, two = (one, two) if self._slot(memory, self._first) is not None else (0, two)
+            one, two = (one, two) if self._slot(present, self._first) is not None else (0, two)
         elif two:
-            one, two = (one, two) if self._slot(memory, self._second) is not None else (one, 0)
-        target = self._second if one > two else self._first
+            one, two = (one, two) if self._slot(present, self._second) is not None else (one, 0)
+        target = _SLOTS + (self._second if one > two else self._first)
         content = _COUNTER.pack(max(one, two) + 1) + payload
         memory[target : target + len(content) + 8] = content + _COUNTER.pack(xxh3_64_intdigest(content))
 
@@ -134,18 +142,13 @@ class SharedCell:
         if memory is not None:
             memory.close()
 
-    def _slot(self, memory: mmap.mmap, slot: int) -> bytes | None:
+    def _slot(self, slots: bytes, start: int) -> bytes | None:
         """The payload of a slot if it is whole."""
-        checked = self._checked
-        content = memory[slot : slot + checked + 8]
-        seen, payload = self._seen
-        if content == seen:
-            return payload
-        if xxh3_64_intdigest(content[:checked]) != int.from_bytes(content[checked:], "little"):
+        content = slots[start : start + self._checked + 8]
+        checked = content[: self._checked]
+        if xxh3_64_intdigest(checked) != int.from_bytes(content[self._checked :], "little"):
             return None
-        payload = content[8:checked]
-        self._seen = (content, payload)
-        return payload
+        return checked[8:]
 
     def _open_writable(self) -> mmap.mmap:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

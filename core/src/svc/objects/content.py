@@ -54,14 +54,21 @@ class ContentWriter:
         objects: the database's objects.
         system: whether the contents belong to the system tree.
         pause: called after each piece of 256 KiB, to let others run.
+        run_blocking: calls a function that blocks, with its arguments; None calls it here.
     """
 
     def __init__(
-        self, objects: ObjectStore, *, system: bool = False, pause: Callable[[], None] | None = None
+        self,
+        objects: ObjectStore,
+        *,
+        system: bool = False,
+        pause: Callable[[], None] | None = None,
+        run_blocking: Callable[..., None] | None = None,
     ) -> None:
         self._objects = objects
         self._system = system
         self._pause = pause
+        self._run_blocking = run_blocking
 
     def store_bytes(self, content: bytes) -> StoredContent:
         """Returns a small or large content that is in memory, stored."""
@@ -125,7 +132,7 @@ class ContentWriter:
                 (self._add_chunk(pending, chunk, trial), len(chunk)) for chunk in chunker.feed(piece)
             )
             if pending.size >= _APPEND_PIECE:
-                append_ahead(self._objects, pending)
+                self._append_ahead(pending)
             if self._pause is not None:
                 self._pause()
 
@@ -135,8 +142,15 @@ class ContentWriter:
             take(piece)
         chunks.extend((self._add_chunk(pending, chunk, trial), len(chunk)) for chunk in chunker.finish())
         record = self._add_record(pending, chunks, hasher.digest())
-        append_ahead(self._objects, pending)
+        self._append_ahead(pending)
         return StoredContent(sum(length for _, length in chunks), hasher.digest(), record, head, pending)
+
+    def _append_ahead(self, pending: PendingObjects) -> None:
+        """Appends; the pages of a large piece take milliseconds, and others may hold the end of the log."""
+        if self._run_blocking is None:
+            append_ahead(self._objects, pending)
+        else:
+            self._run_blocking(append_ahead, self._objects, pending)
 
     def _add_chunk(
         self, pending: PendingObjects, chunk: bytes, trial: CompressionTrial | None = None

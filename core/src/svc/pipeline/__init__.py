@@ -39,7 +39,7 @@ from svc.pipeline.permission import (
     permits,
 )
 from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range, select_range
-from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream
+from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
 from svc.pipeline.routing import check_route
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.service import Service
@@ -95,4 +95,5 @@ __all__ = [
     "send_json",
     "send_json_items",
     "send_stream",
+    "set_fields",
 ]

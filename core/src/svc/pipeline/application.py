@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import falcon
+from falcon.routing import PathConverter
 
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
 from svc.pipeline.bodies import RequestInput
@@ -56,7 +57,8 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         limits = settings.limits
         middleware: list[Any] = [
             RequestIds(lifetime, limits),
-            CrossOrigin(settings.cors_origins),
+            # Where no origin is allowed there is nothing to say about any.
+            *([CrossOrigin(settings.cors_origins)] if settings.cors_origins else ()),
             Routing(service),
             Identification(service),
             PermissionCheck(),
@@ -70,6 +72,8 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         self.req_options.keep_blank_qs_values = True
         self.add_error_handler(Exception, self._answer_error)
         self.add_error_handler(falcon.HTTPError, self._answer_error)
+        # The rest of a URL as text, for names that may hold slashes and are no paths of the database.
+        self.router_options.converters["text"] = PathConverter
         add_routes(self, bind_routes((*kernel_routes(service), *service.plugins.registries.routes.all())))
 
     def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -89,6 +93,10 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
 
         try:
             body = super().__call__(env, capture)
+            if isinstance(body, list) and source.is_finished and not self.settings.access_log:
+                # Nothing is left to do behind it.
+                start_response(*head)
+                return body
             pieces, close = (iter(body), None) if isinstance(body, list) else first_piece(body)
         except Exception as error:  # noqa: BLE001 - the last place that can still answer
             pieces, close = iter(self._late_answer(exchange, error, head)), None

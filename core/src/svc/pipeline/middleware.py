@@ -6,6 +6,7 @@ which plugins are installed or in which order.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,17 @@ EXPOSED_HEADERS = (
     "X-Svc-Updated-At, X-Svc-Version"
 )
 PREFLIGHT_SECONDS = "600"
+
+_PROCESS = os.urandom(10).hex()
+_numbers = itertools.count(1)
+
+
+def _begin_process() -> None:
+    global _PROCESS
+    _PROCESS = os.urandom(10).hex()
+
+
+os.register_at_fork(after_in_child=_begin_process)
 
 
 class RequestIds:
@@ -130,15 +142,18 @@ class Routing:
         endpoint = resource.endpoints.get(req.method)
         self._parse_paths(req, resource, endpoint, params)
         live = self._service.live if resource.template == HEALTH_TEMPLATE else self._service.require()
-        if endpoint is None or not (live is None or live.serves(endpoint.plugin_id)):
-            self._answer_without_endpoint(req, resp, resource, live)
-            return
-        req.env["svc.endpoint"] = endpoint
-        if live is not None:
+        if endpoint is not None:
+            req.env["svc.endpoint"] = endpoint
+            if live is None:
+                return
             context: RequestContext = req.context
             context.database = live.database
-            if endpoint.plugin_id != KERNEL_PLUGIN:
-                context.plugin = live.plugin_context(endpoint.plugin_id)
+            if endpoint.plugin_id == KERNEL_PLUGIN:
+                return
+            context.plugin = live.plugin_context(endpoint.plugin_id)
+            if context.plugin is not None:
+                return
+        self._answer_without_endpoint(req, resp, resource, live)
 
     @staticmethod
     def _answer_without_endpoint(
@@ -207,7 +222,9 @@ class PermissionCheck:
         if access.kind is AccessKind.PUBLIC:
             return
         identity = req.context.identity
-        if access.kind is AccessKind.ROOT and not is_unrestricted_root(identity):
+        if is_unrestricted_root(identity):
+            return  # paths of the system namespace never come this far: see Routing
+        if access.kind is AccessKind.ROOT:
             raise Forbidden("Only root may do this.")
         if access.path_field is None:
             return
@@ -240,7 +257,7 @@ def request_id_of(environ: dict[str, Any]) -> str:
     given = environ.get("HTTP_X_REQUEST_ID")
     if given is not None and _WELL_FORMED_ID.fullmatch(given):
         return str(given)
-    return os.urandom(16).hex()
+    return f"{_PROCESS}{next(_numbers):012x}"
 
 
 def credentials_of(req: SvcRequest) -> Credentials:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import falcon
@@ -11,9 +11,21 @@ from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
 from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json
 from svc.pipeline.ranges import MultipartRanges, select_range
 
-__all__ = ["send_content", "send_json", "send_json_items", "send_stream"]
+__all__ = ["send_content", "send_json", "send_json_items", "send_stream", "set_fields"]
 
 _FLUSH_BYTES = 65536
+_SMALL_BYTES = 65536
+"""Up to here a content is read before it is sent: one piece, and an error while reading is an answer."""
+
+
+def set_fields(resp: falcon.Response, fields: Mapping[str, str]) -> None:
+    """Sets header fields in one step, without the checks and conversions that Falcon makes for each.
+
+    Args:
+        resp: the response.
+        fields: by name in lower case; values are visible ASCII. Never ``set-cookie``.
+    """
+    resp._headers.update(fields)
 
 
 def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
@@ -96,18 +108,22 @@ def send_content(
     """
     unchanged = not_modified(req, etag, updated_ms)
     ranges = None if unchanged else select_range(req, size, etag, updated_ms)
+    fields = {"accept-ranges": "bytes"}
     if etag is not None:
-        resp.set_header("ETag", quote_etag(etag))
+        fields["etag"] = quote_etag(etag)
     if updated_ms is not None:
-        resp.set_header("Last-Modified", format_http_date(updated_ms))
-    resp.set_header("Accept-Ranges", "bytes")
+        fields["last-modified"] = format_http_date(updated_ms)
     if unchanged:
+        set_fields(resp, fields)
         resp.status = 304
         return
-    resp.content_type = _field_value(content_type)
+    fields["content-type"] = _field_value(content_type)
+    set_fields(resp, fields)
     if ranges is None:
         if req.method == "HEAD" or size == 0:
             resp.content_length = size
+        elif size <= _SMALL_BYTES:
+            resp.data = b"".join(read(0, size))
         else:
             send_stream(resp, read(0, size), size)
         return

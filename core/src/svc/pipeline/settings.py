@@ -40,5 +40,5 @@ class PipelineSettings:
     auth: str = "self-contained"
     cors_origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    access_log: bool = True
+    access_log: bool = False
     startup_wait_s: float = 1.0

@@ -219,7 +219,9 @@ OPTIONS: tuple[Option, ...] = (
         "pretty|json",
         application=True,
     ),
-    Option("access-log", _flag, True, "Whether each request is a line of the log.", "BOOL", application=True),
+    Option(
+        "access-log", _flag, False, "Whether each request is a line of the log.", "BOOL", application=True
+    ),
     Option(
         "background",
         _flag,

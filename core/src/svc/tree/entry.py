@@ -6,8 +6,9 @@ names a file record that lists its chunks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 from svc.hashing import Hash
 
@@ -22,8 +23,7 @@ class EntryKind(IntEnum):
     SYMLINK = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(msgspec.Struct, frozen=True, gc=False):
     """What lies below a node or a directory: everything, at every depth.
 
     Attributes:
@@ -46,8 +46,7 @@ class Totals:
 NO_TOTALS = Totals()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One name in a directory.
 
     Attributes:

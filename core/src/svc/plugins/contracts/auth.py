@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import msgspec
 
 from svc.paths import Path
 
@@ -114,8 +116,7 @@ def _no_header(_name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(msgspec.Struct, frozen=True):
     """What a request says about its sender. Its representation never shows a secret.
 
     Attributes:
@@ -131,19 +132,23 @@ class Credentials:
     """
 
     scheme: str | None = None
-    value: str | None = field(default=None, repr=False)
-    query_token: str | None = field(default=None, repr=False)
+    value: str | None = None
+    query_token: str | None = None
     remote_address: str | None = None
     secure: bool = False
     method: str = "GET"
     path: str = "/"
-    client_certificate: str | None = field(default=None, repr=False)
-    header: Callable[[str], str | None] = field(default=_no_header, repr=False)
+    client_certificate: str | None = None
+    header: Callable[[str], str | None] = _no_header
 
     @property
     def is_empty(self) -> bool:
         """Whether the request carries nothing that the common schemes would look at."""
         return self.value is None and self.query_token is None and self.client_certificate is None
+
+    def __repr__(self) -> str:
+        shown = ("scheme", "remote_address", "secure", "method", "path")
+        return f"Credentials({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 @dataclass(frozen=True, slots=True)
