@@ -91,3 +91,23 @@ def test_lines_and_tracebacks_are_redacted(capsys: pytest.CaptureFixture[str], l
         assert [line["event"].split(":")[0] for line in lines] == ["ours", "theirs"]
     else:
         assert "evil='a\\nb'" in written
+
+
+@pytest.mark.parametrize("log_format", ["pretty", "json"])
+def test_the_line_of_a_request_has_the_form_of_all_others_and_no_secret(
+    log_format: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configure_logs(log_format)
+    fields = {"method": "GET", "path": "/a b\n", "status": 200, "query": "?token=opaque123", "user": None}
+    structlog.get_logger("svc.other").info("something", method="GET", path="/a b\n")
+    logging.getLogger("svc.access").info("request", extra={"fields": fields})
+    other, request = capfd.readouterr().err.splitlines()
+    assert "opaque123" not in request
+    if log_format == "json":
+        read = json.loads(request)
+        assert (read["path"], read["status"], read["event"]) == ("/a b\n", 200, "request")
+        assert list(read)[:4] == list(json.loads(other))[:4] == ["time", "level", "logger", "event"]
+    else:
+        assert "svc.access: request method=GET path='/a b\\n' status=200" in request
+        assert "user" not in request
+        assert len(other.split()[0]) == len(request.split()[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerBody", "Exchange"]
 
-_access = structlog.get_logger("svc.access")
+_access = logging.getLogger("svc.access")
 _errors = structlog.get_logger("svc.error")
 
 
@@ -45,7 +46,7 @@ class Exchange:
 
     def log(self, sent: int, complete: bool) -> None:
         """Writes the access line."""
-        if not self._log_access:
+        if not (self._log_access and _access.isEnabledFor(logging.INFO)):
             return
         environ = self._environ
         identity = self.context.identity_or_none if self.context is not None else None
@@ -65,7 +66,8 @@ class Exchange:
             fields["query"] = f"?{query}"
         if not complete:
             fields["aborted"] = True
-        _access.info("request", **fields)
+        # Not through structlog, whose processors take ten times as long as the rest of the line.
+        _access.info("request", extra={"fields": fields})
 
     def log_error(self, error: BaseException) -> None:
         """Writes the traceback of a failure of ours."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -15,7 +16,7 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
-from svc.server.redaction import redact_event
+from svc.server.redaction import redact_event, redact_text
 
 __all__ = ["LOG_FORMATS", "configure_logs"]
 
@@ -60,12 +61,55 @@ def configure_logs(log_format: str = "pretty", level: int = logging.INFO) -> Non
         )
     )
     root = logging.getLogger()
-    for present in list(root.handlers):
-        if getattr(present, "belongs_to_svc", False):
-            root.removeHandler(present)
-    handler.belongs_to_svc = True  # type: ignore[attr-defined]
-    root.addHandler(handler)
+    _use_handler(root, handler)
     root.setLevel(level)
+    requests = logging.StreamHandler(sys.stderr)
+    requests.setFormatter(_AccessFormatter(_render_json if log_format == "json" else _render_pretty))
+    access = logging.getLogger("svc.access")
+    _use_handler(access, requests)
+    access.propagate = False
+
+
+class _AccessFormatter(logging.Formatter):
+    """Renders the line of a request, whose members are known, without structlog's processors.
+
+    Args:
+        render: as the last processor of all other lines.
+    """
+
+    def __init__(self, render: Processor) -> None:
+        super().__init__()
+        self._render = render
+        self._second = (0, "")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the line, without secrets."""
+        event: EventDict = {
+            "time": self._time(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        for name, value in getattr(record, "fields", {}).items():
+            event[name] = redact_text(value) if isinstance(value, str) else value
+        return str(self._render(None, "", event))
+
+    def _time(self, created: float) -> str:
+        second, text = self._second
+        if int(created) != second:
+            second = int(created)
+            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+            self._second = (second, text)
+        return f"{text}.{int((created - second) * 1_000_000):06d}Z"
+
+
+def _use_handler(logger: logging.Logger, handler: logging.Handler) -> None:
+    """Gives a logger our handler, in the place of an earlier one of ours."""
+    for present in list(logger.handlers):
+        if getattr(present, "belongs_to_svc", False):
+            logger.removeHandler(present)
+    handler.belongs_to_svc = True  # type: ignore[attr-defined]
+    logger.addHandler(handler)
 
 
 def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
