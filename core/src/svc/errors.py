@@ -34,6 +34,7 @@ __all__ = [
     "RangeNotSatisfiable",
     "RateLimited",
     "ReadOnly",
+    "RefusedFile",
     "RequestTimeout",
     "ServiceUnavailable",
     "SvcError",
@@ -248,6 +249,14 @@ class UnsupportedFormat(SvcError):
     status = 400
     code = "INVALID_INPUT"
     exit_code = 6
+
+
+class RefusedFile(SvcError):
+    """A file that was to be imported is damaged, forged, or not what it claims; nothing of it was taken."""
+
+    status = 400
+    code = "INVALID_INPUT"
+    exit_code = 7
 
 
 class CorruptRecord(SvcError):

@@ -69,6 +69,7 @@ def parse_hash(text: str) -> Hash | None:
     if len(text) != HASH_SIZE * 2:
         return None
     try:
-        return bytes.fromhex(text)
+        hash = bytes.fromhex(text)
     except ValueError:
         return None
+    return hash if len(hash) == HASH_SIZE else None  # spaces between digits are passed over

@@ -52,10 +52,11 @@ def test_every_kind_of_change_comes_back() -> None:
         PathChange("mkdir", ("m",)),
         PathChange("ref", ("snapshots", "monday")),
     )
-    commit = replace(
-        EXAMPLE, transactions=(TransactionRecord(None, None, "forks/x", changes),), parent=b"p" * 32
-    )
+    transaction = TransactionRecord(None, None, "forks/x", changes, b"f" * 32)
+    commit = replace(EXAMPLE, transactions=(transaction,), parent=b"p" * 32)
     assert Commit.decode(commit.encode()) == commit
+    assert commit.ref_roots() == (b"f" * 32,)
+    assert EXAMPLE.ref_roots() == ()
 
 
 def test_a_newer_commit_is_told_from_a_damaged_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -273,6 +274,31 @@ def test_refs_name_roots_and_forks_do_not_move_head(database: Database) -> None:
         transaction.set_ref("snapshots/a/b%", None)
     assert content_of(database, "f") == b"1"
     assert [name for name, _ in database.refs()] == ["forks/draft"]
+
+
+def test_every_state_of_a_fork_stays_readable_also_without_the_index(path: Path) -> None:
+    states = []
+    with Database(path) as database:
+        with database.transaction() as transaction:
+            transaction.put(("f",), b"0")
+        with database.transaction() as transaction:
+            transaction.set_ref("forks/draft", database.head().root, expected=b"")
+        for number in range(3):
+            with database.transaction(ref="forks/draft") as transaction:
+                transaction.put(("f",), b"%d" % number)
+            assert transaction.result is not None
+            states.append(transaction.result.version)
+        with database.transaction() as transaction:
+            transaction.set_ref("forks/draft", None)
+        assert [content_of(database, "f", state) for state in states] == [b"0", b"1", b"2"]
+        assert database.commit_of(states[0]) is None, "HEAD never was there"
+        below = database.at().get(("f",))
+        assert below is not None
+        with pytest.raises(NotFound):
+            database.require_version(below.hash)
+    shutil.rmtree(f"{path}.d")
+    with Database(path) as database:
+        assert [content_of(database, "f", state) for state in states] == [b"0", b"1", b"2"]
 
 
 def test_reading_only_reads(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.errors import ReadOnly
-from svc.objects.key_index import CoverageMark, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
 
 MARK = CoverageMark(128, 1, b"d" * 16)
 
@@ -20,7 +20,7 @@ def place(offset: int) -> Place:
 def test_what_is_written_is_found_also_by_another_opening(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path / "index")
     other = KeyIndex(tmp_path / "index")
-    index.write([(b"a" * 32, place(1)), (b"b" * 32, place(2))], [(1, 5, 6, b"r" * 32)], MARK)
+    index.write([(b"a" * 32, place(1)), (b"b" * 32, place(2))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
     assert other.find(b"b" * 32) == place(2)
     assert other.find(b"c" * 32) is None
     assert other.commit_place(1) == (5, 6)
@@ -34,10 +34,12 @@ def test_what_is_written_is_found_also_by_another_opening(tmp_path: Path) -> Non
 
 def test_the_first_place_of_an_object_and_the_first_commit_of_a_root_stay(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path)
-    index.write([(b"a" * 32, place(1))], [(1, 5, 6, b"r" * 32)], MARK)
-    index.write([(b"a" * 32, place(9))], [(2, 7, 6, b"r" * 32)], None)
+    index.write([(b"a" * 32, place(1))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
+    index.write([(b"a" * 32, place(9))], [IndexedCommit(2, 7, 6, b"r" * 32, (b"f" * 32,))], None)
     assert index.find(b"a" * 32) == place(1)
     assert index.first_commit_of_root(b"r" * 32) == 1
+    assert index.first_commit_of_root(b"f" * 32) is None, "HEAD never had it"
+    assert [index.was_root(letter * 32) for letter in (b"r", b"f", b"x")] == [True, True, False]
     assert index.commit_places(0, 10) == [(1, 5, 6), (2, 7, 6)]
     assert index.commit_places(1, 10) == [(2, 7, 6)]
     assert index.commit_places(0, 1) == [(1, 5, 6)]

@@ -216,3 +216,16 @@ def test_an_unknown_strategy_is_refused():
     root = empty_directory(store)
     with pytest.raises(InvalidInput):
         merge(store, root, root, root, "both")
+
+
+def test_files_that_differ_in_their_times_only_are_no_conflict():
+    store = MemoryNodeStore()
+    names = [("both",), ("ours",), ("theirs",), ("gone",)]
+    base = build_tree(store, {path: file(number) for number, path in enumerate(names, 1)})
+    ours = {("both",): file(9, 30), ("ours",): file(2, 35), ("theirs",): file(8), ("gone",): file(4, 36)}
+    theirs = {("both",): file(9, 40), ("ours",): file(7), ("theirs",): file(3, 37)}
+    expected = build_tree(store, {("both",): file(9, 40), ("ours",): file(7), ("theirs",): file(8)})
+    for one, other in ((ours, theirs), (theirs, ours)):
+        result = merge(store, base, build_tree(store, one), build_tree(store, other))
+        assert result.conflicts == []
+        assert result.root == expected

@@ -11,6 +11,7 @@ from svc.cli.opening import DEFAULT_DATABASE, open_database
 from svc.cli.options import database_option, json_option
 from svc.cli.output import print_json
 from svc.cli.program import main
+from svc.cli.root_key import require_root_key
 
 __all__ = [
     "DEFAULT_DATABASE",
@@ -20,4 +21,5 @@ __all__ = [
     "main",
     "open_database",
     "print_json",
+    "require_root_key",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from svc.errors import PluginMissing
@@ -30,7 +30,8 @@ def open_database(
 
     Args:
         source: path of the database, or the click context of a command with a ``database`` option.
-        plugin_id: the plugin that the command belongs to; None for commands of the kernel.
+        plugin_id: the plugin that the command belongs to; None for commands of the kernel. A database that
+            was never given any plugins, as an export, is taken for what its first start makes of it.
         read_only: open for reading.
         create: make the database when it is missing, with its first plugins enabled.
 
@@ -39,16 +40,17 @@ def open_database(
         DatabaseNotFound: there is none, and ``create`` is false; other errors as ``Database``.
     """
     from svc.database import Database
-    from svc.plugins import enabled_plugins, initialize
+    from svc.plugins import awaits_first_plugins, initialize
     from svc.server.progress import progress_bar
 
     path = source if isinstance(source, str | os.PathLike) else _database_of(source)
     with progress_bar("Rebuilding the key index") as progress:
         database = Database(path, read_only=read_only, create=create, progress=progress)
     try:
-        if create:
+        is_new = plugin_id is not None and not read_only and awaits_first_plugins(database)
+        if create or is_new:
             initialize(database, boot_commands())
-        if plugin_id is not None and plugin_id not in enabled_plugins(database):
+        if plugin_id is not None and plugin_id not in _plugins_of(database):
             raise PluginMissing(
                 f"This needs the plugin {plugin_id!r}, which is not enabled in {os.fspath(path)}; "
                 f"'svc plugins enable {plugin_id} -D {os.fspath(path)}' enables it.",
@@ -80,6 +82,17 @@ def boot_plugins() -> Plugins:
         return load_plugins(parse_allowed(_allowed()), check_route=check_route)
 
     return _booted("plugins", load)
+
+
+def _plugins_of(database: Database) -> Collection[str]:
+    """The plugins that a database has enabled, or will have once somebody may write to it."""
+    from svc.plugins import awaits_first_plugins, enabled_plugins
+
+    if not awaits_first_plugins(database):
+        return enabled_plugins(database)
+    plugins = boot_commands()
+    first = plugins.default_set if plugins.allowed is None else plugins.allowed
+    return {*enabled_plugins(database), *first}
 
 
 def _booted(kind: str, load: Callable[[], Plugins]) -> Plugins:

@@ -13,7 +13,7 @@ from svc.database.commit import Commit
 from svc.errors import CorruptRecord
 from svc.hashing import Hash, ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
-from svc.objects.key_index import CoverageMark, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
 
 __all__ = ["CaughtUp", "Progress", "catch_up"]
 
@@ -63,7 +63,7 @@ def catch_up(
     start = max(start, FIRST)
     damaged = False
     places: list[tuple[Hash, Place]] = []
-    commits: list[tuple[int, int, int, Hash]] = []
+    commits: list[IndexedCommit] = []
     last: Commit | None = None
     parent = _hash_of(log, index, sequence)
     end = start
@@ -82,7 +82,9 @@ def catch_up(
             last, parent = read, record.hash
             sequence = last.sequence
             end = record.end
-            commits.append((sequence, record.offset, record.stored_length, last.root))
+            commits.append(
+                IndexedCommit(sequence, record.offset, record.stored_length, last.root, last.ref_roots())
+            )
             if last.first_offset and last.first_offset < start:
                 places += _places_between(log, last.first_offset, start)
         if _is_object(record):
@@ -104,7 +106,7 @@ def _flush(
     log: Log,
     index: KeyIndex,
     places: list[tuple[Hash, Place]],
-    commits: list[tuple[int, int, int, Hash]],
+    commits: list[IndexedCommit],
     end: int,
     sequence: int,
 ) -> None:

@@ -50,12 +50,14 @@ class TransactionRecord:
         message: what for, or None.
         ref: which tree it changed: ``HEAD`` or the name of a ref.
         changes: what it did, in order.
+        root: root of the tree of ``ref`` after the commit; None for HEAD, whose root the commit names.
     """
 
     actor: str | None
     message: str | None
     ref: str
     changes: tuple[PathChange, ...]
+    root: Hash | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,14 @@ class Commit:
                     totals.chunks,
                     totals.chunk_bytes,
                 ],
-                [
-                    [one.actor, one.message, one.ref, [_encode_change(change) for change in one.changes]]
-                    for one in self.transactions
-                ],
+                [_encode_transaction(one) for one in self.transactions],
             ],
             canonical=True,
         )
+
+    def ref_roots(self) -> tuple[Hash, ...]:
+        """Returns the roots to which it brought trees other than HEAD's."""
+        return tuple(one.root for one in self.transactions if one.root is not None)
 
     @staticmethod
     def durable_end_of(payload: bytes) -> int:
@@ -199,12 +202,24 @@ def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
     )
 
 
-def _decode_transaction(actor: Any, message: Any, ref: Any, changes: list[Any]) -> TransactionRecord:
+def _encode_transaction(one: TransactionRecord) -> list[Any]:
+    """``[actor, message, ref, changes]``, and the root where the ref is not HEAD."""
+    row: list[Any] = [one.actor, one.message, one.ref, [_encode_change(change) for change in one.changes]]
+    if one.root is not None:
+        row.append(one.root)
+    return row
+
+
+def _decode_transaction(
+    actor: Any, message: Any, ref: Any, changes: list[Any], root: Any = None
+) -> TransactionRecord:
     if not isinstance(ref, str) or not all(
         text is None or isinstance(text, str) for text in (actor, message)
     ):
         raise TypeError("not a text")
-    return TransactionRecord(actor, message, ref, tuple(_decode_change(change) for change in changes))
+    if root is not None and (not isinstance(root, bytes) or len(root) != HASH_SIZE):
+        raise ValueError("not a hash")
+    return TransactionRecord(actor, message, ref, tuple(_decode_change(change) for change in changes), root)
 
 
 def _encode_change(change: PathChange) -> list[Any]:

@@ -13,11 +13,12 @@ from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
 
-from svc.database.blocking import pause, sleep
+from svc.database.blocking import pause, run_blocking, sleep
 from svc.database.catch_up import Progress
 from svc.database.commit import Commit, DatabaseTotals
 from svc.database.committer import CommitRequest, Committer
 from svc.database.head import Head
+from svc.database.naming import commit_state, head_at, named_version
 from svc.database.opening import open_state
 from svc.database.references import CONTINUATION, HEAD_NAME, REFERENCES, reference_name, reference_path
 from svc.database.transaction import Transaction
@@ -73,7 +74,7 @@ class Database:
         )
         self._state = self._opened.state
         self._committer = Committer(self._state)
-        self._writer = ContentWriter(self._state.objects, pause=pause)
+        self._writer = ContentWriter(self._state.objects, pause=pause, run_blocking=run_blocking)
         self._views = ViewSet(self, self._opened.directory / "views")
 
     def __enter__(self) -> Self:
@@ -156,18 +157,24 @@ class Database:
         return Version(self._state.objects, root)
 
     def resolve_version(
-        self, *, snapshot: str | None = None, version: str | None = None, fork: str | None = None
+        self,
+        *,
+        snapshot: str | None = None,
+        version: str | None = None,
+        fork: str | None = None,
+        at: int | None = None,
     ) -> Hash:
-        """Returns the root that a reader named; a snapshot wins over a version, and that over a fork.
+        """Returns the root that a reader named: the first of these that is given, else HEAD's.
 
         Args:
             snapshot: name of a snapshot.
             version: a root hash in hex.
             fork: name of a fork.
+            at: a time in Unix milliseconds; HEAD as it was then.
 
         Raises:
             InvalidInput: the version is not 64 hex digits.
-            NotFound: there is no such snapshot, version or fork.
+            NotFound: there is no such snapshot, version or fork, or no commit of that time.
         """
         if snapshot is not None:
             return self._named_root("snapshots", snapshot)
@@ -179,20 +186,48 @@ class Database:
             return root
         if fork is not None:
             return self._named_root("forks", fork)
-        return self.head().root
+        return self.head().root if at is None else self.head_at(at)
+
+    def head_at(self, time_ms: int) -> Hash:
+        """Returns HEAD's root as the last commit of a time or before left it; O(log n) of the commits.
+
+        Args:
+            time_ms: Unix milliseconds; a time to come means HEAD as it is.
+
+        Raises:
+            NotFound: the first commit is later.
+        """
+        return head_at(self, time_ms)
+
+    def named_version(self, text: str) -> Hash:
+        """Returns the root of a version that a person named.
+
+        Args:
+            text: ``HEAD``, a root hash of 64 hex digits, ``snapshots/<name>``, ``forks/<name>``, a snapshot's
+                name alone, or a time as ``parse_time`` takes it; tried in this order.
+
+        Raises:
+            NotFound: none of them exists; the message says what was tried.
+        """
+        return named_version(self, text)
 
     def require_version(self, root: Hash) -> None:
         """Raises NotFound unless some commit or ref has this root."""
         self._require_open()
-        if root == EMPTY_ROOT or self._state.index.first_commit_of_root(root) is not None:
+        if root == EMPTY_ROOT or self._state.index.was_root(root):
             return
         if root in {ref_root for _, ref_root in self.refs()}:
             return
         raise NotFound("There is no version with this hash.", version=root.hex())
 
-    def refs(self, kind: str | None = None) -> Iterator[tuple[str, Hash]]:
-        """Yields (name, root) of the named refs, of one kind (``snapshots``) or of all."""
-        system = self.system()
+    def refs(self, kind: str | None = None, *, system: Version | None = None) -> Iterator[tuple[str, Hash]]:
+        """Yields (name, root) of the named refs.
+
+        Args:
+            kind: of one kind only (``snapshots``).
+            system: the system tree to read; None means as it is now.
+        """
+        system = self.system() if system is None else system
         kinds = [kind] if kind is not None else [name for name, _ in _entries_of(system, (REFERENCES,))]
         for one in kinds:
             pending: list[Path] = [(REFERENCES, one)]
@@ -341,6 +376,23 @@ class Database:
         """
         self._require_open()
         return self._state.read_commit(sequence)[0]
+
+    def commit_of(self, root: Hash) -> int | None:
+        """Returns the number of the first commit that brought HEAD to a root, or None."""
+        self._require_open()
+        return self._state.index.first_commit_of_root(root)
+
+    def commit_state(self, sequence: int) -> tuple[int, Hash]:
+        """Returns a commit's time in Unix milliseconds and HEAD's root after it; cheap, whatever it did.
+
+        Raises:
+            NotFound: there is none.
+        """
+        self._require_open()
+        place = self._state.index.commit_place(sequence)
+        if place is None:
+            raise NotFound(f"There is no commit {sequence}.")
+        return commit_state(self._state.log.read_payload(*place))
 
     def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
         """Returns a commit and the identity of its record; raises as ``commit``."""

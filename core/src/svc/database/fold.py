@@ -8,7 +8,7 @@ of its own; all commits of a fold still share one append and one sync.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
@@ -179,13 +179,18 @@ class Fold:
         before = self._system_tree.get(path)
         operation.check(before.hash if before is not None else None)
         after = None
-        if operation.root is None:
+        root = operation.root if operation.source is None else self._root_of(operation.source)
+        if root is None:
             self._system_tree.remove(path)
         else:
-            after = directory_entry(self._users, operation.root, self.now_ms)
+            after = directory_entry(self._users, root, self.now_ms)
             self._system_tree.put(path, after)
         self._trees.pop(operation.name, None)
         return OperationResult(path, before, after)
+
+    def _root_of(self, ref: str) -> Hash:
+        """The root of a ref before a transaction that moves refs: it begins a commit, so it is written."""
+        return self._root if ref == HEAD_NAME else self._ref_root(ref)
 
     def _overlaps(self, touched: set[tuple[str, Path]], request: CommitRequest) -> bool:
         """Whether the transaction touches what the open commit has changed, or changes a ref."""
@@ -208,6 +213,10 @@ class Fold:
         opened, self._open = self._open, _OpenCommit()
         parent_root, parent_system_root = self._root, self._system_root
         self._write_trees()
+        opened.transactions = [
+            one if one.ref == HEAD_NAME else replace(one, root=self._ref_root(one.ref))
+            for one in opened.transactions
+        ]
         folded = self._frame(opened, parent_root, parent_system_root)
         for request in opened.requests:
             request.sequence = folded.commit.sequence

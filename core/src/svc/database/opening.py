@@ -19,7 +19,8 @@ from svc.database.commit import Commit
 from svc.database.state import SharedState
 from svc.errors import CorruptRecord, DatabaseBusy, InsufficientStorage, SvcError
 from svc.hashing import ObjectKind
-from svc.log import FIRST, DamagedRegion, Log, Recovery, record_size
+from svc.log import FIRST, RECORD_HEADER_SIZE, DamagedRegion, Log, Recovery, record_size
+from svc.log.framing import decode_header
 from svc.objects.key_index import CoverageMark, KeyIndex
 
 __all__ = ["Opened", "open_state"]
@@ -109,13 +110,17 @@ def _recover(log: Log, mark: CoverageMark | None) -> Recovery:
     noted in HEAD's cell, and what was not durable before is cut by the next opening.
     """
     cell = SharedState.cell_of(log)
+    known = mark.covered if mark is not None else FIRST
+    durable = _durable_end(log, known)
     try:
         head = SharedState.present_head(cell) if not log.needs_recovery else None
         if head is not None and head.latched:
-            start = max(FIRST, head.commit_end, mark.covered if mark is not None else 0)
-            return log.recover(start, holding_commit_lock=True, unsynced=True)
+            start = max(known, head.commit_end)
+            # A commit that says otherwise was made later: the cell is of an earlier course of events.
+            if durable <= start:
+                return log.recover(start, holding_commit_lock=True, unsynced=True)
         try:
-            return log.recover(_recovery_start(log, mark), holding_commit_lock=True, one_batch=True)
+            return log.recover(durable, holding_commit_lock=True, one_batch=True)
         except OSError:
             if head is not None:
                 cell.write(replace(head, latched=True).pack())
@@ -153,7 +158,7 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
         return Opened(state, log.state_directory, False, None, False)
     if log.needs_recovery:
         # Writes nothing here; it tells what of the log's end a recovery would keep.
-        log.recover(_recovery_start(log, mark), one_batch=True)
+        log.recover(_durable_end(log, FIRST), one_batch=True)
     directory = Path(tempfile.mkdtemp(prefix="svc-"))
     try:
         index = KeyIndex(directory / "index")
@@ -196,20 +201,36 @@ def _covers(log: Log, index: KeyIndex, mark: CoverageMark) -> bool:
     return stored is not None and stored.offset == place[0]
 
 
-def _recovery_start(log: Log, mark: CoverageMark | None) -> int:
-    """Returns an offset before which everything is known to be on disk.
+def _durable_end(log: Log, start: int) -> int:
+    """Returns an offset before which everything is known to be on disk; damage before it is rot, never torn.
 
-    With a trusted index that is its mark. Without one it is the durable end that the last readable
-    commit states: whatever lies behind it may have been lost by a power cut.
+    Every commit states how far the log was durable when it was made. The largest of these counts: an index
+    may be older than the log, and a power cut can have hit no more than what lies behind the last statement.
+
+    Args:
+        log: the log; its end may be torn.
+        start: an offset of which that is known already: where a trusted index ends, or the first record's.
     """
-    if mark is not None:
-        return mark.covered
-    start = FIRST
-    for record in log.scan_tolerant(end=log.storage.size()):
-        if not isinstance(record, DamagedRegion) and record.kind == ObjectKind.COMMIT:
+    durable = start
+    damaged: list[DamagedRegion] = []
+    for record in log.scan_tolerant(start, log.storage.size()):
+        if isinstance(record, DamagedRegion):
+            damaged.append(record)
+        elif record.kind == ObjectKind.COMMIT:
             try:
                 payload = log.read_payload(record.offset, record.stored_length)
             except CorruptRecord:
                 continue
-            start = max(start, Commit.durable_end_of(payload))
-    return start
+            stated = Commit.durable_end_of(payload)
+            # Behind damage the bytes of a chunk may look like a commit: what cannot be is passed over.
+            if durable < stated <= record.offset and _may_begin_at(log, stated, damaged):
+                durable = stated
+    return durable
+
+
+def _may_begin_at(log: Log, offset: int, damaged: list[DamagedRegion]) -> bool:
+    """Whether a record begins at an offset, as far as the log can be read there."""
+    if any(region.offset <= offset < region.end for region in reversed(damaged)):
+        return True
+    header = log.storage.read(offset, RECORD_HEADER_SIZE)
+    return len(header) == RECORD_HEADER_SIZE and decode_header(header, 0, offset) is not None

@@ -300,11 +300,13 @@ class SetRef:
         name: ``HEAD``, or a name such as ``snapshots/monday``.
         root: the root that the ref shall have; None removes it.
         expected: the root it must have now; the empty bytes ask that it does not exist; None asks nothing.
+        source: another ref, whose root at this moment is taken instead of ``root``.
     """
 
     name: str
     root: Hash | None
     expected: Hash | None = None
+    source: str | None = None
 
     def change(self) -> PathChange:
         return PathChange("ref", tuple(self.name.split("/")))
@@ -313,7 +315,7 @@ class SetRef:
         """Raises unless the ref's present root is the expected one."""
         if self.expected == b"" and present is not None:
             raise AlreadyExists("The name is taken.", name=self.name)
-        if self.root is None and present is None:
+        if self.root is None and self.source is None and present is None:
             raise NotFound("There is no ref of this name.", name=self.name)
         if self.expected and present != self.expected:
             raise PreconditionFailed("The ref has moved.", name=self.name)

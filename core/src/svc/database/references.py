@@ -6,10 +6,12 @@ hash is the root that it names: whatever walks the system tree reaches every ver
 
 from __future__ import annotations
 
+import unicodedata
+
 from svc.errors import InvalidInput
 from svc.paths import Path
 
-__all__ = ["CONTINUATION", "HEAD_NAME", "REFERENCES", "reference_name", "reference_path"]
+__all__ = ["CONTINUATION", "HEAD_NAME", "REFERENCES", "normal_reference", "reference_name", "reference_path"]
 
 HEAD_NAME = "HEAD"
 REFERENCES = "refs"
@@ -21,16 +23,22 @@ _SEGMENT_BYTES = 240
 _ESCAPES = {"%": "%25", "/": "%2F"}
 
 
+def normal_reference(name: str) -> str:
+    """Returns a ref's name in Unicode normalization form C: its one spelling wherever names are compared."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
 def reference_path(name: str) -> Path:
     """Returns where in the system tree a ref stands.
 
     Args:
-        name: ``<kind>/<name>``; the part behind the first slash may hold any printable character.
+        name: ``<kind>/<name>``; the part behind the first slash may hold any printable character. Two
+            spellings of the same text are one name (Unicode normalization form C).
 
     Raises:
         InvalidInput: it is not of that form, or longer than 200 characters behind the slash.
     """
-    kind, _, rest = name.partition("/")
+    kind, _, rest = normal_reference(name).partition("/")
     if not kind or not rest or len(rest) > MAXIMUM_NAME_LENGTH or not rest.isprintable():
         raise InvalidInput(
             f"A name has 1 to {MAXIMUM_NAME_LENGTH} characters and no control characters.", field="name"

@@ -20,7 +20,7 @@ from svc.database.head import HEAD_SIZE, Head
 from svc.errors import DatabaseLatched, NotFound, SvcError
 from svc.hashing import Hash
 from svc.log import Log, SharedCell, boot_id, record_size
-from svc.objects.key_index import CoverageMark, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
 
 __all__ = ["SharedState"]
@@ -136,7 +136,10 @@ class SharedState:
         The caller holds the commit lock. Complete commits become part of the database; a torn one
         is cut off by the log.
         """
-        self.log.append(())  # cuts what an appender left that was killed
+        try:
+            self.log.append(())  # cuts what an appender left that was killed
+        except OSError as error:
+            raise self._latch(error) from error
         self._sync()
         found = catch_up(self.log, self.index, head.commit_end, head.sequence)
         settled = self._head_after(found.commit, found.end) if found.commit is not None else head
@@ -216,7 +219,12 @@ class SharedState:
         end = place.offset + record_size(place.stored_length)
         self.index.write(
             places,
-            [(commit.sequence, at.offset, at.stored_length, commit.root) for commit, at in commits],
+            [
+                IndexedCommit(
+                    commit.sequence, at.offset, at.stored_length, commit.root, commit.ref_roots()
+                )
+                for commit, at in commits
+            ],
             CoverageMark(end, last.sequence, self.log.database_id),
         )
         self.publish(self._head_after(last, end))

@@ -25,7 +25,7 @@ from svc.database.operations import (
     check_link_target,
     refuse_system_path,
 )
-from svc.database.references import HEAD_NAME
+from svc.database.references import HEAD_NAME, normal_reference, reference_path
 from svc.errors import InvalidInput
 from svc.hashing import Hash
 from svc.objects.content import StoredContent, append_ahead
@@ -81,7 +81,7 @@ class Transaction:
         self._database = database
         self._actor = actor
         self._message = message
-        self._ref = ref
+        self._ref = normal_reference(ref)
         self._operations: list[Operation | SetRef] = []
         self._pending = PendingObjects()
         self.results: list[OperationResult] = []
@@ -204,9 +204,12 @@ class Transaction:
         refuse_system_path(path)
         return self._add(MakeDirectory(path, exist_ok, at_ms))
 
-    def put_system(self, path: Path, content: bytes) -> OperationHandle:
-        """Stores a content in the system tree, which no file route can name."""
-        return self._add(Put(path, self._take(content, system=True), None, system=True))
+    def put_system(
+        self, path: Path, content: bytes, *, condition: Condition | None = None
+    ) -> OperationHandle:
+        """Stores a content in the system tree, which no file route can name; ``condition`` as for ``put``."""
+        stored = self._take(content, system=True)
+        return self._add(Put(path, stored, None, condition=condition, system=True))
 
     def delete_system(self, path: Path) -> OperationHandle:
         """Removes what stands at a path of the system tree, with everything below."""
@@ -225,6 +228,7 @@ class Transaction:
                 the transaction has changed paths of it.
             NotFound: no version has this root.
         """
+        name = normal_reference(name)
         if root is None and name in (HEAD_NAME, self._ref):
             raise InvalidInput(f"{name} cannot be removed here.", field="name")
         if name == self._ref and any(_is_path_operation(operation) for operation in self._operations):
@@ -232,6 +236,25 @@ class Transaction:
         if root is not None:
             self._database.require_version(root)
         return self._add(SetRef(name, root, expected))
+
+    def copy_ref(self, source: str, name: str) -> OperationHandle:
+        """Makes a named ref of what another ref names when the commit is made; nothing can come between.
+
+        Args:
+            source: ``HEAD``, or ``<kind>/<name>``.
+            name: the new ref, ``<kind>/<name>``.
+
+        Raises:
+            InvalidInput: the transaction has changed paths of ``source`` already.
+        Raises at the commit:
+            AlreadyExists: the name is taken.
+            NotFound: there is no ref ``source``.
+        """
+        source, name = normal_reference(source), normal_reference(name)
+        if source == self._ref and any(_is_path_operation(operation) for operation in self._operations):
+            raise InvalidInput("A ref is copied before its paths are changed, not after.", field="name")
+        reference_path(name)
+        return self._add(SetRef(name, None, b"", source))
 
     # -- commit --------------------------------------------------------------------------------
 

@@ -112,6 +112,13 @@ class Version:
         """
         return walk(self._objects, self.root, path, after=after, files_only=files_only, max_depth=max_depth)
 
+    def sibling(self, root: Hash) -> Version:
+        """Returns another version of the same database, by a root that is known to be one; not checked.
+
+        Views, which are given versions and no database, reach the state of a fork through it.
+        """
+        return Version(self._objects, root)
+
     def diff(self, other: Version, path: Path = ()) -> Iterator[Change]:
         """Yields what changes from this version to another; the cost follows the changes."""
         return diff(self._objects, self.root, other.root, path)

@@ -35,7 +35,7 @@ def applied_in(database: Database, view: View) -> int:
     except (lmdb.Error, OSError, SvcError):
         return 0
     try:
-        with shared.environment.begin() as transaction:
+        with shared.begin() as transaction:
             value = transaction.get(MARK_KEY)
         if value is None or len(value) != MARK.size:
             return 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -126,8 +127,7 @@ class ViewReader:
         self._view = view
         self._directory = directory / view.name
         self._shared: SharedEnvironment | None = None
-        self._environment: lmdb.Environment | None = None
-        self._data: lmdb._Database | None = None
+        self._ready = False
         self._mutex = threading.Lock()
         self._temporary: TemporaryDirectory[str] | None = None
         self._closed = False
@@ -135,8 +135,7 @@ class ViewReader:
     @property
     def applied(self) -> int:
         """Number of the last commit that is in the view."""
-        environment, _ = self._open()
-        with environment.begin() as transaction:
+        with self._open().begin() as transaction:
             return self._mark(transaction)
 
     def read(self, function: Callable[[ViewStorage], T], *, minimum: int | None = None) -> T:
@@ -149,9 +148,9 @@ class ViewReader:
                 means HEAD's. Blocks until the view has caught up.
         """
         self.catch_up(minimum)
-        environment, data = self._open()
-        with environment.begin() as transaction:
-            return function(ViewStorage(transaction, data))
+        shared = self._open()
+        with shared.begin() as transaction:
+            return function(ViewStorage(transaction, shared.databases[0]))
 
     def catch_up(self, minimum: int | None = None) -> int:
         """Applies what the feed holds up to a commit (None: HEAD's); returns the view's new mark."""
@@ -164,9 +163,9 @@ class ViewReader:
 
     def rebuild(self) -> None:
         """Forgets the view's data and computes them anew from the first commit."""
-        environment, data = self._open()
-        with environment.begin(write=True) as transaction:
-            transaction.drop(data, delete=False)
+        shared = self._open()
+        with self._writing(shared) as transaction:
+            transaction.drop(shared.databases[0], delete=False)
             self._set_mark(transaction, 0)
         self.catch_up()
 
@@ -176,57 +175,60 @@ class ViewReader:
             if self._shared is not None:
                 close_environment(self._shared)
                 self._shared = None
-                self._environment = None
-                self._data = None
+                self._ready = False
             self._closed = True
             if self._temporary is not None:
                 self._temporary.cleanup()
 
     def _apply_some(self) -> int:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
-        environment, data = self._open()
+        shared = self._open()
+        with self._writing(shared) as transaction:
+            applied = self._mark(transaction)
+            storage = ViewStorage(transaction, shared.databases[0])
+            for count, commit in enumerate(self._database.commits(after=applied)):
+                if count >= _COMMITS_PER_TRANSACTION:
+                    break
+                before = self._database.version_of(commit.parent_root)
+                self._view.apply(commit, before, self._database.version_of(commit.root), storage)
+                applied = commit.sequence
+            self._set_mark(transaction, applied)
+        return applied
+
+    @contextmanager
+    def _writing(self, shared: SharedEnvironment) -> Iterator[lmdb.Transaction]:
         try:
-            with environment.begin(write=True) as transaction:
-                applied = self._mark(transaction)
-                storage = ViewStorage(transaction, data)
-                for count, commit in enumerate(self._database.commits(after=applied)):
-                    if count >= _COMMITS_PER_TRANSACTION:
-                        break
-                    before = self._database.version_of(commit.parent_root)
-                    self._view.apply(commit, before, self._database.version_of(commit.root), storage)
-                    applied = commit.sequence
-                self._set_mark(transaction, applied)
+            with shared.begin(write=True) as transaction:
+                yield transaction
         except lmdb.Error as error:
             if not is_full(error):
                 raise
             raise InsufficientStorage(
-                f"The disk is full: the view {self._view.name} could not be written."
+                f"The disk is full or fails: the view {self._view.name} could not be written."
             ) from error
-        return applied
 
-    def _open(self) -> tuple[lmdb.Environment, lmdb._Database]:
-        environment, data = self._environment, self._data
-        if environment is None or data is None:
+    def _open(self) -> SharedEnvironment:
+        shared = self._shared
+        if shared is None or not self._ready:
             with self._mutex:
                 if self._closed:
                     raise DatabaseClosed("The database is closed.")
-                environment, data = self._open_environment()
-                self._environment, self._data = environment, data
-        return environment, data
+                shared = self._shared
+                if shared is None:
+                    shared = self._shared = self._open_shared()
+                with shared.begin() as transaction:
+                    belongs = self._belongs(transaction)
+                if not belongs:
+                    self._take_over(shared)
+                self._ready = True
+        return shared
 
-    def _open_environment(self) -> tuple[lmdb.Environment, lmdb._Database]:
-        shared = self._shared
-        if shared is None:
-            shared = self._shared = self._open_shared()
-        environment, data = shared.environment, shared.databases[0]
-        with environment.begin() as transaction:
-            if self._belongs(transaction):
-                return environment, data
-        with environment.begin(write=True) as transaction:
+    def _take_over(self, shared: SharedEnvironment) -> None:
+        """Empties data of another layout or database, unless somebody else has done so meanwhile."""
+        with self._writing(shared) as transaction:
             if not self._belongs(transaction):
-                transaction.drop(data, delete=False)
+                transaction.drop(shared.databases[0], delete=False)
                 self._set_mark(transaction, 0)
-        return environment, data
 
     def _open_shared(self) -> SharedEnvironment:
         try:

@@ -22,6 +22,7 @@ __all__ = [
     "FORMAT_MAJOR",
     "FORMAT_MINOR",
     "MAXIMUM_STORED_LENGTH",
+    "PATCH_FLAG",
     "RECORD_HEADER_SIZE",
     "RECORD_MAGIC",
     "FileHeader",
@@ -49,6 +50,9 @@ FIRST = FILE_HEADER_SIZE
 FILE_HEADER = struct.Struct("<8sHHIII16sB7xQ64x")
 """The file header without its checksum: magic, major, minor, byte order mark, header length, flags,
 database id, hash algorithm, created_ms."""
+
+PATCH_FLAG = 1
+"""Flag of a file header: the file is a patch between two versions, and no database."""
 
 RECORD_MAGIC = b"SVCR"
 RECORD_HEADER_SIZE = 72
@@ -317,12 +321,13 @@ def encode_file_header(header: FileHeader) -> bytes:
     return checked + _pack_checksum(xxh3_64_intdigest(checked))
 
 
-def decode_file_header(data: bytes, name: str) -> FileHeader:
+def decode_file_header(data: bytes, name: str, *, flags: int = 0) -> FileHeader:
     """Returns what the first bytes of a file say, if it is a log that this program reads.
 
     Args:
         data: the first 128 bytes of the file, fewer when it has fewer.
         name: the file's name, for error messages.
+        flags: the flags that the file may have; a database has none.
 
     Raises:
         ForeignFile: it is empty, not an svc database, or of the other byte order.
@@ -339,7 +344,7 @@ def decode_file_header(data: bytes, name: str) -> FileHeader:
             f"{name} has only {len(data)} of the {FILE_HEADER_SIZE} bytes of an svc database's header.",
             offset=0,
         )
-    _, major, minor, mark, length, flags, database_id, algorithm, created_ms = FILE_HEADER.unpack_from(data)
+    _, major, minor, mark, length, stated, database_id, algorithm, created_ms = FILE_HEADER.unpack_from(data)
     if mark == int.from_bytes(BYTE_ORDER_MARK.to_bytes(4, "little"), "big"):
         raise ForeignFile(
             f"{name} was written in another byte order (big-endian); this program reads little-endian."
@@ -352,9 +357,20 @@ def decode_file_header(data: bytes, name: str) -> FileHeader:
     (checksum,) = _CHECKSUM.unpack_from(data, FILE_HEADER_SIZE - 8)
     if xxh3_64_intdigest(data[: FILE_HEADER_SIZE - 8]) != checksum:
         raise CorruptRecord(f"The header of {name} fails its checksum.", offset=0)
-    if major < FORMAT_MAJOR or length != FILE_HEADER_SIZE or flags or algorithm != HASH_ALGORITHM_BLAKE3:
+    known = (major, mark, length, algorithm) == (
+        FORMAT_MAJOR,
+        BYTE_ORDER_MARK,
+        FILE_HEADER_SIZE,
+        HASH_ALGORITHM_BLAKE3,
+    )
+    if known and stated == PATCH_FLAG and not flags:
         raise UnsupportedFormat(
-            f"{name} has format version {major}.{minor}, header length {length}, flags {flags:#x} and hash "
+            f"{name} is a patch between two versions (flags {stated:#x}), not a database: "
+            "'svc import' applies it to one."
+        )
+    if not known or stated & ~flags:
+        raise UnsupportedFormat(
+            f"{name} has format version {major}.{minor}, header length {length}, flags {stated:#x} and hash "
             f"algorithm {algorithm}; this program reads version {FORMAT_MAJOR}.{FORMAT_MINOR}, header length "
             f"{FILE_HEADER_SIZE}, no flags and hash algorithm {HASH_ALGORITHM_BLAKE3} (BLAKE3)."
         )

@@ -3,6 +3,10 @@
 LMDB forbids to open one environment twice in a process: its file locks would be lost when one of the
 two is closed. Everything that keeps data in LMDB opens through here and shares.
 
+When LMDB cannot write the pages of its file that say which state is the last, it gives the whole
+environment up, and reads with it. The file is whole all the same, at the state before that write: the
+environment is closed and opened anew, for all who share it.
+
 LMDB runs without syncs here, so a power cut can leave files in which it would fault. A note beside
 them names the boot of the machine in which they were last written, or says that they were synced and
 not written since; files that neither holds for are discarded before LMDB sees them.
@@ -13,14 +17,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import lmdb
 
-from svc.errors import ReadOnly
+from svc.errors import DatabaseClosed, ReadOnly, ServiceUnavailable
 from svc.log import boot_id
 
 __all__ = [
@@ -33,27 +40,145 @@ __all__ = [
     "open_environment",
 ]
 
+logger = logging.getLogger(__name__)
+
 _Key = tuple[int, int, int]
 _NOTE = "written-in"
 _SYNCED = b"synced"
+_LONGEST_WAIT_SECONDS = 5.0
+_POLL_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How an environment is opened."""
+
+    map_size: int
+    names: tuple[bytes, ...]
+    read_only: bool
 
 
 class SharedEnvironment:
     """An open environment with its named databases, and how many use it.
 
+    Args:
+        directory: where its files are.
+        settings: how it is opened, now and when LMDB has given it up.
+
     Attributes:
-        environment: the LMDB environment.
-        databases: the named databases, in the order that was asked for.
+        key: names its data file in this process.
+        databases: the named databases, in the order that was asked for. They stay the same as long as a
+            transaction lives that ``begin`` gave, and may be others after it.
         users: number of openings that are not closed yet.
     """
 
-    def __init__(
-        self, key: _Key, environment: lmdb.Environment, names: Sequence[bytes], create: bool
-    ) -> None:
-        self.key = key
-        self.environment = environment
+    def __init__(self, directory: Path, settings: _Settings) -> None:
         self.users = 1
-        self.databases = tuple(environment.open_db(name, create=create) for name in names)
+        self._directory = directory
+        self._settings = settings
+        self._environment: lmdb.Environment | None = _new_environment(directory, settings)
+        self.key = _key_of(directory / "data.mdb")
+        self._given_up: lmdb.Environment | None = None
+        # Its length is the number of threads that are about to begin a transaction: a lock would cost more.
+        self._entering: list[None] = []
+        self._mutex = threading.Lock()
+        try:
+            self.databases = _open_databases(self._environment, settings)
+        except BaseException:
+            self._environment.close()
+            raise
+
+    def begin(self, database: int | None = None, write: bool = False) -> lmdb.Transaction[bytes]:
+        """Begins a transaction; opens the environment anew first where LMDB has given it up.
+
+        Args:
+            database: position in ``databases`` of the one that the transaction's calls mean; None for the
+                unnamed one.
+            write: whether it writes; then it waits for another writer's end.
+
+        Raises:
+            ServiceUnavailable: the environment was given up and cannot be opened anew now.
+            DatabaseClosed: the environment is closed.
+        """
+        entering = self._entering
+        entering.append(None)
+        environment = self._environment
+        try:
+            if environment is not None:
+                handle = None if database is None else self.databases[database]
+                return environment.begin(handle, None, write)
+        except lmdb.PanicError:
+            pass
+        except lmdb.Error:
+            if self.users == 0:
+                raise DatabaseClosed("The database is closed.") from None
+            raise
+        finally:
+            entering.pop()
+        self._open_anew(environment)
+        return self.begin(database, write)
+
+    def sync(self) -> None:
+        """Writes everything to disk; blocks.
+
+        Raises:
+            lmdb.Error: the disk failed, or the environment was given up.
+        """
+        with self._mutex:
+            if self._environment is None:
+                raise lmdb.Error("sync: the environment was given up")
+            self._environment.sync(True)
+
+    def close(self) -> None:
+        """Closes the environment; nobody may use it any more. Called by ``close_environment``."""
+        for environment in (self._environment, self._given_up):
+            if environment is not None:
+                environment.close()
+
+    def _open_anew(self, failed: lmdb.Environment | None) -> None:
+        """Closes an environment that LMDB has given up, once no transaction lives, and opens it again."""
+        with self._mutex:
+            if self._environment is not failed:
+                return
+            if self.users == 0:
+                raise DatabaseClosed("The database is closed.")
+            if failed is not None:
+                logger.warning("%s could not be written and is opened anew", self._directory)
+                self._given_up, self._environment = failed, None
+            self._wait_until_unused()
+            if self._given_up is not None:
+                self._given_up.close()
+                self._given_up = None
+            try:
+                with _locked(self._directory):
+                    if self.key != _key_of(self._directory / "data.mdb") or not _is_whole(self._directory):
+                        raise ServiceUnavailable(
+                            f"{self._directory} was removed or replaced; start the server anew."
+                        )
+                    environment = _new_environment(self._directory, self._settings)
+                try:
+                    self.databases = _open_databases(environment, self._settings)
+                except BaseException:
+                    environment.close()
+                    raise
+            except (lmdb.Error, OSError) as error:
+                raise ServiceUnavailable(
+                    f"The disk failed ({error}): the index cannot be read now.", retry_after=1
+                ) from error
+            self._environment = environment
+
+    def _wait_until_unused(self) -> None:
+        """Waits for the transactions that began before LMDB gave up: closing would pull the ground from them.
+
+        New ones cannot begin meanwhile.
+        """
+        deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
+        while self._entering or (self._given_up is not None and _is_read(self._given_up)):
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    "The disk failed; the index is opened anew as soon as nobody reads it.", retry_after=1
+                )
+            time.sleep(_POLL_SECONDS)
 
 
 _environments: dict[_Key, SharedEnvironment] = {}
@@ -94,12 +219,7 @@ def open_environment(
                 if existing_only:
                     raise lmdb.CorruptedError("These files were written before the machine was last started.")
                 _begin_anew(directory)
-            environment = _new_environment(directory, map_size, len(names), read_only)
-        try:
-            shared = SharedEnvironment(_key_of(data), environment, names, not read_only)
-        except BaseException:
-            environment.close()
-            raise
+            shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only))
         _environments[shared.key] = shared
         return shared
 
@@ -110,7 +230,7 @@ def close_environment(shared: SharedEnvironment) -> None:
         shared.users -= 1
         if shared.users == 0:
             _environments.pop(shared.key, None)
-            shared.environment.close()
+            shared.close()
 
 
 def is_full(error: lmdb.Error) -> bool:
@@ -191,16 +311,16 @@ def _locked(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _new_environment(directory: Path, map_size: int, databases: int, read_only: bool) -> lmdb.Environment:
+def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
     try:
         environment = lmdb.open(
             str(directory),
-            map_size=map_size,
-            max_dbs=databases,
+            map_size=settings.map_size,
+            max_dbs=len(settings.names),
             max_readers=1024,
-            readonly=read_only,
-            create=not read_only,
-            lock=not read_only,
+            readonly=settings.read_only,
+            create=not settings.read_only,
+            lock=not settings.read_only,
             sync=False,
             metasync=False,
             writemap=False,
@@ -210,6 +330,16 @@ def _new_environment(directory: Path, map_size: int, databases: int, read_only: 
         raise ReadOnly("The directory beside the database cannot be written.") from error
     environment.reader_check()
     return environment
+
+
+def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:
+    return tuple(environment.open_db(name, create=not settings.read_only) for name in settings.names)
+
+
+def _is_read(environment: lmdb.Environment) -> bool:
+    """Whether a transaction of this process reads an environment, by LMDB's own table of readers."""
+    rows = (line.split() for line in environment.readers().splitlines())
+    return any(row[0] == str(os.getpid()) and row[-1] != "-" for row in rows if row)
 
 
 def _key_of(data: Path) -> _Key:

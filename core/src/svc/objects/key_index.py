@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -28,16 +28,19 @@ from svc.objects.environments import (
     open_environment,
 )
 
-__all__ = ["CoverageMark", "KeyIndex", "Place"]
+__all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place"]
 
 _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
 _COMMIT = struct.Struct("<QI")
 _SEQUENCE = struct.Struct(">Q")
 _MARK = struct.Struct("<IQQ16s")
-_FORMAT = 2
+_FORMAT = 3
 _MARK_KEY = b"mark"
+_OF_REF = b"\x00"
+"""Stands before a root that was not HEAD's but that of a named ref."""
 _DATABASES = (b"objects", b"commits", b"roots", b"meta")
+_OBJECTS, _COMMITS, _ROOTS, _META = range(4)
 
 
 class Place(NamedTuple):
@@ -58,6 +61,24 @@ class Place(NamedTuple):
     kind: int
     system: int
     codec: int
+
+
+class IndexedCommit(NamedTuple):
+    """What the index keeps of a commit.
+
+    Attributes:
+        sequence: its number.
+        offset: of its record's header in the log, in bytes.
+        stored_length: bytes of its payload.
+        root: HEAD's root after it.
+        ref_roots: roots to which it brought trees other than HEAD's.
+    """
+
+    sequence: int
+    offset: int
+    stored_length: int
+    root: Hash
+    ref_roots: tuple[Hash, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +115,7 @@ class KeyIndex:
     def __init__(self, directory: Path, read_only: bool = False) -> None:
         self._directory = directory
         self._shared = open_environment(directory, _MAP_SIZE, _DATABASES, read_only)
-        environment = self._shared.environment
-        self._environment = environment
-        self._objects, self._commits, self._roots, self._meta = self._shared.databases
+        self._begin: Callable[..., lmdb.Transaction[bytes]] = self._shared.begin
         self._process = os.getpid()
         self._closed = False
         self._noted = False
@@ -105,25 +124,25 @@ class KeyIndex:
 
     def find(self, hash: Hash) -> Place | None:
         """Returns the place of an object, or None. Costs about 2 µs."""
-        with self._reading(self._objects) as transaction:
+        with self._begin(_OBJECTS) as transaction:
             value = transaction.get(hash)
         return None if value is None else Place._make(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
         """Whether the index knows the object."""
-        with self._reading(self._objects) as transaction:
+        with self._begin(_OBJECTS) as transaction:
             return transaction.get(hash) is not None
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
-        with self._reading(self._commits) as transaction:
+        with self._begin(_COMMITS) as transaction:
             value = transaction.get(_SEQUENCE.pack(sequence))
         return None if value is None else _COMMIT.unpack(value)
 
     def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
         found: list[tuple[int, int, int]] = []
-        with self._reading(self._commits) as transaction:
+        with self._begin(_COMMITS) as transaction:
             cursor = transaction.cursor()
             if cursor.set_range(_SEQUENCE.pack(after + 1)):
                 for key, value in cursor:
@@ -134,13 +153,18 @@ class KeyIndex:
 
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
-        with self._reading(self._roots) as transaction:
+        with self._begin(_ROOTS) as transaction:
             value = transaction.get(root)
         return None if value is None else _SEQUENCE.unpack(value)[0]
 
+    def was_root(self, root: Hash) -> bool:
+        """Whether some commit brought HEAD or a named ref to this user root."""
+        with self._begin(_ROOTS) as transaction:
+            return transaction.get(root) is not None or transaction.get(_OF_REF + root) is not None
+
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
-        with self._reading(self._meta) as transaction:
+        with self._begin(_META) as transaction:
             value = transaction.get(_MARK_KEY)
         if value is None or len(value) != _MARK.size:
             return None
@@ -151,14 +175,14 @@ class KeyIndex:
 
     def object_count(self) -> int:
         """Number of objects in the index."""
-        with self._reading(self._objects) as transaction:
-            return int(transaction.stat(self._objects)["entries"])
+        with self._begin(_OBJECTS) as transaction:
+            return int(transaction.stat(self._shared.databases[_OBJECTS])["entries"])
 
     def objects(self) -> Iterator[tuple[Hash, Place]]:
         """Iterates over all objects in hash order, in bounded pieces so that no old page is pinned."""
         position = b""
         while True:
-            with self._reading(self._objects) as transaction:
+            with self._begin(_OBJECTS) as transaction:
                 cursor = transaction.cursor()
                 piece: list[tuple[Hash, Place]] = []
                 if cursor.set_range(position):
@@ -171,51 +195,48 @@ class KeyIndex:
             yield from piece
             position = piece[-1][0] + b"\0"
 
-    def _reading(self, database: lmdb._Database) -> lmdb.Transaction[bytes]:
-        try:
-            return self._environment.begin(database)
-        except lmdb.Error:
-            if self._closed:
-                raise DatabaseClosed("The database is closed.") from None
-            raise
-
     # -- writing -------------------------------------------------------------------------------
 
     def write(
         self,
         places: Iterable[tuple[Hash, Place]],
-        commits: Iterable[tuple[int, int, int, Hash]],
+        commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
     ) -> None:
         """Adds objects and commits and moves the mark, in one transaction.
 
         Args:
             places: objects to add; one that is there already keeps its first place.
-            commits: (sequence, offset, stored length, user root) of each commit.
+            commits: the commits.
             mark: the new coverage, or None to leave it.
 
         Raises:
-            InsufficientStorage: the disk is full; nothing was written.
+            InsufficientStorage: the disk is full, or fails to write; nothing was written.
         """
         items = [(hash, _PLACE.pack(*place)) for hash, place in places]
         items.sort()
         self._note_written()
         try:
-            with self._environment.begin(write=True) as transaction:
+            with self._begin(_OBJECTS, True) as transaction:
+                _, by_sequence, roots, meta = self._shared.databases
                 if items:
-                    transaction.cursor(self._objects).putmulti(items, overwrite=False)
-                for sequence, offset, length, root in commits:
+                    transaction.cursor().putmulti(items, overwrite=False)
+                for sequence, offset, length, root, ref_roots in commits:
                     key = _SEQUENCE.pack(sequence)
-                    transaction.put(key, _COMMIT.pack(offset, length), db=self._commits)
-                    transaction.put(root, key, db=self._roots, overwrite=False)
+                    transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
+                    transaction.put(root, key, db=roots, overwrite=False)
+                    for ref_root in ref_roots:
+                        transaction.put(_OF_REF + ref_root, key, db=roots, overwrite=False)
                 if mark is not None:
-                    transaction.put(_MARK_KEY, _pack_mark(mark), db=self._meta)
+                    transaction.put(_MARK_KEY, _pack_mark(mark), db=meta)
         except lmdb.MapFullError as error:
             raise InternalError("The key index has reached its largest size.") from error
         except lmdb.Error as error:
             if not is_full(error):
                 raise
-            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
+            raise InsufficientStorage(
+                "The disk is full or fails: the key index could not be written."
+            ) from error
 
     def _note_written(self) -> None:
         if self._noted:
@@ -225,15 +246,17 @@ class KeyIndex:
         except FileNotFoundError:
             pass  # Somebody deleted the directory: nobody can open these files any more.
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
                 raise
-            raise InsufficientStorage("The disk is full: the key index could not be written.") from error
+            raise InsufficientStorage(
+                "The disk is full or fails: the key index could not be written."
+            ) from error
         self._noted = True
 
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
         self._note_written()
-        with self._environment.begin(self._objects, write=True) as transaction:
+        with self._begin(_OBJECTS, True) as transaction:
             for hash in hashes:
                 transaction.delete(hash)
 
@@ -242,7 +265,7 @@ class KeyIndex:
 
         Nobody may write to it meanwhile. A later ``write`` takes that back first.
         """
-        self._environment.sync(True)
+        self._shared.sync()
         self._noted = False
         note_synced(self._directory)
 
@@ -250,6 +273,7 @@ class KeyIndex:
         """Closes this opening; the last one of the process closes the environment."""
         if not self._closed:
             self._closed = True
+            self._begin = _refuse
             if os.getpid() == self._process:
                 close_environment(self._shared)
 
@@ -257,6 +281,11 @@ class KeyIndex:
     def destroy(directory: Path) -> None:
         """Deletes an index so that it is made anew; nobody may have it open."""
         destroy_environment(directory)
+
+
+def _refuse(*_arguments: object) -> lmdb.Transaction[bytes]:
+    """Stands for ``begin`` in an index that was closed."""
+    raise DatabaseClosed("The database is closed.")
 
 
 def _pack_mark(mark: CoverageMark) -> bytes:

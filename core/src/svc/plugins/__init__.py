@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from svc.plugins.authentication import SelectedAuthMode, select_auth_mode
+from svc.plugins.authentication import SelectedAuthMode, accepts_root_key, select_auth_mode
 from svc.plugins.configuration import (
     parse_assignments,
     settings_as_shown,
@@ -57,6 +57,7 @@ from svc.plugins.descriptor import API_VERSION, PluginDescriptor
 from svc.plugins.discovery import InstalledPlugin, PluginProblem, ProblemKind, parse_allowed
 from svc.plugins.enabling import (
     EnabledPlugin,
+    awaits_first_plugins,
     configure,
     disable,
     enable,
@@ -145,6 +146,8 @@ __all__ = [
     "TaskCancelled",
     "TaskContext",
     "TaskType",
+    "accepts_root_key",
+    "awaits_first_plugins",
     "configure",
     "describe_plugins",
     "diagnose",

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from svc.errors import PluginMissing, UsageError
 from svc.plugins.contracts import AuthContext, AuthMode
 from svc.plugins.discovery import ProblemKind
-from svc.plugins.enabling import require_enabled
+from svc.plugins.enabling import enabled_plugins, require_enabled
 
 if TYPE_CHECKING:
     from svc.database import Database
     from svc.plugins.loading import Plugins
 
-__all__ = ["SelectedAuthMode", "select_auth_mode"]
+__all__ = ["SelectedAuthMode", "accepts_root_key", "select_auth_mode"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,30 @@ def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
     if mode is None or owner is None:
         raise PluginMissing(_missing(plugins, name), mode=name)
     return SelectedAuthMode(mode, owner, argument if separator else "")
+
+
+def accepts_root_key(database: Database, plugins: Plugins, key: str) -> bool:
+    """Whether a key is the root key of a database, as the auth modes see it that are enabled there.
+
+    Every mode is asked. One that refuses the key decides, whatever the others say; a key that no mode
+    accepts is refused. May block.
+
+    Args:
+        database: the open database.
+        plugins: the outcome of the boot, with auth modes.
+        key: what the caller gave; it is shown nowhere.
+    """
+    enabled = enabled_plugins(database, plugins)
+    answers = []
+    for item in plugins.registries.auth_modes:
+        plugin = enabled.get(item.plugin_id)
+        if plugin is None:
+            continue
+        if plugin.problem is not None:
+            return False
+        context = AuthContext(database, "", plugin.configuration)
+        answers.append(item.value.verify_root_key(context, key))
+    return True in answers and False not in answers
 
 
 def _missing(plugins: Plugins, name: str) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLUGINS_DIRECTORY",
     "EnabledPlugin",
+    "awaits_first_plugins",
     "configure",
     "disable",
     "enable",
@@ -145,7 +146,7 @@ def initialize(
     These are the explicitly allowed ones if the deployment names any, else the default plugin set. What
     cannot be enabled (it is broken, or needs settings) is left out and returned. Writes; may block.
     """
-    if database.system().get(INITIAL_SET_PATH) is not None:
+    if not awaits_first_plugins(database):
         return ()
     if getattr(database, "read_only", False):
         return ()
@@ -166,6 +167,11 @@ def initialize(
         initial = _InitialSet([plugin_id for plugin_id, _ in chosen])
         transaction.put_system(INITIAL_SET_PATH, msgspec.json.encode(initial))
     return tuple(problems)
+
+
+def awaits_first_plugins(database: Database) -> bool:
+    """Whether a database has never been given any plugins, as one that was just exported."""
+    return database.system().get(INITIAL_SET_PATH) is None
 
 
 def enable(

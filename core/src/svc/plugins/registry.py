@@ -251,7 +251,7 @@ class RouteRegistry(Registry[Route]):
 
         Args:
             template: Falcon URI template, beginning with a slash. A field ``{path:path}`` takes the rest of
-                the path.
+                the URL as a path of the database, ``{name:text}`` as a text.
             resource: an instance with responders; stateless, since all requests share it.
             suffix: selects the responders ``on_get_<suffix>``, so that one class can serve several routes.
 

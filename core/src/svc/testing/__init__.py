@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from svc.testing.plugins import PluginContract
     from svc.testing.processes import Completed, Server, free_port, run_svc, start_server
     from svc.testing.storage import StorageBackendContract
-    from svc.testing.testing_auth import TestingAuthMode, install_testing_auth, load_with_testing_auth
+    from svc.testing.testing_auth import (
+        TESTING_ROOT_KEY,
+        TestingAuthMode,
+        install_testing_auth,
+        load_with_testing_auth,
+    )
     from svc.testing.view_storage import InterruptedStorage, MemoryViewStorage
     from svc.testing.views import ViewContract
 
 __all__ = [
+    "TESTING_ROOT_KEY",
     "AuthModeContract",
     "Completed",
     "DistributionFactory",
@@ -43,6 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TESTING_ROOT_KEY": "svc.testing.testing_auth",
     "AuthModeContract": "svc.testing.auth_modes",
     "Completed": "svc.testing.processes",
     "DistributionFactory": "svc.testing.distributions",

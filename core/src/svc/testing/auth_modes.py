@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
 from svc.errors import AuthRequired
-from svc.plugins import AuthMode, Credentials, Identity
+from svc.plugins import AuthContext, AuthMode, Credentials, Identity
+
+if TYPE_CHECKING:
+    from svc.database import Database
 
 __all__ = ["AuthModeContract"]
 
@@ -89,6 +93,12 @@ class AuthModeContract:
                 except AuthRequired:
                     continue
                 assert isinstance(identity, (Identity, type(None)))
+
+    def test_no_key_breaks_the_check_of_the_root_key(self, mode: AuthMode, database: Database) -> None:
+        """Whatever is given for the root key, there are three answers and no exception."""
+        context = AuthContext(database, "", None)
+        for value in NASTY_VALUES:
+            assert mode.verify_root_key(context, value) in (True, False, None)
 
     def test_many_threads_get_the_same_answers(self, mode: AuthMode, accepted: Sequence[Credentials]) -> None:
         """A mode is used by many greenlets at once."""

@@ -30,6 +30,7 @@ PUBLIC_PACKAGES = frozenset(
         "svc.database",
         "svc.errors",
         "svc.hashing",
+        "svc.lines",
         "svc.log",
         "svc.paths",
         "svc.pipeline",

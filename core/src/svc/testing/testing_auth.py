@@ -8,6 +8,7 @@ but the kernel beside it, and no production server can be started with this mode
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from svc.testing.distributions import DistributionFactory
 
 __all__ = [
     "TESTING_AUTH",
+    "TESTING_ROOT_KEY",
     "TestingAuthMode",
     "install_testing_auth",
     "load_with_testing_auth",
@@ -39,6 +41,9 @@ __all__ = [
 
 TESTING_AUTH = "auth.testing"
 """Id of the plugin that brings the mode."""
+
+TESTING_ROOT_KEY = "svc_k_testing_root"
+"""The key that ``verify_root_key`` of the mode accepts; it refuses every other."""
 
 PLUGIN = PluginDescriptor(
     id=TESTING_AUTH,
@@ -72,6 +77,10 @@ class TestingAuthMode(AuthMode):
     ) -> None:
         self.identity = identity
         self.tokens = dict(tokens or {})
+
+    def verify_root_key(self, context: AuthContext, key: str) -> bool:
+        """Whether a key is ``TESTING_ROOT_KEY``."""
+        return hmac.compare_digest(key.encode("utf-8", "surrogateescape"), TESTING_ROOT_KEY.encode())
 
     def bind(self, context: AuthContext) -> TestingAuthMode:
         """A mode of its own for each application, so that no test changes another's."""

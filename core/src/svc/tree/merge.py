@@ -63,7 +63,8 @@ def merge(
 ) -> MergeResult:
     """Merges two trees that came of one base, path by path.
 
-    What one side alone changed is taken; what both changed alike is no conflict. Directories are
+    What one side alone changed is taken; what both changed alike is no conflict. Times of a file or link
+    are no change of it: where nothing else differs, the later ones are taken. Directories are
     containers: their contents merge, and one that a side deleted goes unless the other side put
     or changed something in it. Times of directories follow from what they hold and never conflict; an
     empty directory has the later time of the two.
@@ -128,7 +129,13 @@ class _Merge:
             if ours != theirs:
                 self._take(path, ours, theirs)
             return
-        if not (_is_leaf(ours) or _is_leaf(theirs)):
+        if _is_alike(ours, theirs):
+            self._take_later(path, ours, theirs)
+        elif _is_alike(ours, base):
+            self._take(path, ours, theirs)
+        elif _is_alike(theirs, base):
+            return
+        elif not (_is_leaf(ours) or _is_leaf(theirs)):
             self._merge_containers(path, base, ours, theirs)
         elif ours is None or theirs is None:
             # Where the base was a directory, both sides took it away and one put a file there.
@@ -163,6 +170,13 @@ class _Merge:
         our_root = None if ours is None else ours.hash
         self._stack.append((path, differences(self._store, base_root, their_root), our_root))
 
+    def _take_later(self, path: Path, ours: Entry | None, theirs: Entry | None) -> None:
+        """Of two entries that differ in their times only, the one that was written last."""
+        assert ours is not None
+        assert theirs is not None
+        if (theirs.updated_ms, theirs.created_ms) > (ours.updated_ms, ours.created_ms):
+            self._take(path, ours, theirs)
+
     def _conflict(
         self, path: Path, base: Entry | None, ours: Entry | None, theirs: Entry | None, kind: ConflictKind
     ) -> None:
@@ -175,6 +189,17 @@ class _Merge:
             self.tree.remove(path)
         if theirs is not None:
             self.tree.put(path, theirs)
+
+
+def _is_alike(one: Entry | None, other: Entry | None) -> bool:
+    """Whether two files or links say the same: they differ in nothing, or in their times only."""
+    return (
+        one is not None
+        and other is not None
+        and one.kind is other.kind is not EntryKind.DIRECTORY
+        and (one.hash, one.size, one.content_type, one.target)
+        == (other.hash, other.size, other.content_type, other.target)
+    )
 
 
 def _is_leaf(entry: Entry | None) -> bool:

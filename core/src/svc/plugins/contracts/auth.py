@@ -194,6 +194,19 @@ class AuthMode(ABC):
         """
         return ()
 
+    def verify_root_key(self, context: AuthContext, key: str) -> bool | None:
+        """Says whether a key is the root key of a database, for commands that work on its file.
+
+        Modes are asked whose plugin is enabled in the database, without ``--auth`` being given: the
+        ``argument`` of the context is empty. Where one refuses, the key is refused; where none accepts
+        it, it is refused too. May block; compares in constant time.
+
+        Returns:
+            True when it is; False when it claims to be a key of this mode and is not valid; None when it is
+            nothing that this mode knows.
+        """
+        return None
+
     def bind(self, context: AuthContext) -> AuthMode:
         """Returns the object that authenticates for one database. Called once a worker, after fork."""
         return self
