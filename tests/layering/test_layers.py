@@ -20,6 +20,7 @@ PUBLIC = {
     "svc",
     "svc.errors",
     "svc.hashing",
+    "svc.lines",
     "svc.paths",
     "svc.tree",
     "svc.database",

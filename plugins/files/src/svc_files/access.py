@@ -58,11 +58,13 @@ class Reading:
         context: the request's context.
         version: the version that is read.
         head: HEAD, when an older version is read: what is deleted there needs the permission ``d``.
+        fixed: whether the version was named by its hash, so that what the request reads never changes.
     """
 
     context: RequestContext
     version: Version
     head: Version | None = None
+    fixed: bool = False
 
     @property
     def sees_all(self) -> bool:
@@ -87,12 +89,14 @@ class Reading:
             # Whether a link is broken or runs in a circle is for those to know who may read it.
             self.context.authorize(Operation.READ, path)
             raise
+        if self.sees_all:
+            return found, entry  # nothing of the system is ever found
         needed = operations or (_reading_operation(entry),)
         for operation in needed:
             self.context.authorize(operation, path)
             if found != path:
                 self.context.authorize(operation, found)
-        if not self.sees_all and self._is_deleted(found):
+        if self._is_deleted(found):
             self.context.authorize(Operation.DELETE, found)
         return found, entry
 

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import falcon
 
 from svc.hashing import Hash
 from svc.paths import Path, format_path
-from svc.pipeline import format_http_date, quote_etag
+from svc.pipeline import format_http_date, quote_etag, set_fields
 from svc.tree import Entry, EntryKind
+from svc_files.access import Reading
 from svc_files.content_types import base_type
 from svc_files.items import ENTRY_TYPE_NAMES
 
-__all__ = ["describe", "header_path", "set_content_headers"]
+__all__ = ["FOR_EVER", "REVALIDATE", "caching", "describe", "header_path", "set_content_headers"]
+
+REVALIDATE = "private, no-cache"
+"""Caches may keep the answer, and must ask each time whether it still holds."""
+
+FOR_EVER = "private, max-age=31536000, immutable"
+"""The caller's cache need never ask again."""
 
 _ACTIVE_TYPES = frozenset(
     {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "text/xsl"}
 )
 _SANDBOX = "sandbox"
+_PLAIN = re.compile(r"[/!$&'()*+,;=:@~\-._0-9A-Za-z]*")
 
 
 def header_path(path: Path | str) -> str:
     """Returns a path as a header field can carry it: percent-encoded UTF-8."""
-    return quote(path if isinstance(path, str) else format_path(path), safe="/!$&'()*+,;=:@~-._")
+    text = path if isinstance(path, str) else format_path(path)
+    return text if _PLAIN.fullmatch(text) else quote(text, safe="/!$&'()*+,;=:@~-._")
+
+
+def caching(reading: Reading) -> str:
+    """Returns the ``Cache-Control`` of an answer that depends on nothing but the version that is read.
+
+    What a hash names never changes. Only the caller's own cache may keep it: a shared one would hand it
+    to those who may not read it.
+    """
+    return FOR_EVER if reading.fixed else REVALIDATE
 
 
 def describe(
@@ -34,6 +53,7 @@ def describe(
     *,
     etag: str | None,
     link: Entry | None = None,
+    cache: str = REVALIDATE,
 ) -> None:
     """Sets the headers that say what stands at a path.
 
@@ -44,25 +64,29 @@ def describe(
         version: root hash of the version that was read.
         etag: opaque strong entity tag; None sets none.
         link: the symbolic link that the request named, when it named one.
+        cache: value of ``Cache-Control``, as ``caching`` gives it.
     """
     target = link.target if link is not None else entry.target
-    headers = [
-        ("Last-Modified", format_http_date(entry.updated_ms)),
-        ("Cache-Control", "private, no-cache"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Svc-Entry-Type", ENTRY_TYPE_NAMES[entry.kind]),
-        ("X-Svc-Path", header_path(path)),
-        ("X-Svc-Size", str(entry.size)),
-        ("X-Svc-Created-At", str(entry.created_ms)),
-        ("X-Svc-Updated-At", str(entry.updated_ms)),
-        ("X-Svc-Content-Hash", entry.hash.hex()),
-        ("X-Svc-Version", version.hex()),
-    ]
+    if cache != REVALIDATE:
+        # One browser may serve several callers, one after the other.
+        resp.append_header("Vary", "Authorization")
+    fields = {
+        "last-modified": format_http_date(entry.updated_ms),
+        "cache-control": cache,
+        "x-content-type-options": "nosniff",
+        "x-svc-entry-type": ENTRY_TYPE_NAMES[entry.kind],
+        "x-svc-path": header_path(path),
+        "x-svc-size": str(entry.size),
+        "x-svc-created-at": str(entry.created_ms),
+        "x-svc-updated-at": str(entry.updated_ms),
+        "x-svc-content-hash": entry.hash.hex(),
+        "x-svc-version": version.hex(),
+    }
     if target is not None:
-        headers.append(("X-Svc-Symlink-Target", header_path(target)))
+        fields["x-svc-symlink-target"] = header_path(target)
     if etag is not None:
-        headers.append(("ETag", quote_etag(etag)))
-    resp.set_headers(headers)
+        fields["etag"] = quote_etag(etag)
+    set_fields(resp, fields)
 
 
 def set_content_headers(resp: falcon.Response, entry: Entry, *, sandbox: bool) -> None:
@@ -71,6 +95,5 @@ def set_content_headers(resp: falcon.Response, entry: Entry, *, sandbox: bool) -
     Stored pages come from whoever may write; a sandbox keeps their scripts from acting in the
     server's origin with the reader's rights.
     """
-    resp.set_header("Accept-Ranges", "bytes")
     if sandbox and entry.kind is EntryKind.FILE and base_type(entry.content_type) in _ACTIVE_TYPES:
         resp.set_header("Content-Security-Policy", _SANDBOX)

@@ -7,13 +7,26 @@ from typing import cast
 
 import falcon
 
-from svc.database import Database, Transaction, Version
+from svc.database import Database, Transaction, Version, parse_time
 from svc.errors import InvalidInput, NotFound
 from svc.pipeline import RequestContext
 from svc_files.access import Reading
 from svc_files.configuration import FilesConfiguration
 
-__all__ = ["Writing", "context_of", "flag", "number", "reading_of", "settings_of", "text", "writing_of"]
+__all__ = [
+    "READ_POINTS",
+    "Writing",
+    "context_of",
+    "flag",
+    "number",
+    "reading_of",
+    "settings_of",
+    "text",
+    "writing_of",
+]
+
+READ_POINTS = ("snapshot", "version", "fork", "at")
+"""The parameters that say which state is read, in the order of their precedence."""
 
 _TRUE = frozenset({"true", "1", "yes", "on", ""})
 _FALSE = frozenset({"false", "0", "no", "off"})
@@ -45,6 +58,8 @@ def flag(req: falcon.Request, name: str) -> bool:
     Raises:
         InvalidInput: it is neither ``true`` nor ``false``.
     """
+    if not req.query_string:
+        return False
     value = text(req, name)
     if value is None or value.lower() in _FALSE:
         return False
@@ -76,20 +91,28 @@ def number(
 
 
 def reading_of(req: falcon.Request) -> Reading:
-    """Returns the version that a request reads: ``snapshot``, ``version``, ``fork``, else HEAD.
+    """Returns the version that a request reads: ``snapshot``, ``version``, ``fork``, ``at``, else HEAD.
 
     Raises:
-        NotFound: there is no such snapshot, version or fork.
-        InvalidInput: the version is not a hash in hex.
+        NotFound: there is no such snapshot, version or fork, or no commit of that time.
+        InvalidInput: the version is not a hash in hex, or the time none.
     """
     context = context_of(req)
     database = context.database
-    snapshot, version, fork = text(req, "snapshot"), text(req, "version"), text(req, "fork")
-    if snapshot is None and version is None and fork is None:
+    if not req.query_string:
         return Reading(context, database.at())
-    root = database.resolve_version(snapshot=snapshot, version=version, fork=fork)
-    is_past = snapshot is not None or version is not None
-    return Reading(context, database.at(root), database.at() if is_past else None)
+    snapshot, version, fork, at = (text(req, name) for name in READ_POINTS)
+    if snapshot is None and version is None and fork is None and at is None:
+        return Reading(context, database.at())
+    time_ms = None if at is None else parse_time(at)
+    root = database.resolve_version(snapshot=snapshot, version=version, fork=fork, at=time_ms)
+    is_past = snapshot is not None or version is not None or fork is None
+    return Reading(
+        context,
+        database.at(root),
+        database.at() if is_past else None,
+        fixed=snapshot is None and version is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +147,12 @@ def writing_of(req: falcon.Request) -> Writing:
     """Returns where a request writes.
 
     Raises:
-        InvalidInput: it names a snapshot or a version, which never change.
+        InvalidInput: it names a snapshot, a version or a time, which never change.
         NotFound: there is no such fork.
     """
-    for name in ("snapshot", "version"):
+    for name in ("snapshot", "version", "at"):
         if text(req, name) is not None:
-            raise InvalidInput(f"A write takes fork; a {name} never changes.", field=name)
+            raise InvalidInput(f"A write takes fork, not {name}: what was never changes.", field=name)
     return _writing(context_of(req), text(req, "fork"))
 
 

@@ -44,10 +44,12 @@ class LocalStore:
 
         Raises:
             InvalidInput: the version is not a hash in hex.
-            NotFound: there is no such snapshot, version or fork.
+            NotFound: there is no such snapshot, version or fork, or ``at`` names none.
         """
         if point == ReadPoint():
             return self._database.head().root.hex()
+        if point == ReadPoint(at=point.at):
+            return self._database.named_version(point.at or "").hex()
         root = self._database.resolve_version(snapshot=point.snapshot, version=point.version, fork=point.fork)
         return root.hex()
 

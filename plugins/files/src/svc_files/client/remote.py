@@ -10,8 +10,9 @@ from urllib.parse import unquote
 
 import msgspec
 
-from svc.errors import InternalError, InvalidPath, NotFound, ServiceUnavailable, SvcError
-from svc.hashing import content_hasher
+from svc.database import parse_time
+from svc.errors import InternalError, InvalidInput, InvalidPath, NotFound, ServiceUnavailable, SvcError
+from svc.hashing import content_hasher, parse_hash
 from svc.paths import Path, format_path, parse_path
 from svc.tree import EntryKind
 from svc_files.client.connection import Connections, ServerAddress, file_url, json_of
@@ -46,8 +47,10 @@ class RemoteStore:
 
         Raises:
             InvalidInput: the version is not a hash in hex.
-            NotFound: there is no such snapshot, version or fork.
+            NotFound: there is no such snapshot, version or fork, or ``at`` names none.
         """
+        if point.at is not None and point == ReadPoint(at=point.at):
+            return self._pin_named(point.at)
         query = {
             name: value
             for name, value in (
@@ -58,6 +61,19 @@ class RemoteStore:
             if value is not None
         }
         return _header(self._head((), query), "X-Svc-Version")
+
+    def _pin_named(self, name: str) -> str:
+        """The version of a name of any kind, asked for in the order in which a database file is."""
+        for query in named_point_queries(name):
+            try:
+                return _header(self._head((), query), "X-Svc-Version")
+            except (NotFound, InvalidInput):
+                continue
+        raise NotFound(
+            "This names no version: it is no snapshot, no fork (forks/<name>), no hash of 64 hex digits, "
+            "no time with a commit before it and not HEAD.",
+            version=name[:200],
+        )
 
     def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
         """Describes what stands at a path; see ``FileStore.stat``."""
@@ -212,6 +228,22 @@ class RemoteStore:
             method, url, query=query, headers=headers, body=body, repeatable=repeatable
         )
         return json_of(self._connections, response)
+
+
+def named_point_queries(name: str) -> list[dict[str, str]]:
+    """Returns the queries that may read what a name means, the first that is answered counts."""
+    if name == "HEAD":
+        return [{}]
+    if parse_hash(name) is not None:
+        return [{"version": name}]
+    kind, _, rest = name.partition("/")
+    queries = [{"snapshot": name}]
+    if rest and kind in ("snapshots", "forks"):
+        queries.insert(0, {kind.removesuffix("s"): rest})
+    try:
+        return [*queries, {"at": str(parse_time(name))}]
+    except InvalidInput:
+        return queries
 
 
 def _at(version: str | None) -> dict[str, str]:

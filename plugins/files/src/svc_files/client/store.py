@@ -29,12 +29,14 @@ __all__ = [
 class ReadPoint:
     """The state of the database that a command reads; HEAD when nothing is named.
 
-    ``snapshot`` wins over ``version``, and ``version`` over ``fork``, as over HTTP.
+    ``snapshot`` wins over ``version``, ``version`` over ``fork``, as over HTTP, and ``fork`` over ``at``:
+    any name of a version, as ``Database.named_version`` takes it.
     """
 
     snapshot: str | None = None
     version: str | None = None
     fork: str | None = None
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

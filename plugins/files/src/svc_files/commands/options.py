@@ -164,16 +164,24 @@ def target_options(command: Command) -> Command:
 
 
 def read_point_options(command: Command) -> Command:
-    """Adds ``--version``, ``--snapshot`` and ``--fork``; the command gets them as ``point``."""
+    """Adds ``--at``, ``--version``, ``--snapshot`` and ``--fork``; the command gets them as ``point``."""
 
     @click.option("--version", "version", metavar="HEX", help="Read at this root hash instead of HEAD.")
     @click.option("--snapshot", metavar="NAME", help="Read at this snapshot.")
     @click.option("--fork", metavar="NAME", help="Read this fork.")
+    @click.option(
+        "--at", metavar="WHAT", help="Read at a snapshot, a root hash or a time, whichever it names."
+    )
     @functools.wraps(command)
     def with_point(
-        *args: Any, version: str | None, snapshot: str | None, fork: str | None, **options: Any
+        *args: Any,
+        version: str | None,
+        snapshot: str | None,
+        fork: str | None,
+        at: str | None,
+        **options: Any,
     ) -> Any:
-        return command(*args, point=ReadPoint(snapshot, version, fork), **options)
+        return command(*args, point=ReadPoint(snapshot, version, fork, at), **options)
 
     return with_point  # type: ignore[return-value]
 

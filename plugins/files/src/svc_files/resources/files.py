@@ -22,7 +22,7 @@ from svc.plugins import Operation
 from svc.tree import Entry, EntryKind
 from svc_files.access import authorize_below, authorize_put, guarded
 from svc_files.content_types import OCTET_STREAM, base_type, choose_content_type
-from svc_files.headers import describe, header_path, set_content_headers
+from svc_files.headers import caching, describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
 from svc_files.requests import Writing, flag, reading_of, settings_of, writing_of
 from svc_files.resolving import Place, follow, missing
@@ -51,7 +51,8 @@ class FileResource:
             send_listing(req, resp, reading, found, entry, link)
             return
         etag = entry.hash.hex()
-        describe(resp, found, entry, reading.version.root, etag=etag, link=link)
+        cache = caching(reading)
+        describe(resp, found, entry, reading.version.root, etag=etag, link=link, cache=cache)
         if entry.kind is EntryKind.SYMLINK:
             if not_modified(req, etag, entry.updated_ms):
                 resp.status = 304

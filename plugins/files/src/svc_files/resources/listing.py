@@ -17,10 +17,10 @@ from svc_files.access import Reading
 from svc_files.cursors import decode_cursor
 from svc_files.deleted_view import DeletedFile, deleted_below
 from svc_files.globs import Glob
-from svc_files.headers import describe
+from svc_files.headers import REVALIDATE, caching, describe
 from svc_files.items import listing_item
 from svc_files.listing import DeletedItems, Item, Listing
-from svc_files.requests import flag, number, settings_of, text
+from svc_files.requests import READ_POINTS, flag, number, settings_of, text
 
 __all__ = ["deleted_rows", "send_listing"]
 
@@ -50,7 +50,10 @@ def send_listing(
     """
     listing = _listing_of(req, reading, path)
     etag = None if listing.deleted is not None else entry.hash.hex()
-    describe(resp, path, entry, reading.version.root, etag=etag if reading.sees_all else None, link=link)
+    # To those who do not see everything, what is shown changes with their grants, at any version.
+    cache = caching(reading) if reading.sees_all else REVALIDATE
+    etag_of_all = etag if reading.sees_all else None
+    describe(resp, path, entry, reading.version.root, etag=etag_of_all, link=link, cache=cache)
     resp.set_header("Vary", "Authorization")
     if etag is not None and not reading.sees_all:
         # What is left out depends on the caller and on grants: the system tree's root stands for those.
@@ -122,7 +125,7 @@ def _listing_of(req: falcon.Request, reading: Reading, path: Path) -> Listing:
 
 
 def _deleted_items(req: falcon.Request, reading: Reading, path: Path) -> DeletedItems:
-    for name in ("snapshot", "version", "fork"):
+    for name in READ_POINTS:
         if text(req, name) is not None:
             raise InvalidInput(
                 f"deleted=true lists what was deleted from HEAD; leave {name} out.", field=name

@@ -1,0 +1,119 @@
+"""Ancestry: the newest state that two versions have in common, as far as it can be known.
+
+HEAD's states form a line of commits. A restore or a promotion makes it jump, and goes on from where the
+state that it jumped to came of. The jumps flow out of the commit feed into a small view; two places on
+the line flow in, and their newest common ancestor flows out. Cost: O(jumps), whatever the number of commits.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+from svc.database import Commit, Database, Version, ViewReader, ViewStorage
+from svc.errors import NotFound
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.tree import EntryKind, empty_payload
+from svc_versions.names import HEAD
+
+__all__ = ["EMPTY_ROOT", "JUMPS_VIEW", "JumpsView", "common_ancestor", "is_ancestor", "root_at"]
+
+JUMPS_VIEW = "versions.jumps"
+EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
+"""Root of the empty tree: what a database holds before its first commit."""
+
+_KEY = struct.Struct(">Q")
+
+
+class JumpsView:
+    """Follows the commit feed and keeps the numbers of the commits at which HEAD was moved to a root."""
+
+    name = JUMPS_VIEW
+    format = 1
+
+    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+        """Takes one commit in."""
+        if before.root == after.root:
+            return
+        if any(
+            change.kind == "ref" and change.path == (HEAD,)
+            for transaction in commit.transactions
+            for change in transaction.changes
+        ):
+            storage.put(_KEY.pack(commit.sequence), after.root)
+
+
+def common_ancestor(database: Database, first: int, second: int) -> int | None:
+    """Returns the number of the newest commit of HEAD of which two others come; they may be it themselves.
+
+    Args:
+        database: the database; the view of jumps catches up first, which may block.
+        first: number of a commit; 0 is the empty database.
+        second: number of another one.
+
+    Returns:
+        None when the line of one of them jumped to a state of unknown origin, such as an import.
+    """
+    while first != second:
+        lower, upper = min(first, second), max(first, second)
+        jump = _last_jump(database, lower, upper)
+        if jump is None:
+            return lower
+        origin = _origin(database, *jump)
+        if origin is None:
+            return None
+        first, second = lower, origin
+    return first
+
+
+def is_ancestor(database: Database, ancestor: int, sequence: int) -> bool:
+    """Whether HEAD's state after a commit came of that after another one."""
+    return common_ancestor(database, ancestor, sequence) == ancestor
+
+
+def root_at(database: Database, sequence: int) -> Hash:
+    """Returns HEAD's root after a commit; 0 is the empty database.
+
+    Raises:
+        NotFound: there is no such commit.
+    """
+    return EMPTY_ROOT if sequence == 0 else database.commit(sequence).root
+
+
+def _last_jump(database: Database, after: int, up_to: int) -> tuple[int, Hash] | None:
+    """The last commit behind one and not behind another that moved HEAD to a root, with that root."""
+
+    def look(storage: ViewStorage) -> tuple[int, Hash] | None:
+        found: tuple[int, Hash] | None = None
+        for key, root in storage.scan(after=_KEY.pack(after)):
+            (sequence,) = _KEY.unpack(key)
+            if sequence > up_to:
+                break
+            found = sequence, root
+        return found
+
+    return _reader(database).read(look)
+
+
+def _reader(database: Database) -> ViewReader:
+    try:
+        return database.view(JUMPS_VIEW)
+    except NotFound:  # A command opened it: nothing has registered the views of plugins.
+        return database.register_view(JumpsView())
+
+
+def _origin(database: Database, sequence: int, root: Hash) -> int | None:
+    """The commit whose state HEAD went on from when it jumped to a root."""
+    first = database.commit_of(root)
+    if first is not None and first < sequence:
+        return first
+    system = database.system()
+    entry = system.get(("versions", "origins", root.hex()))
+    if entry is None or entry.kind is not EntryKind.FILE:
+        return None
+    try:
+        noted = msgspec.json.decode(system.read_all(entry), type=int)
+    except msgspec.DecodeError:
+        return None
+    return noted if 0 <= noted < sequence else None

@@ -1,0 +1,267 @@
+"""``svc log``, ``svc show``, ``svc history`` and ``svc blame``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from svc.cli import database_option, json_option, print_json
+from svc.errors import NotFound
+from svc.paths import Path, format_path, is_system_path, parse_path
+from svc.plugins import ROOT_USER_ID
+from svc.tree import EntryKind
+from svc_versions.commands.output import opened, print_table, time_text
+from svc_versions.history.blaming import (
+    BlameLimits,
+    blame_entries,
+    blame_lines,
+    entry_json,
+    line_items,
+    starting_point,
+)
+from svc_versions.history.comparing import Comparison
+from svc_versions.history.files import commit_history, snapshot_history
+from svc_versions.history.log import Page, find_commit, log_page
+from svc_versions.history.reading import History, open_history
+from svc_versions.history.viewer import Viewer
+
+__all__ = ["blame", "history", "log", "show"]
+
+_PAGE = 1_000
+_DEFAULT_ROWS = 20
+_HASH = 12
+_LIMITS = BlameLimits(size=64 << 20, scan=4 << 30, seconds=math.inf)
+_MARKS = {"added": "A", "modified": "M", "deleted": "D"}
+
+
+@contextmanager
+def _reading(database: str) -> Iterator[tuple[History, Viewer]]:
+    """Opens a database and its history for as long as the context lasts."""
+    with opened(database, read_only=True) as store:
+        yield open_history(store), Viewer(store)
+
+
+def _rows_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    option = click.option(
+        "-n",
+        "--limit",
+        type=click.IntRange(0),
+        default=_DEFAULT_ROWS,
+        show_default=True,
+        help="Most rows; 0 means all.",
+    )
+    return option(command)
+
+
+@click.command(short_help="Lists commits, of everything or of a path.")
+@click.argument("path", default="/")
+@click.option("--fork", metavar="NAME", help="The log of this fork instead of HEAD's.")
+@_rows_option
+@database_option
+@json_option
+def log(*, path: str, fork: str | None, limit: int, database: str, as_json: bool) -> None:
+    """Lists the commits that changed what is at or below PATH, newest first: + added, ~ modified, - deleted.
+
+    A fork's log goes on with the commits of HEAD that it began from.
+    """
+    where = _path(path)
+    with _reading(database) as (store, viewer):
+
+        def page_of(count: int, after: str | None) -> Page:
+            return log_page(store, viewer, path=where, fork=fork, limit=count, after=after)
+
+        rows, has_more = _collect(page_of, limit)
+    if as_json:
+        print_json({"commits": rows, "has_more": has_more})
+        return
+    print_table([_log_line(row) for row in rows])
+    _say_more(has_more, len(rows))
+
+
+@click.command(short_help="Shows one commit and what it changed.")
+@click.argument("version")
+@database_option
+@json_option
+def show(*, version: str, database: str, as_json: bool) -> None:
+    """Shows the commit VERSION: its number, or whatever names the version that it made."""
+    with _reading(database) as (store, viewer):
+        entry = find_commit(store, viewer, version)
+        assert entry.root is not None, "a commit of HEAD has roots"
+        assert entry.parent is not None, "a commit of HEAD has roots"
+        about = entry.as_json()
+        changes = Comparison(viewer, entry.parent, entry.root).items()
+        if as_json:
+            print_json({**about, "totals": about["changes"], "changes": list(changes)})
+            return
+        click.echo(f"version  {about['version']}")
+        click.echo(f"parent   {about['parent']}")
+        click.echo(f"commit   {about['sequence']}, {time_text(about['timestamp'])}")
+        users = about.get("users") or [about["user"]]
+        click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
+        if about["message"]:
+            click.echo(f"message  {_printable(about['message'])}")
+        click.echo(f"changes  {_counts(about['changes'])}\n")
+        for change in changes:
+            click.echo(f"{_MARKS[change['change_type']]}  {_changed_path(change)}")
+
+
+@click.command(short_help="Shows what became of a file or directory.")
+@click.argument("path")
+@click.option("--commits", is_flag=True, help="Over every commit that touched it, not over the snapshots.")
+@_rows_option
+@database_option
+@json_option
+def history(*, path: str, commits: bool, limit: int, database: str, as_json: bool) -> None:
+    """Shows how PATH was added, modified and deleted from snapshot to snapshot, newest first."""
+    where = _path(path)
+    with _reading(database) as (store, viewer):
+        of = commit_history if commits else snapshot_history
+
+        def page_of(count: int, after: str | None) -> Page:
+            return of(store, viewer, where, limit=count, after=after)
+
+        rows, has_more = _collect(page_of, limit)
+    if as_json:
+        print_json({"path": format_path(where), "history": rows, "has_more": has_more})
+        return
+    print_table([_history_line(row) for row in rows])
+    _say_more(has_more, len(rows))
+
+
+@click.command(short_help="Shows which commit each line comes from.")
+@click.argument("path")
+@click.option("--at", "version", default="HEAD", metavar="VERSION", help="At this version of HEAD.")
+@database_option
+@json_option
+def blame(*, path: str, version: str, database: str, as_json: bool) -> None:
+    """Shows which commit each line of the file PATH comes from, through moves and copies.
+
+    Of a directory, and of a file that is no text, it shows the last commit of each entry.
+    """
+    where = _path(path)
+    with _reading(database) as (store, viewer):
+        root = store.database.named_version(version)
+        at = store.database.version_of(root)
+        entry = at.get(where) if where else None
+        if where and entry is None:
+            raise NotFound("There is nothing at this path.", path=format_path(where))
+        about = {"path": format_path(where), "version": root.hex()}
+        if entry is None or entry.kind is EntryKind.DIRECTORY:
+            rows, _ = _collect(
+                lambda count, after: blame_entries(store, viewer, at, where, limit=count, after=after), 0
+            )
+            _show_entries(about, rows, as_json)
+            return
+        found = blame_lines(store, viewer, at, where, entry, _LIMITS)
+        if found is None:
+            _show_entries(
+                about, [entry_json(store, where, entry, starting_point(store.database, root))], as_json
+            )
+            return
+        lines = line_items(found, where, with_text=True)
+        if as_json:
+            print_json({**about, "lines": list(lines), "truncated": found.truncated})
+            return
+        width = len(str(len(found.lines)))
+        for line in lines:
+            place = f"  {_printable(line['path'])}" if "path" in line else ""
+            click.echo(
+                f"{line['version'][:_HASH]}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+                f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
+            )
+
+
+def _path(text: str) -> Path:
+    path = parse_path(text)
+    if is_system_path(path):
+        raise NotFound("There is nothing at this path.", path=format_path(path))
+    return path
+
+
+def _collect(page_of: Callable[[int, str | None], Page], limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """The rows of as many pages as a limit asks for, and whether there are more."""
+    rows: list[dict[str, Any]] = []
+    after: str | None = None
+    while True:
+        wanted = _PAGE if limit == 0 else min(_PAGE, limit - len(rows))
+        page = page_of(wanted, after)
+        rows += page.rows
+        after = page.next_cursor
+        if after is None or (limit and len(rows) >= limit):
+            return rows, after is not None
+
+
+def _say_more(has_more: bool, shown: int) -> None:
+    if has_more:
+        click.echo(f"svc: the newest {shown} are shown; -n 0 shows all.", err=True)
+
+
+def _show_entries(about: dict[str, Any], rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({**about, "entries": rows})
+        return
+    print_table(
+        [(row["version"][:_HASH], _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
+    )
+
+
+def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
+    message = _printable((row["message"] or "").partition("\n")[0])
+    users = row.get("users") or [row["user"]]
+    return (
+        (row["version"] or "-")[:_HASH],
+        str(row["sequence"]),
+        time_text(row["timestamp"]),
+        ",".join(_shown_user(user) for user in users),
+        _counts(row["changes"]),
+        message,
+    )
+
+
+def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
+    size = _counts(row["changes"]) if "changes" in row else str(row["size"])
+    name = row["snapshot"]
+    return (
+        row["version"][:_HASH],
+        time_text(row["timestamp"]),
+        row["change_type"],
+        size if row["change_type"] != "deleted" else "",
+        _printable(name if name is not None else (row["message"] or "").partition("\n")[0]),
+    )
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return f"+{counts['added']} ~{counts['modified']} -{counts['deleted']}"
+
+
+def _changed_path(change: dict[str, Any]) -> str:
+    slash = "/" if change["entry_type"] == EntryKind.DIRECTORY else ""
+    return _printable(change["path"]) + slash
+
+
+def _entry_name(row: dict[str, Any]) -> str:
+    return _printable(row["name"]) + ("/" if row["entry_type"] == EntryKind.DIRECTORY else "")
+
+
+def _user(row: dict[str, Any]) -> str:
+    return _shown_user(row["user"])
+
+
+def _shown_user(user: str | None) -> str:
+    """A user as people read it: root by name, others by their id."""
+    return "root" if user == ROOT_USER_ID else _printable(user)
+
+
+def _printable(text: str | None, *, keep_tabs: bool = False) -> str:
+    """A stored text as a terminal may show it: whoever stored it may have put control codes in."""
+    if text is None:
+        return "-"
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or (keep_tabs and one == "\t") else repr(one)[1:-1] for one in text
+    )

@@ -1,0 +1,227 @@
+"""The rows of the history: what one commit did to one path, to one fork, and to all of HEAD.
+
+Rows as values go in, and bytes with keys that order the newest commit first come out; and back.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+from blake3 import blake3
+
+from svc.hashing import Hash
+from svc.paths import Path
+from svc.tree import Change, Entry, EntryKind
+
+__all__ = [
+    "MIXED",
+    "Author",
+    "ChangeType",
+    "CommitRow",
+    "Counts",
+    "DirectoryRow",
+    "FileRow",
+    "ForkRow",
+    "PathRow",
+    "change_type_of",
+    "commit_prefix",
+    "decode_commit",
+    "decode_fork",
+    "decode_path",
+    "encode_row",
+    "fork_prefix",
+    "is_same_content",
+    "path_prefix",
+    "row_key",
+    "sequence_of_key",
+]
+
+MIXED = -1
+"""Stands for the author of a directory's row where several authors changed something below it."""
+
+_LAST = (1 << 64) - 1
+_SEQUENCE = struct.Struct(">Q")
+_DIGEST = 16
+
+
+class ChangeType(IntEnum):
+    """What a commit did to a path; the name in lower case is what answers say."""
+
+    ADDED = 0
+    MODIFIED = 1
+    DELETED = 2
+    UNCHANGED = 3
+
+    @property
+    def label(self) -> str:
+        """As answers spell it."""
+        return self.name.lower()
+
+
+class Author(NamedTuple):
+    """Who made a change, and what for; each may be unknown."""
+
+    user: str | None
+    message: str | None
+
+
+class Counts(NamedTuple):
+    """Files and links that a commit added, modified and deleted."""
+
+    added: int = 0
+    modified: int = 0
+    deleted: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """The sum of both."""
+        return Counts(self.added + other.added, self.modified + other.modified, self.deleted + other.deleted)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self)
+
+
+class CommitRow(msgspec.Struct, frozen=True, array_like=True):
+    """A commit that changed HEAD's tree.
+
+    Attributes:
+        time_ms: when, Unix milliseconds.
+        root: root hash of HEAD after it.
+        parent_root: root hash of HEAD before it.
+        authors: the transactions that changed HEAD in it, equal ones once, in order.
+        counts: what it did in all.
+    """
+
+    time_ms: int
+    root: Hash
+    parent_root: Hash
+    authors: tuple[Author, ...]
+    counts: Counts
+
+
+class FileRow(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """What a commit did to a path that holds a file or a link, or held one.
+
+    Attributes:
+        change: ``ChangeType``.
+        author: which of the commit's authors did it.
+        kind: ``EntryKind`` of what stands there after it, or of what stood there when nothing does.
+        size: bytes of that.
+        hash: its content hash.
+        content_type: its media type.
+    """
+
+    change: ChangeType
+    author: int
+    kind: int
+    size: int
+    hash: Hash
+    content_type: str | None
+
+
+class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """What a commit did at and below a directory.
+
+    Attributes:
+        change: ``ChangeType`` of the directory itself: modified when it was there and is there.
+        author: which of the commit's authors did it, or ``MIXED``.
+        counts: of everything below it, at every depth.
+    """
+
+    change: ChangeType
+    author: int
+    counts: Counts
+
+    @property
+    def kind(self) -> int:
+        """``EntryKind`` of a directory."""
+        return int(EntryKind.DIRECTORY)
+
+
+PathRow: TypeAlias = FileRow | DirectoryRow
+
+
+class ForkRow(msgspec.Struct, frozen=True, array_like=True):
+    """A commit that made, moved or ended a fork.
+
+    Attributes:
+        time_ms: when, Unix milliseconds.
+        root: root hash of the fork after it; None when it ended.
+        parent_root: root hash of the fork before it; None when it began.
+        authors: the transactions that changed the fork, equal ones once, in order.
+        counts: what it did; nothing for one that made or ended it.
+    """
+
+    time_ms: int
+    root: Hash | None
+    parent_root: Hash | None
+    authors: tuple[Author, ...]
+    counts: Counts
+
+
+def path_prefix(path: Path) -> bytes:
+    """Returns what the keys of a path's rows begin with; of one length, however long the path is."""
+    return b"p" + blake3("/".join(path).encode("utf-8")).digest(_DIGEST)
+
+
+def fork_prefix(name: str) -> bytes:
+    """Returns what the keys of a fork's rows begin with."""
+    return b"f" + blake3(name.encode("utf-8")).digest(_DIGEST)
+
+
+def commit_prefix() -> bytes:
+    """Returns what the keys of the rows of commits begin with."""
+    return b"c"
+
+
+def row_key(prefix: bytes, sequence: int) -> bytes:
+    """Returns the key of a row: keys of one prefix order the newest commit first."""
+    return prefix + _SEQUENCE.pack(_LAST - sequence)
+
+
+def sequence_of_key(key: bytes) -> int:
+    """Returns the number of the commit of a row."""
+    return _LAST - int(_SEQUENCE.unpack(key[-_SEQUENCE.size :])[0])
+
+
+def encode_row(row: CommitRow | PathRow | ForkRow) -> bytes:
+    """Returns a row as bytes."""
+    return _ENCODER.encode(row)
+
+
+def decode_commit(value: bytes) -> CommitRow:
+    """Returns the row of a commit."""
+    return _COMMIT.decode(value)
+
+
+def decode_path(value: bytes) -> PathRow:
+    """Returns the row of a path."""
+    row: PathRow = _PATH.decode(value)
+    return row
+
+
+def decode_fork(value: bytes) -> ForkRow:
+    """Returns the row of a fork."""
+    return _FORK.decode(value)
+
+
+def change_type_of(change: Change) -> ChangeType:
+    """Returns what a difference did to its path; a file whose times only differ is modified."""
+    if change.before is None:
+        return ChangeType.ADDED
+    return ChangeType.DELETED if change.after is None else ChangeType.MODIFIED
+
+
+def is_same_content(before: Entry, after: Entry) -> bool:
+    """Whether two entries hold the same, whatever their times."""
+    return (before.kind, before.hash, before.content_type) == (after.kind, after.hash, after.content_type)
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_COMMIT = msgspec.msgpack.Decoder(CommitRow)
+_PATH = msgspec.msgpack.Decoder(FileRow | DirectoryRow)
+_FORK = msgspec.msgpack.Decoder(ForkRow)

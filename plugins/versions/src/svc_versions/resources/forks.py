@@ -1,0 +1,110 @@
+"""``/version/fork...`` and ``/versions/forks...``: make, list, promote, abandon."""
+
+from __future__ import annotations
+
+import falcon
+import msgspec
+
+from svc.database import run_blocking
+from svc.errors import NotFound
+from svc.pipeline import read_json, requires_identity, requires_root, send_json
+from svc_versions.forks import (
+    abandon_fork,
+    create_fork,
+    find_fork,
+    list_abandoned,
+    list_forks,
+    promote_fork,
+)
+from svc_versions.requests import authorize_making, context_of, flag, settings_of
+
+__all__ = ["ForkListResource", "ForkResource", "ForksResource", "MakeForkResource"]
+
+
+class ForkBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body that makes a fork: from a snapshot or another version, else from HEAD."""
+
+    name: str
+    base: str | None = None
+
+
+class PromotionBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a promotion; it may be absent."""
+
+    force: bool = False
+
+
+class MakeForkResource:
+    """Where forks are made."""
+
+    @requires_identity
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Makes one: 201."""
+        authorize_making(req)
+        body = read_json(req, ForkBody, settings_of(req).maximum_json)
+        context = context_of(req)
+        fork = create_fork(context.database, body.name, base=body.base, actor=context.actor)
+        send_json(resp, fork.as_json(), 201)
+
+
+class ForksResource(MakeForkResource):
+    """All active forks, as the newer family shows them."""
+
+    @requires_identity
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Lists them, newest first; with ``abandoned=true`` what is left of abandoned ones instead."""
+        database = context_of(req).database
+        if flag(req, "abandoned"):
+            found = [one.as_json() for one in run_blocking(list_abandoned, database)]
+        else:
+            found = [one.as_json() for one in run_blocking(list_forks, database)]
+        send_json(resp, {"forks": found})
+
+
+class ForkListResource:
+    """All active forks, as the older family shows them: a bare array."""
+
+    @requires_identity
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Lists them, newest first."""
+        forks = run_blocking(list_forks, context_of(req).database)
+        send_json(resp, [one.as_json() for one in forks])
+
+
+class ForkResource:
+    """One fork, and below it ``promote``: a name may hold slashes, so one template takes both."""
+
+    @requires_identity
+    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Describes it."""
+        send_json(resp, find_fork(context_of(req).database, name).as_json())
+
+    @requires_root
+    def on_post(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Promotes it: its state becomes HEAD."""
+        found, separator, action = name.rpartition("/")
+        if not separator or action != "promote":
+            raise NotFound("There is no such resource.")
+        force = flag(req, "force")
+        if req.content_length or req.get_header("Transfer-Encoding"):
+            force = read_json(req, PromotionBody, settings_of(req).maximum_json).force or force
+        context = context_of(req)
+        promotion = promote_fork(context.database, found, force=force, actor=context.actor)
+        version = promotion.version.hex()
+        resp.set_header("X-Svc-Version", version)
+        send_json(
+            resp,
+            {
+                "promoted": True,
+                "name": promotion.fork.name,
+                "version": version,
+                "previous_version": promotion.previous.hex(),
+            },
+        )
+
+    @requires_root
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Abandons it."""
+        context = context_of(req)
+        fork = abandon_fork(context.database, name, actor=context.actor)
+        send_json(resp, {"abandoned": True, "name": fork.name, "root_hash": fork.root.hex()})

@@ -1,0 +1,120 @@
+"""``/versions/merge``: a fork or a snapshot into HEAD, or into a fork."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import falcon
+import msgspec
+
+from svc.database import Version
+from svc.errors import Forbidden
+from svc.paths import Path, format_path
+from svc.pipeline import (
+    RequestContext,
+    is_unrestricted_root,
+    read_json,
+    requires_identity,
+    send_json,
+)
+from svc.plugins import Operation
+from svc.tree import Entry, EntryKind
+from svc_versions.merging import merge_versions
+from svc_versions.names import HEAD
+from svc_versions.requests import authorize_making, context_of, settings_of
+from svc_versions.tree_edits import Edit
+
+__all__ = ["MergeResource"]
+
+
+class MergeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a merge."""
+
+    from_: str = msgspec.field(name="from")
+    into: str = HEAD
+    strategy: Literal["fail", "ours", "theirs"] = "fail"
+    message: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
+    dry_run: bool = False
+
+
+class MergeResource:
+    """Merges."""
+
+    @requires_identity
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Merges three-way; 409 lists the conflicts. Into HEAD is root's."""
+        authorize_making(req)
+        settings = settings_of(req)
+        body = read_json(req, MergeBody, settings.maximum_json)
+        context = context_of(req)
+        is_root = is_unrestricted_root(context.identity)
+        if body.into == HEAD:
+            context.authorize_root()
+        outcome = merge_versions(
+            context.database,
+            body.from_,
+            body.into,
+            body.strategy,
+            message=body.message,
+            actor=context.actor,
+            permit=None if is_root else _Permits(context),
+            shows=None if is_root else lambda path: context.may(Operation.READ, path),
+            dry_run=body.dry_run,
+            conflicts_listed=settings.conflicts_listed,
+        )
+        version = outcome.version.hex()
+        resp.set_header("X-Svc-Version", version)
+        send_json(
+            resp,
+            {
+                "merged": not body.dry_run,
+                "dry_run": body.dry_run,
+                "from": body.from_,
+                "into": body.into,
+                "version": version,
+                "base": None if outcome.base is None else outcome.base.hex(),
+                "changes": outcome.counts.as_json(),
+                "fast_forward": outcome.fast_forward,
+                "conflicts_resolved": outcome.conflicts,
+            },
+        )
+
+
+class _Permits:
+    """Asks for each path that a merge into a fork would change whether the caller may change it so."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+
+    def __call__(self, edits: list[Edit], ours: Version, theirs: Version) -> None:
+        for edit in edits:
+            if _is_directory(edit.before) and _is_directory(edit.after):
+                continue
+            if (
+                edit.before is not None
+                and edit.after is not None
+                and not (_is_directory(edit.before) or _is_directory(edit.after))
+            ):
+                self._require(Operation.UPDATE, edit.path)
+                continue
+            if edit.before is not None:
+                self._require_below(Operation.DELETE, ours, edit.path, edit.before)
+            if edit.after is not None:
+                self._require_below(Operation.CREATE, theirs, edit.path, edit.after)
+
+    def _require_below(self, operation: Operation, version: Version, path: Path, entry: Entry) -> None:
+        self._require(operation, path)
+        if entry.kind is EntryKind.DIRECTORY and version.get(path) is not None:
+            for below, _ in version.walk(path):
+                self._require(operation, below)
+
+    def _require(self, operation: Operation, path: Path) -> None:
+        if self._context.may(operation, path):
+            return
+        if not self._context.may(Operation.READ, path):
+            raise Forbidden("The merge changes paths that you may not change.")
+        raise Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is EntryKind.DIRECTORY

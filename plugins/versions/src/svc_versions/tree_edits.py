@@ -1,0 +1,170 @@
+"""Merged trees and the edits that lead to them: functions of hashes, with new nodes in memory only.
+
+Three roots flow in; the fewest edits of the target that make the merged tree of it flow out, and the
+conflicts. A directory that comes or goes as a whole is one edit, however much it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from svc.database import Database, pause
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.paths import Path
+from svc.tree import (
+    Entry,
+    EntryKind,
+    MergeConflict,
+    MergeStrategy,
+    Node,
+    NodeReader,
+    decode_node,
+    differences,
+    merge,
+)
+from svc_versions.ancestry import EMPTY_ROOT
+
+__all__ = ["Counts", "Edit", "MergedTree", "edits_between", "merge_trees"]
+
+_PAUSE_EVERY = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One path to change.
+
+    Attributes:
+        path: where.
+        before: what stands there; None for nothing.
+        after: what shall stand there; None for nothing.
+    """
+
+    path: Path
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many files and links are added, modified, deleted."""
+
+    added: int = 0
+    modified: int = 0
+    deleted: int = 0
+
+    @classmethod
+    def of(cls, edits: Iterable[Edit]) -> Counts:
+        """Counts edits; directories count by what they hold."""
+        added = modified = deleted = 0
+        for edit in edits:
+            gone, come = _leaves(edit.before), _leaves(edit.after)
+            if gone == come == 1 and _is_leaf(edit.before) and _is_leaf(edit.after):
+                modified += 1
+            else:
+                added += come
+                deleted += gone
+        return cls(added, modified, deleted)
+
+    def as_json(self) -> dict[str, int]:
+        """The counts as routes and commands show them."""
+        return {"added": self.added, "modified": self.modified, "deleted": self.deleted}
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTree:
+    """The outcome of a merge in memory.
+
+    Attributes:
+        edits: what makes it of our tree; none when there are conflicts that nothing decided.
+        conflicts: all conflicts, also those that a strategy decided.
+    """
+
+    edits: list[Edit]
+    conflicts: list[MergeConflict]
+
+
+class _MemoryNodes:
+    """Reads nodes of the database, and keeps new ones in memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._stored = database.objects
+        self._new: dict[Hash, Node] = {}
+
+    def read_node(self, node_hash: Hash, /) -> Node:
+        """Returns a node."""
+        node = self._new.get(node_hash)
+        return node if node is not None else self._stored.read_node(node_hash)
+
+    def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
+        """Keeps a node and returns its hash."""
+        node_hash = hash_object(ObjectKind.NODE, payload)
+        self._new[node_hash] = node if node is not None else decode_node(payload)
+        return node_hash
+
+
+def merge_trees(
+    database: Database, base: Hash | None, ours: Hash, theirs: Hash, strategy: MergeStrategy
+) -> MergedTree:
+    """Merges two trees three-way without writing anything.
+
+    Args:
+        database: holds the nodes.
+        base: root of the common base; None counts as the empty tree, so that whatever differs conflicts.
+        ours: root of the target.
+        theirs: root of the source.
+        strategy: what decides conflicts.
+    """
+    store = _MemoryNodes(database)
+    result = merge(store, EMPTY_ROOT if base is None else base, ours, theirs, strategy)
+    edits = [] if result.root is None else list(edits_between(store, ours, result.root))
+    return MergedTree(edits, result.conflicts)
+
+
+def edits_between(store: NodeReader, before: Hash, after: Hash) -> Iterator[Edit]:
+    """Yields the fewest edits that make one tree of another, in path order.
+
+    Args:
+        store: gives the nodes.
+        before: root of the tree to change.
+        after: root of the tree that it shall be.
+    """
+    stack = [((), differences(store, before, after))]
+    count = 0
+    while stack:
+        prefix, remaining = stack[-1]
+        for name, old, new in remaining:
+            count += 1
+            if count % _PAUSE_EVERY == 0:
+                pause()
+            path: Path = (*prefix, name)
+            if _is_container(old) and _is_container(new) and not _is_empty(new):
+                assert old is not None
+                assert new is not None
+                stack.append((path, differences(store, old.hash, new.hash)))  # type: ignore[arg-type]
+                break
+            yield Edit(path, old, new)
+        else:
+            stack.pop()
+
+
+def _is_leaf(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is not EntryKind.DIRECTORY
+
+
+def _is_container(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is EntryKind.DIRECTORY
+
+
+def _is_empty(entry: Entry | None) -> bool:
+    below = None if entry is None else entry.totals
+    return below is not None and not (below.files or below.directories or below.symlinks)
+
+
+def _leaves(entry: Entry | None) -> int:
+    """Files and links that an entry is or holds."""
+    if entry is None:
+        return 0
+    if entry.totals is None:
+        return 1
+    return entry.totals.files + entry.totals.symlinks

@@ -1,0 +1,125 @@
+"""A database with the plugin, and its routes called through the WSGI application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falcon.testing import Result, TestClient
+
+from svc.database import Database
+from svc.pipeline import PipelineSettings, create_app
+from svc.plugins import ROOT_IDENTITY, Identity, Operation, Plugins, ScopedRule, initialize
+from svc.testing import TestingAuthMode, load_with_testing_auth
+
+
+@pytest.fixture
+def svc_plugins() -> Sequence[str]:
+    """The kit's fixtures have this plugin and nothing else."""
+    return ("versions",)
+
+
+class Rights:
+    """Rights by path prefix: the longest prefix that says something decides."""
+
+    def __init__(self, flags: dict[str, str]) -> None:
+        self.flags = flags
+
+    def allows(self, operation: Operation, path: tuple[str, ...]) -> bool:
+        for length in range(len(path), -1, -1):
+            flags = self.flags.get("/" + "/".join(path[:length]))
+            if flags is not None:
+                return operation.letter in flags
+        return False
+
+
+class Http:
+    """Calls the routes of one application, and writes files straight into its database."""
+
+    def __init__(self, app: Any, database: Database, become: Callable[[Identity], None]) -> None:
+        self.database = database
+        self.become = become
+        self._client = TestClient(app)
+
+    def __call__(self, method: str, path: str, **options: Any) -> Result:
+        return self._client.simulate_request(method, path, **options)
+
+    def get(self, path: str, **options: Any) -> Result:
+        return self("GET", path, **options)
+
+    def delete(self, path: str) -> Result:
+        return self("DELETE", path)
+
+    def send(self, method: str, path: str, value: Any, **options: Any) -> Result:
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return self(method, path, body=body, headers={"Content-Type": "application/json"}, **options)
+
+    def post(self, path: str, value: Any, **options: Any) -> Result:
+        return self.send("POST", path, value, **options)
+
+    def write(self, files: dict[str, str | None], fork: str | None = None) -> None:
+        """Puts each content at its path, and deletes where it is None."""
+        write(self.database, files, fork)
+
+    def files(self, fork: str | None = None) -> dict[str, str]:
+        return contents(self.database, fork)
+
+
+def write(database: Database, files: dict[str, str | None], fork: str | None = None) -> None:
+    """Puts each content at its path, and deletes where it is None; one commit."""
+    with database.transaction(ref="HEAD" if fork is None else f"forks/{fork}") as transaction:
+        for path, content in files.items():
+            where = tuple(path.strip("/").split("/"))
+            if content is None:
+                transaction.delete(where, recursive=True)
+            else:
+                transaction.put(where, content.encode())
+
+
+def contents(database: Database, fork: str | None = None, snapshot: str | None = None) -> dict[str, str]:
+    """All files of HEAD, a fork or a snapshot."""
+    version = database.at(database.resolve_version(fork=fork, snapshot=snapshot))
+    return {
+        "/" + "/".join(path): version.read_all(entry).decode()
+        for path, entry in version.walk(files_only=True)
+        if entry.target is None
+    }
+
+
+@pytest.fixture(scope="session")
+def plugins() -> Plugins:
+    return load_with_testing_auth("versions")
+
+
+@pytest.fixture
+def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
+    database = Database(tmp_path / "http.svcdb")
+    assert initialize(database, plugins) == ()
+    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", access_log=False))
+    mode = app.service.auth_mode
+    assert isinstance(mode, TestingAuthMode)
+
+    def become(other: Identity) -> None:
+        mode.identity = other
+
+    yield Http(app, database, become)
+    app.service.close()
+
+
+def user(flags_by_path: dict[str, str], name: str = "ann") -> Identity:
+    """A user with rights by path prefix."""
+    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=Rights(flags_by_path))
+
+
+def scoped_root(*rules: tuple[str, str]) -> Identity:
+    """A key of root's that is narrowed by rules."""
+    return Identity(
+        ROOT_IDENTITY.user_id,
+        "root",
+        is_root=True,
+        key_id="key",
+        rules=tuple(ScopedRule(glob, flags) for glob, flags in rules),
+    )

@@ -1,0 +1,104 @@
+"""Who may do what: reading is everyone's, moving HEAD is root's, and scoped keys see nothing of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc.pipeline import AccessKind, access_of
+from svc.plugins import ROOT_IDENTITY, Plugins
+
+from ..conftest import Http, scoped_root, user  # noqa: TID252
+
+USER = user({"/": "crudl"})
+
+ROOT_ONLY = [
+    ("POST", "/version/restore", {"name": "s"}),
+    ("DELETE", "/version/snapshot/s", None),
+    ("POST", "/version/fork/f/promote", {}),
+    ("DELETE", "/version/fork/f", None),
+    ("POST", "/version/file-restore/a", {"snapshot": "s"}),
+    ("POST", "/versions/restore", {"name": "s"}),
+    ("DELETE", "/versions/snapshots/s", None),
+    ("PATCH", "/versions/snapshots/s", {"name": "t"}),
+    ("POST", "/versions/forks/f/promote", {}),
+    ("DELETE", "/versions/forks/f", None),
+    ("POST", "/versions/file-restore/a", {"snapshot": "s"}),
+    ("POST", "/versions/merge", {"from": "f"}),
+    ("PUT", "/system/lifecycle", {"snapshot_writes_enabled": False}),
+]
+
+
+@pytest.fixture
+def versions(http: Http) -> Http:
+    http.write({"/a": "1", "/closed/b": "1"})
+    http.post("/versions/snapshots", {"name": "s"})
+    http.post("/versions/forks", {"name": "f"})
+    http.write({"/a": "2"})
+    http.write({"/c": "f", "/closed/b": "f"}, "f")
+    return http
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ROOT_ONLY)
+def test_what_moves_head_or_deletes_is_roots_alone(versions: Http, method: str, path: str, body: Any) -> None:
+    before = versions.database.head()
+    for who in (USER, scoped_root(("/**", "crudlify"))):
+        versions.become(who)
+        answer = versions.send(method, path, body) if body is not None else versions(method, path)
+        # A key that is narrowed hears of merging as of something that is not there.
+        expected = {404} if who.rules and path == "/versions/merge" else {403}
+        assert answer.status_code in expected
+    assert versions.database.head() == before
+
+
+@pytest.mark.parametrize(
+    "path", ["/version/snapshots", "/versions/forks", "/versions/snapshots/s", "/system/lifecycle"]
+)
+def test_everyone_may_see_which_versions_have_a_name(versions: Http, path: str) -> None:
+    versions.become(USER)
+    assert versions.get(path).status_code == 200
+
+
+def test_a_user_makes_snapshots_and_forks_and_a_scoped_key_does_not(versions: Http) -> None:
+    versions.become(USER)
+    assert versions.post("/versions/snapshots", {"name": "mine"}).json["created_by"] == USER.user_id
+    assert versions.post("/versions/forks", {"name": "mine"}).status_code == 201
+    versions.become(scoped_root(("/**", "crudlify")))
+    for route in ("/version/snapshot", "/versions/snapshots", "/version/fork", "/versions/forks"):
+        assert versions.post(route, {"name": "not"}).status_code == 404
+    assert len(list(versions.database.refs())) == 4
+
+
+def test_a_user_merges_into_a_fork_only_what_the_user_may_change(versions: Http) -> None:
+    versions.post("/versions/forks", {"name": "g"})
+    body = {"from": "f", "into": "g"}
+    versions.become(user({"/": "crudl", "/closed": ""}))
+    refused = versions.post("/versions/merge", body)
+    assert refused.status_code == 403
+    assert "closed" not in refused.text
+    versions.become(user({"/": "rl"}))
+    assert versions.post("/versions/merge", body).json["path"] == "/c"
+    versions.become(USER)
+    assert versions.post("/versions/merge", body).status_code == 200
+    assert versions.files("g") == {"/a": "2", "/c": "f", "/closed/b": "f"}
+
+
+def test_conflicts_are_shown_to_those_who_may_read_the_path(versions: Http) -> None:
+    versions.post("/versions/forks", {"name": "g"})
+    versions.write({"/closed/b": "g", "/c": "g"}, "g")
+    versions.become(user({"/": "crudl", "/closed": ""}))
+    refused = versions.post("/versions/merge", {"from": "f", "into": "g"})
+    assert refused.status_code == 409
+    assert [one["path"] for one in refused.json["conflicts"]] == ["/c"]
+    versions.become(ROOT_IDENTITY)
+    refused = versions.post("/versions/merge", {"from": "f", "into": "g"})
+    assert [one["path"] for one in refused.json["conflicts"]] == ["/c", "/closed/b"]
+
+
+def test_no_route_is_public(plugins: Plugins) -> None:
+    for route in plugins.registries.routes.of_plugin("versions"):
+        for responder in route.value.responders().values():
+            access = access_of(responder)
+            assert access is not None
+            assert access.kind is not AccessKind.PUBLIC

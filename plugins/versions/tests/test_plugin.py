@@ -1,0 +1,36 @@
+"""The plugin keeps the contract of all plugins, and its view that of views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from svc.database import Database
+from svc.testing import PluginContract, ViewContract
+from svc_versions.ancestry import JumpsView
+
+
+class TestVersionsPlugin(PluginContract):
+    plugin_id = "versions"
+
+
+class TestJumpsView(ViewContract):
+    @pytest.fixture
+    def view(self) -> JumpsView:
+        return JumpsView()
+
+    def history(self, database: Database) -> Iterator[None]:
+        for _ in super().history(database):
+            yield
+        first = database.commit(1).root
+        with database.transaction() as transaction:
+            transaction.set_ref("HEAD", first)
+        yield
+        with database.transaction() as transaction:
+            transaction.set_ref("snapshots/one", first)
+        yield
+        with database.transaction() as transaction:
+            transaction.set_ref("HEAD", database.commit(3).root)
+            transaction.put(("after",), b"x")
+        yield
