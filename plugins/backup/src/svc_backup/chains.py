@@ -1,0 +1,54 @@
+"""Several files that make one version together: an export, and patches that follow each other.
+
+Opened files flow in, in any order; the order in which they apply flows out, or which of them does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc.database import IncomingFile
+from svc.errors import Conflict, InvalidInput
+from svc.hashing import Hash
+
+__all__ = ["ordered"]
+
+
+def ordered(files: Sequence[IncomingFile], head: Hash) -> list[IncomingFile]:
+    """Returns files in the order in which they apply.
+
+    An export comes first; then each patch follows the version that it was made from. One file stays as it is:
+    whether it applies is said when it is imported.
+
+    Args:
+        files: the files.
+        head: the root that the first patch applies to when there is no export.
+
+    Raises:
+        InvalidInput: there are two exports.
+        Conflict: a file follows none of the others; it is named.
+    """
+    if len(files) == 1:
+        return list(files)
+    exports = [file for file in files if not file.is_patch]
+    if len(exports) > 1:
+        names = " and ".join(file.name for file in exports[:2])
+        raise InvalidInput(f"{names} are both exports: a chain begins with one.", field="file")
+    order = list(exports)
+    present = exports[0].root if exports else head
+    waiting = [file for file in files if file.is_patch]
+    while waiting:
+        following = next((file for file in waiting if file.base == present), None)
+        if following is None:
+            file = waiting[0]
+            assert file.base is not None
+            raise Conflict(
+                f"{file.name} does not fit: it was made from version {file.base.hex()}, "
+                f"and none of the files leads there from {present.hex()}.",
+                base=file.base.hex(),
+                head=present.hex(),
+            )
+        order.append(following)
+        waiting.remove(following)
+        present = following.root
+    return order

@@ -1,0 +1,175 @@
+"""``svc import``: exports and patches come into a database."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from svc.cli import database_option, json_option, open_database, require_root_key
+from svc.database import Database, ImportResult, IncomingFile, IncomingLimits
+from svc.errors import Forbidden, InvalidInput, NotFound, PreconditionFailed, UsageError
+from svc_backup.chains import ordered
+from svc_backup.commands.options import PLUGIN_ID, quiet_option, root_key_option
+from svc_backup.commands.output import Progress, print_json_line, print_report, progress_bar
+from svc_backup.importing import ImportOptions, import_incoming, open_incoming, require_base
+from svc_backup.promoting import promote_version
+from svc_backup.reports import import_json, import_lines
+from svc_backup.restoring import restored_database
+
+__all__ = ["import_files"]
+
+_UNLIMITED = 1 << 40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    """The command line of one import."""
+
+    files: tuple[str, ...]
+    promote: bool
+    force: bool
+    limits: IncomingLimits
+    root_key: str | None
+    progress: Progress
+
+
+@click.command("import", short_help="Takes in exports and patches.")
+@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.option("--file", "more", multiple=True, metavar="FILE", help="An export or a patch.")
+@click.option("--promote", is_flag=True, help="Make the imported version HEAD.")
+@click.option("--force", is_flag=True, help="Apply a patch although HEAD is not its base.")
+@click.option("--unlimited", is_flag=True, help="Take a file whatever its content unpacks to.")
+@root_key_option
+@quiet_option
+@json_option
+@database_option
+def import_files(
+    *,
+    database: str,
+    files: tuple[str, ...],
+    more: tuple[str, ...],
+    promote: bool,
+    force: bool,
+    unlimited: bool,
+    root_key: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Takes exports and patches into a database; each is verified wholly before anything of it is taken.
+
+    HEAD stays where it is without --promote. Several files, in any order, are an export with the patches that
+    follow it. A database that is missing is made, and HEAD is then what the files make.
+    """
+    named = (*more, *files)
+    if not named:
+        raise UsageError("A file is needed: svc import -D DATABASE FILE...")
+    with progress_bar(wanted=not (quiet or as_json)) as show:
+        limits = IncomingLimits(expansion=_UNLIMITED) if unlimited else IncomingLimits()
+        request = _Request(named, promote, force, limits, root_key, show)
+        if os.path.lexists(database):
+            with open_database(database, PLUGIN_ID) as opened:
+                results = _import(opened, request)
+        else:
+            with restored_database(Path(database), PLUGIN_ID) as opened:
+                results = _import(opened, dataclasses.replace(request, promote=True))
+    result = _together(results)
+    for warning in result.warnings:
+        click.echo(f"svc: {warning}", err=True)
+    if as_json:
+        members = import_json(result)
+        if len(results) > 1:
+            members["files"] = [import_json(one) for one in results]
+        print_json_line(members)
+    elif not quiet:
+        print_report(import_lines(result))
+
+
+def _import(database: Database, request: _Request) -> list[ImportResult]:
+    if request.root_key is not None:
+        require_root_key(database, request.root_key)
+    options = ImportOptions(
+        request.promote and len(request.files) == 1,
+        request.force,
+        request.root_key is not None,
+        progress=request.progress,
+    )
+    with contextlib.ExitStack() as stack:
+        opened = [_open(database, name, request.limits, stack) for name in request.files]
+        if len(opened) == 1:
+            return [import_incoming(database, opened[0], options)]
+        files = ordered(opened, database.head().root)
+        return _import_chain(database, files, request.promote, options)
+
+
+def _import_chain(
+    database: Database, files: Sequence[IncomingFile], promote: bool, options: ImportOptions
+) -> list[ImportResult]:
+    """Takes all files first and moves HEAD only when every one of them has proved good."""
+    head = present = database.head().root
+    results = []
+    for file in files:
+        results.append(import_incoming(database, file, options, present=present))
+        present = file.root
+    if not promote:
+        return results
+    for result in results:
+        try:
+            promote_version(database, result.version, expected=head)
+        except PreconditionFailed:
+            if result.base is not None:
+                require_base(files[0].header, database.head().root, force=False)
+            raise
+        head = result.version
+    results[-1] = dataclasses.replace(results[-1], head_promoted=True)
+    return results
+
+
+def _open(database: Database, name: str, limits: IncomingLimits, stack: contextlib.ExitStack) -> IncomingFile:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise _error(error, name) from error
+    except ValueError as error:
+        raise InvalidInput("A file's name may not hold NUL.", field="file") from error
+    stack.callback(os.close, descriptor)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise InvalidInput(f"{name} is not a file.", field="file")
+    return stack.enter_context(open_incoming(database, descriptor, name, limits))
+
+
+def _error(error: OSError, name: str) -> Exception:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound(f"There is no file {name}.", field="file")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Forbidden(f"There is no permission to read {name}.", field="file")
+    return InvalidInput(f"{name} cannot be opened: {(error.strerror or 'unknown reason').lower()}.")
+
+
+def _together(results: Sequence[ImportResult]) -> ImportResult:
+    """One report for several files: sums, and the version that they lead to."""
+    last = results[-1]
+    if len(results) == 1:
+        return last
+    sums: dict[str, Any] = {
+        name: sum(getattr(one, name) for one in results)
+        for name in (
+            "entries",
+            "new_entries",
+            "chunks",
+            "files",
+            "directories",
+            "deletions",
+            "snapshots",
+            "system_entries",
+        )
+    }
+    warnings = tuple(dict.fromkeys(warning for one in results for warning in one.warnings))
+    return dataclasses.replace(last, kind="chain", base=results[0].base, warnings=warnings, **sums)

@@ -1,0 +1,124 @@
+"""The way of one file into a database: opened, compared with HEAD, verified, taken.
+
+A file descriptor flows in, an ``ImportResult`` flows out; or a refusal, and the database is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from svc.database import (
+    Database,
+    ImportResult,
+    IncomingFile,
+    IncomingLimits,
+    TransferHeader,
+    apply_incoming,
+    check_incoming,
+)
+from svc.errors import Conflict, PreconditionFailed
+from svc.hashing import Hash
+
+__all__ = ["ImportOptions", "import_incoming", "open_incoming", "require_base"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How a file is imported.
+
+    Attributes:
+        promote: make its version HEAD.
+        force: take a patch whose base is not HEAD.
+        with_system: also take system data and snapshots; the root key was checked.
+        actor: who imports, for the commit.
+        pause: lets others run.
+        progress: told (phase, bytes done, bytes in all).
+    """
+
+    promote: bool = False
+    force: bool = False
+    with_system: bool = False
+    actor: str | None = None
+    pause: Callable[[], None] = lambda: None
+    progress: Callable[[str, int, int], None] | None = None
+
+
+def open_incoming(
+    database: Database | None,
+    descriptor: int,
+    name: str,
+    limits: IncomingLimits,
+    pause: Callable[[], None] = lambda: None,
+) -> IncomingFile:
+    """Opens a file and checks its headers; the caller closes it, and the descriptor.
+
+    Raises:
+        ForeignFile, UnsupportedFormat, RefusedFile: as ``IncomingFile``.
+    """
+    directory = None if database is None else database.state_directory
+    return IncomingFile(descriptor, name, limits=limits, directory=directory, pause=pause)
+
+
+def require_base(header: TransferHeader, present: Hash, *, force: bool) -> None:
+    """Makes sure that a patch was made from the version that it is applied to.
+
+    Args:
+        header: what the file says.
+        present: HEAD's root, or that of the version before in a chain.
+        force: skips the check.
+
+    Raises:
+        Conflict: it was made from another version; the message names both.
+    """
+    if header.base is None or header.base == present or force:
+        return
+    raise Conflict(
+        f"The patch was made from version {header.base.hex()}, and HEAD is {present.hex()}. "
+        "Import the patches between them first, or use --force (over HTTP force=true) to skip this check.",
+        base=header.base.hex(),
+        head=present.hex(),
+    )
+
+
+def import_incoming(
+    database: Database, file: IncomingFile, options: ImportOptions, *, present: Hash | None = None
+) -> ImportResult:
+    """Verifies a file and takes it into a database; blocks.
+
+    Args:
+        database: the database, open for writing.
+        file: the file.
+        options: how.
+        present: what a patch must apply to; None means HEAD.
+
+    Raises:
+        Conflict: a patch does not apply to that version, and ``force`` is false.
+        RefusedFile: the file is damaged or forged; the database is as it was.
+    """
+    is_head = present is None
+    if present is None:
+        present = database.head().root
+    require_base(file.header, present, force=options.force)
+    told = options.progress
+    checked = check_incoming(
+        file,
+        database,
+        pause=options.pause,
+        progress=None if told is None else lambda done, total: told("Verifying", done, total),
+    )
+    must_match = options.promote and file.is_patch and not options.force and is_head
+    try:
+        return apply_incoming(
+            database,
+            checked,
+            promote=options.promote,
+            expected=file.base if must_match else None,
+            with_system=options.with_system,
+            actor=options.actor,
+            pause=options.pause,
+            progress=None if told is None else lambda done, total: told("Importing", done, total),
+        )
+    except PreconditionFailed:
+        require_base(file.header, database.head().root, force=False)
+        raise

@@ -1,0 +1,37 @@
+"""Makes a version HEAD by its hash."""
+
+from __future__ import annotations
+
+from svc.database import Database
+from svc.hashing import Hash
+
+__all__ = ["IMPORTS", "promote_version"]
+
+IMPORTS = "imports"
+"""Kind of the refs that keep imported versions which HEAD does not name."""
+
+
+def promote_version(
+    database: Database, root: Hash, *, actor: str | None = None, expected: Hash | None = None
+) -> None:
+    """Makes a version HEAD, durably. Blocks.
+
+    What keeps an imported version reachable goes: HEAD names it from now on.
+
+    Args:
+        database: the database, open for writing.
+        root: the version.
+        actor: who does it.
+        expected: what HEAD must be at that moment; None asks nothing.
+
+    Raises:
+        NotFound: there is no such version.
+        PreconditionFailed: HEAD is not what was expected.
+    """
+    database.require_version(root)
+    kept = f"{IMPORTS}/{root.hex()}"
+    message = f"Promotion of version {root.hex()}"
+    with database.transaction(actor=actor, message=message) as transaction:
+        transaction.set_ref("HEAD", root, expected=expected)
+        if any(name == kept for name, _ in database.refs(IMPORTS)):
+            transaction.set_ref(kept, None)

@@ -1,0 +1,76 @@
+"""``POST /versions/export``: a version as a file, on the server or as the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import falcon
+import msgspec
+
+from svc.database import Outgoing, pause, plan_export
+from svc.errors import Forbidden, InsufficientStorage, InvalidInput
+from svc.pipeline import read_json, requires_root, send_json
+from svc_backup.output_files import refuse_existing, write_file
+from svc_backup.reports import export_json
+from svc_backup.resources.requests import chosen_version, context_of, has_body, send_file, text
+from svc_backup.server_paths import backup_directory, path_in_backups
+
+__all__ = ["ExportBody", "ExportResource", "write_below"]
+
+
+class ExportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body: where the file goes, and which version it holds.
+
+    Attributes:
+        output: name of a file in the server's backup directory; without it the file is the answer.
+        snapshot: name of a snapshot.
+        version: a root hash in hex.
+        at: a time; HEAD as it was then.
+    """
+
+    output: str | None = None
+    snapshot: str | None = None
+    version: str | None = None
+    at: str | int | None = None
+
+
+class ExportResource:
+    """Exports one version: user data only."""
+
+    @requires_root
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answers with the file, or with a report of what was written on the server."""
+        database = context_of(req).database
+        query = ExportBody(None, text(req, "snapshot"), text(req, "version"), text(req, "at"))
+        body = read_json(req, ExportBody) if has_body(req) else query
+        root = chosen_version(
+            database, body.snapshot or query.snapshot, body.version or query.version, body.at or query.at
+        )
+        if body.output is None:
+            outgoing = plan_export(database, root, pause=pause)
+            send_file(resp, outgoing, f"svc-{root.hex()[:16]}.svcdb")
+            return
+        path = path_in_backups(database.path, body.output, "output")
+        refuse_existing(path)
+        with plan_export(database, root, pause=pause) as outgoing:
+            write_below(outgoing, path, backup_directory(database.path))
+            send_json(resp, {"output": str(path), **export_json(outgoing)})
+
+
+def write_below(outgoing: Outgoing, path: Path, directory: Path) -> None:
+    """Writes a file into the backup directory, which is made when it is missing, readable by its owner.
+
+    Raises:
+        InvalidInput: something else has the directory's name.
+        Forbidden: it cannot be made. Others as ``write_file``.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidInput("A file stands where a directory is needed.", field="output") from error
+    except PermissionError as error:
+        raise Forbidden("The backup directory cannot be made.", field="output") from error
+    except OSError as error:
+        raise InsufficientStorage("The backup directory cannot be made.", field="output") from error
+    write_file(outgoing, path, pause=pause)

@@ -1,0 +1,39 @@
+"""``POST /versions/promote``: a version becomes HEAD."""
+
+from __future__ import annotations
+
+import falcon
+import msgspec
+
+from svc.errors import InvalidInput
+from svc.hashing import parse_hash
+from svc.pipeline import read_json, requires_root, send_json
+from svc_backup.promoting import promote_version
+from svc_backup.resources.requests import context_of
+
+__all__ = ["PromoteBody", "PromoteResource"]
+
+
+class PromoteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body.
+
+    Attributes:
+        hash: root hash of the version, in hex.
+    """
+
+    hash: str
+
+
+class PromoteResource:
+    """Makes versions HEAD."""
+
+    @requires_root
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Moves HEAD to a version that the database holds."""
+        context = context_of(req)
+        body = read_json(req, PromoteBody)
+        root = parse_hash(body.hash)
+        if root is None:
+            raise InvalidInput("A version is a root hash of 64 hex digits.", field="hash")
+        promote_version(context.database, root, actor=context.actor)
+        send_json(resp, {"promoted": True, "head": root.hex(), "version": root.hex()})

@@ -1,0 +1,115 @@
+"""What the routes read from a request in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import falcon
+
+from svc.database import Database, Outgoing, parse_time
+from svc.errors import InvalidInput, NotFound
+from svc.hashing import Hash
+from svc.pipeline import RequestContext, send_stream
+from svc_backup.configuration import BackupConfiguration
+
+__all__ = [
+    "chosen_version",
+    "context_of",
+    "flag",
+    "has_body",
+    "named_version",
+    "send_file",
+    "settings_of",
+    "text",
+]
+
+_TRUE = frozenset({"true", "1", "yes", "on", ""})
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+
+def context_of(req: falcon.Request) -> RequestContext:
+    """Returns what the pipeline knows of the request."""
+    return cast(RequestContext, req.context)
+
+
+def settings_of(req: falcon.Request) -> BackupConfiguration:
+    """Returns the plugin's settings in the database that is served."""
+    configuration = req.context.configuration
+    return configuration if isinstance(configuration, BackupConfiguration) else BackupConfiguration()
+
+
+def text(req: falcon.Request, name: str) -> str | None:
+    """Returns a parameter of the query; the last one when it is repeated, None when it is absent."""
+    value = req.params.get(name)
+    if isinstance(value, list):
+        value = value[-1] if value else None
+    return value
+
+
+def flag(req: falcon.Request, name: str) -> bool:
+    """Returns a boolean parameter of the query; absent means false, a bare name true.
+
+    Raises:
+        InvalidInput: it is neither ``true`` nor ``false``.
+    """
+    value = text(req, name)
+    if value is None or value.lower() in _FALSE:
+        return False
+    if value.lower() in _TRUE:
+        return True
+    raise InvalidInput(f"The parameter {name} is true or false.", field=name)
+
+
+def has_body(req: falcon.Request) -> bool:
+    """Whether a request brings a body."""
+    return bool(req.content_length) or bool(req.env.get("HTTP_TRANSFER_ENCODING"))
+
+
+def chosen_version(
+    database: Database, snapshot: str | None, version: str | None, at: str | int | None
+) -> Hash:
+    """Returns the version that a request names: a snapshot, a hash, a time, in this order; else HEAD.
+
+    Raises:
+        NotFound: there is none such.
+        InvalidInput: the hash or the time is not one.
+    """
+    if snapshot is not None and not snapshot:
+        raise NotFound("There is no snapshot of this name.", name=snapshot)
+    time_ms = parse_time(at) if isinstance(at, str) else at
+    return database.resolve_version(snapshot=snapshot, version=version, at=time_ms)
+
+
+def named_version(database: Database, name: str, field: str) -> Hash:
+    """Returns the version that a text names (see ``Database.named_version``).
+
+    Raises:
+        NotFound: it names none.
+    """
+    if not name:
+        raise InvalidInput(f"The member {field} names a version.", field=field)
+    return database.named_version(name)
+
+
+def send_file(resp: falcon.Response, outgoing: Outgoing, name: str) -> None:
+    """Answers with a planned file as a stream of known length; closes it at the end."""
+    resp.set_header("Content-Disposition", f'attachment; filename="{name}"')
+    resp.set_header("X-Svc-Version", outgoing.root.hex())
+    resp.set_header("Cache-Control", "no-store")
+    send_stream(resp, _Closing(outgoing), outgoing.size, content_type="application/octet-stream")
+
+
+class _Closing(Iterator[bytes]):
+    """The pieces of a file, which is closed with them, also when they were never asked for."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+        self._pieces = outgoing.pieces()
+
+    def __next__(self) -> bytes:
+        return next(self._pieces)
+
+    def close(self) -> None:
+        """Gives the file's temporary data back."""
+        self._outgoing.close()

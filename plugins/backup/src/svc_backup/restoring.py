@@ -1,0 +1,82 @@
+"""Makes a database out of files: under its name it appears whole, or not at all.
+
+The name of a missing database flows in; an open one under another name flows out to be filled, and gets its
+name when that succeeded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from svc.cli import open_database
+from svc.database import Database
+from svc.errors import AlreadyExists
+
+__all__ = ["restored_database"]
+
+
+@contextlib.contextmanager
+def restored_database(path: Path, plugin_id: str) -> Iterator[Database]:
+    """Gives a new database with its first plugins, and names it ``path`` when the block ends well.
+
+    When it does not, nothing of it is left. Blocks.
+
+    Args:
+        path: where; nothing may be there.
+        plugin_id: the plugin that must be enabled in it.
+
+    Raises:
+        AlreadyExists: the name was taken meanwhile. Others as ``open_database``.
+    """
+    temporary = path.with_name(f".{path.name[:200]}.new-{secrets.token_hex(8)}")
+    state = Path(f"{temporary}.d")
+    try:
+        with _interruptible(), open_database(temporary, plugin_id, create=True) as database:
+            yield database
+        try:
+            os.link(temporary, path)
+        except FileExistsError as error:
+            raise AlreadyExists(f"{path.name} exists already, and is not overwritten.") from error
+        except OSError:
+            # No hard links here: whoever gets there first has the name.
+            if os.path.lexists(path):
+                raise AlreadyExists(f"{path.name} exists already, and is not overwritten.") from None
+            temporary.rename(path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lets SIGTERM end the block as Ctrl-C does, so that what is unfinished is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,59 @@
+"""Where a server may write exports and read imports: one directory, and nothing outside of it.
+
+A text from a request flows in, a path below the directory flows out, or a refusal.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from svc.errors import InvalidInput
+
+__all__ = ["DIRECTORY_VARIABLE", "backup_directory", "path_in_backups"]
+
+DIRECTORY_VARIABLE = "SVC_BACKUP_DIRECTORY"
+"""Names another directory; part of the deployment, so that no request can change it."""
+
+
+def backup_directory(database_path: Path) -> Path:
+    """Returns the directory: ``backups`` beside the database, unless the environment names another."""
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    return Path(named) if named else database_path.parent / "backups"
+
+
+def path_in_backups(database_path: Path, text: str, field: str) -> Path:
+    """Returns the path that a request names.
+
+    Args:
+        database_path: where the served database lies.
+        text: a path relative to the directory, or an absolute one in it.
+        field: the member of the body, for errors.
+
+    Raises:
+        InvalidInput: it leads out of the directory, also through links, or is no file name.
+    """
+    if not text or "\0" in text or text.endswith("/") or len(text) > 4096:
+        raise InvalidInput(f"The member {field} is the name of a file.", field=field)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"The member {field} must be valid Unicode text.", field=field) from error
+    directory = backup_directory(database_path)
+    if ".." in Path(text).parts:
+        raise _outside(field)
+    top = os.path.realpath(directory)
+    named = os.path.join(top, text)
+    where = Path(os.path.realpath(os.path.dirname(named)), os.path.basename(named))
+    if not where.is_relative_to(top) or where == Path(top) or os.path.islink(where):
+        # The directory may be named through a link of its own.
+        raise _outside(field)
+    return where
+
+
+def _outside(field: str) -> InvalidInput:
+    return InvalidInput(
+        f"The member {field} must name a file in the server's backup directory: a relative path, "
+        "or an absolute one in it.",
+        field=field,
+    )
