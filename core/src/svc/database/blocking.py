@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 __all__ = ["pause", "run_at_once", "run_blocking", "run_shielded", "sleep", "under_gevent"]
 
@@ -38,8 +38,10 @@ def run_blocking(function: Callable[..., T], *args: Any) -> T:
     hub = get_hub()
     if not hub.main_hub:
         return function(*args)  # A thread of the pool already: nobody else waits for it.
-    result: T = hub.threadpool.apply(function, args)
-    return result
+    result, error = hub.threadpool.apply(_outcome_of, (function, *args))
+    if error is not None:
+        raise error
+    return cast("T", result)
 
 
 def run_at_once(function: Callable[[], None]) -> None:
@@ -57,7 +59,9 @@ def run_at_once(function: Callable[[], None]) -> None:
         return
     if _own_pool is None or _own_pool[0] != os.getpid():
         _own_pool = (os.getpid(), ThreadPool(_OWN_THREADS, hub=hub))
-    _own_pool[1].apply(function)
+    _, error = _own_pool[1].apply(_outcome_of, (function,))
+    if error is not None:
+        raise error
 
 
 def run_shielded(function: Callable[[], None]) -> None:
@@ -70,17 +74,17 @@ def run_shielded(function: Callable[[], None]) -> None:
         return
     from gevent import spawn
 
-    error: BaseException | None = spawn(_error_of, function).get()
+    _, error = spawn(_outcome_of, function).get()
     if error is not None:
         raise error
 
 
-def _error_of(function: Callable[[], None]) -> BaseException | None:
+def _outcome_of(function: Callable[..., T], *args: Any) -> tuple[T | None, BaseException | None]:
+    """Returns a result, or an error as a value: what is raised in a thread of its own, gevent prints."""
     try:
-        function()
+        return function(*args), None
     except BaseException as error:  # noqa: BLE001
-        return error
-    return None
+        return None, error
 
 
 def pause() -> None:

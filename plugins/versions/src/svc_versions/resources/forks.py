@@ -5,9 +5,17 @@ from __future__ import annotations
 import falcon
 import msgspec
 
-from svc.database import run_blocking
-from svc.errors import NotFound
-from svc.pipeline import read_json, requires_identity, requires_root, send_json
+from svc.database import pause, run_blocking
+from svc.errors import Forbidden, NotFound
+from svc.pipeline import (
+    RequestContext,
+    is_unrestricted_root,
+    read_json,
+    requires_identity,
+    requires_root,
+    send_json,
+)
+from svc.plugins import Operation
 from svc_versions.forks import (
     abandon_fork,
     create_fork,
@@ -15,10 +23,14 @@ from svc_versions.forks import (
     list_abandoned,
     list_forks,
     promote_fork,
+    snapshot_or_version,
 )
 from svc_versions.requests import authorize_making, context_of, flag, settings_of
 
 __all__ = ["ForkListResource", "ForkResource", "ForksResource", "MakeForkResource"]
+
+
+_PAUSE_EVERY = 256
 
 
 class ForkBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,8 +55,29 @@ class MakeForkResource:
         authorize_making(req)
         body = read_json(req, ForkBody, settings_of(req).maximum_json)
         context = context_of(req)
+        if body.base is not None and not is_unrestricted_root(context.identity):
+            _authorize_base(context, body.base)
         fork = create_fork(context.database, body.name, base=body.base, actor=context.actor)
         send_json(resp, fork.as_json(), 201)
+
+
+def _authorize_base(context: RequestContext, base: str) -> None:
+    """Makes sure that a fork of the past brings back nothing that its maker may not see.
+
+    On a fork, a file that HEAD has lost is a file like any other, for everybody; so whoever makes one needs
+    the permission to see deleted files on each of them.
+
+    Raises:
+        Forbidden: it is lacking somewhere; which paths these are is not said.
+        NotFound: there is no such version.
+    """
+    database = context.database
+    head, past = database.at(), database.at(snapshot_or_version(database, base))
+    for number, change in enumerate(head.diff(past)):
+        if number % _PAUSE_EVERY == 0:
+            pause()
+        if change.before is None and not context.may(Operation.DELETE, change.path):
+            raise Forbidden("The version holds what was deleted since, and what you may not see.")
 
 
 class ForksResource(MakeForkResource):

@@ -81,12 +81,20 @@ class MergeResource:
 
 
 class _Permits:
-    """Asks for each path that a merge into a fork would change whether the caller may change it so."""
+    """Asks for each path that a merge into a fork would change whether the caller may change it so.
+
+    What a snapshot brings back that HEAD has no more needs the permission to see deleted files too.
+    """
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
+        self._head: Version | None = None
 
     def __call__(self, edits: list[Edit], ours: Version, theirs: Version) -> None:
+        database = self._context.database
+        head = database.at()
+        is_present = theirs.root == head.root or theirs.root in {root for _, root in database.refs("forks")}
+        self._head = None if is_present else head
         for edit in edits:
             if _is_directory(edit.before) and _is_directory(edit.after):
                 continue
@@ -109,6 +117,8 @@ class _Permits:
                 self._require(operation, below)
 
     def _require(self, operation: Operation, path: Path) -> None:
+        if operation is Operation.CREATE and self._head is not None and self._head.get(path) is None:
+            self._require(Operation.DELETE, path)
         if self._context.may(operation, path):
             return
         if not self._context.may(Operation.READ, path):
