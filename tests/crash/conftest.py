@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from crash.scale import SCALE
+
 MEMORY = Path("/dev/shm")
+HERE = Path(__file__).parent
+LONG_SECONDS = 4000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a long run no test of these has the time limit of a short one."""
+    for item in items:
+        if SCALE > 1 and item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS))
 
 
 @pytest.fixture

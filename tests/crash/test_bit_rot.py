@@ -13,10 +13,18 @@ import pytest
 from crash.boots import another_boot
 from crash.scale import SEED, scaled
 from svc.database import Database, verify
-from svc.errors import CorruptRecord, ForeignFile, SvcError, TruncatedFile, UnsupportedFormat
+from svc.errors import (
+    CorruptRecord,
+    DatabaseLatched,
+    ForeignFile,
+    SvcError,
+    TruncatedFile,
+    UnsupportedFormat,
+)
 from svc.hashing import Hash, ObjectKind
 from svc.log import FIRST, RECORD_HEADER_SIZE, Log
 from svc.paths import format_path
+from svc.testing.faults import Fault, inject
 from svc.tree import EntryKind, Inner
 
 PathName = tuple[str, ...]
@@ -44,17 +52,12 @@ class Sound:
 
 
 def build(path: Path) -> Sound:
+    """Makes 25 commits; leaves what lay beside the log after the first six as ``older.d``."""
     chance = random.Random(SEED)
+    write(path, chance, range(6))
+    shutil.copytree(f"{path}.d", path.with_name("older.d"))
+    write(path, chance, range(6, 25))
     with Database(path) as database:
-        for number in range(25):
-            with database.transaction() as transaction:
-                for name in ("a", "b"):
-                    transaction.put((f"d{number % 4}", f"{name}{number}"), chance.randbytes(200 + number))
-                if number % 5 == 0:
-                    large = database.store(io.BytesIO(chance.randbytes(150_000)))
-                    transaction.put(("large", f"{number}"), large)
-                if number % 7 == 6:
-                    transaction.delete((f"d{(number - 4) % 4}", f"a{number - 4}"))
         version = database.at()
         found = [(path, entry) for path, entry in version.walk(files_only=True)]
         files = {path: version.read_all(entry) for path, entry in found}
@@ -68,6 +71,19 @@ def build(path: Path) -> Sound:
             for one in log.scan()
         ]
     return Sound(path.read_bytes(), files, needs, head.durable_end, records, earlier)
+
+
+def write(path: Path, chance: random.Random, numbers: range) -> None:
+    with Database(path) as database:
+        for number in numbers:
+            with database.transaction() as transaction:
+                for name in ("a", "b"):
+                    transaction.put((f"d{number % 4}", f"{name}{number}"), chance.randbytes(200 + number))
+                if number % 5 == 0:
+                    large = database.store(io.BytesIO(chance.randbytes(150_000)))
+                    transaction.put(("large", f"{number}"), large)
+                if number % 7 == 6:
+                    transaction.delete((f"d{(number - 4) % 4}", f"a{number - 4}"))
 
 
 def needed_by(database: Database, path: PathName) -> set[Hash]:
@@ -157,7 +173,7 @@ def read(database: Database, path: PathName) -> bytes | None:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("beside", ["nothing", "the clean index"])
+@pytest.mark.parametrize("beside", ["nothing", "an older index", "the clean index"])
 def test_a_flipped_bit_is_named_and_nothing_else_is_lost(sound: Sound, memory: Path, beside: str) -> None:
     path = memory / "damaged.svcdb"
     outcomes: dict[str, int] = {}
@@ -171,8 +187,9 @@ def test_a_flipped_bit_is_named_and_nothing_else_is_lost(sound: Sound, memory: P
         content[position] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
         shutil.rmtree(f"{path}.d", ignore_errors=True)
-        if beside == "the clean index":
-            shutil.copytree(memory / "sound.svcdb.d", f"{path}.d")
+        if beside != "nothing":
+            kept = "older.d" if beside == "an older index" else "sound.svcdb.d"
+            shutil.copytree(memory / kept, f"{path}.d")
         try:
             with another_boot():
                 outcome = check_damaged(path, sound, position)
@@ -183,6 +200,35 @@ def test_a_flipped_bit_is_named_and_nothing_else_is_lost(sound: Sound, memory: P
         for saved in memory.glob("*.cut-*"):
             saved.unlink()
     assert outcomes.get("named", 0) > outcomes.get("refused", 0), outcomes
+
+
+def test_what_lay_beside_the_log_when_a_sync_failed_does_not_cut_what_was_written_since(memory: Path) -> None:
+    """A note of the failed sync, put back later: the commits behind it were acknowledged all the same."""
+    path = memory / "x.svcdb"
+    with Database(path) as database:
+        put(database, "first")
+        with (
+            inject(Fault("svc.log.LocalFileStorage.sync", 1, "EIO")),
+            pytest.raises(DatabaseLatched),
+        ):
+            put(database, "uncertain")
+        shutil.copytree(f"{path}.d", memory / "latched.d")
+    with Database(path) as database:
+        for number in range(5):
+            put(database, f"later{number}")
+    shutil.rmtree(f"{path}.d")
+    shutil.copytree(memory / "latched.d", f"{path}.d")
+    with Database(path) as database:
+        names = {name for name, _ in database.at().entries(())}
+        assert names - {"uncertain"} == {"first", *(f"later{number}" for number in range(5))}
+        put(database, "after")
+        assert verify(database).ok
+    assert list(memory.glob("*.cut-*")) == []
+
+
+def put(database: Database, name: str) -> None:
+    with database.transaction() as transaction:
+        transaction.put((name,), name.encode())
 
 
 def test_a_damaged_file_header_is_refused_and_left_alone(sound: Sound, memory: Path) -> None:

@@ -17,7 +17,10 @@ from svc.errors import TruncatedFile
 from svc.log import Log
 
 EVERY_BYTE = 4
-"""At this scale and above every byte is a place to cut; below it every few, and all around each record."""
+"""At this scale and above every byte is a place to cut, whatever lies beside the log. Below it every byte of
+the last commit is, with one of the three beside it; before that every few, and all around each record."""
+
+BESIDE = ("nothing", "an older index", "the index of the whole log")
 
 Snapshot = dict[tuple[str, ...], bytes]
 
@@ -76,15 +79,18 @@ def states_of(path: Path) -> list[tuple[int, Snapshot]]:
     return states
 
 
-def places_to_cut(path: Path, first: int) -> list[int]:
-    """Offsets from ``first`` to the end: every one, or every 29th and those around each record's edges."""
+def places_to_cut(path: Path, first: int, last: int, beside: str) -> list[int]:
+    """Offsets from ``first`` to the end: every one, or those around each record's edges, every 61st, and of
+    the last commit, which begins at ``last``, every third.
+    """
     size = path.stat().st_size
     if SCALE >= EVERY_BYTE:
         return list(range(first, size + 1))
     with Log.open(path, read_only=True) as log:
         edges = {record.offset for record in log.scan(end=size)} | {size}
     near = {edge + delta for edge in edges for delta in (-8, -1, 0, 1, 72)}
-    return sorted(place for place in near | set(range(first, size, 29)) if first <= place <= size)
+    chosen = near | set(range(first, size, 61)) | set(range(last + BESIDE.index(beside), size, len(BESIDE)))
+    return sorted(place for place in chosen if first <= place <= size)
 
 
 @pytest.fixture
@@ -101,14 +107,14 @@ def batch_starts(path: Path) -> list[int]:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("beside", ["nothing", "an older index", "the index of the whole log"])
+@pytest.mark.parametrize("beside", BESIDE)
 def test_the_log_cut_anywhere_in_its_last_batches_holds_its_whole_commits(
     written: Path, memory: Path, beside: str
 ) -> None:
     states = states_of(written)
     starts = batch_starts(written)
     assert len(starts) < len(states) - 1, "no batch holds several commits"
-    first = starts[-2]
+    first, last = starts[-2:]
     whole = written.read_bytes()
     cut, kept = memory / "cut.svcdb", memory / "kept"
     if beside == "an older index":
@@ -118,7 +124,7 @@ def test_the_log_cut_anywhere_in_its_last_batches_holds_its_whole_commits(
         shutil.copytree(f"{older}.d", kept)
     elif beside == "the index of the whole log":
         shutil.copytree(f"{written}.d", kept)
-    for length in places_to_cut(written, first):
+    for length in places_to_cut(written, first, last, beside):
         cut.write_bytes(whole[:length])
         shutil.rmtree(f"{cut}.d", ignore_errors=True)
         if kept.exists():

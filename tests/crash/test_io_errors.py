@@ -5,80 +5,26 @@ Injected by the test kit inside the server, and by libfiu below it, between Pyth
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from crash.clients import JournalingClient, Load, check_server, children
+from crash.clients import JournalingClient, Load, check_server
+from crash.faulty_disk import FaultyDisk, with_libfiu
 from crash.scale import SEED, scaled
-from crash.wrapping import WrappedServer
+from crash.wrapping import SMALL, WrappedServer
 from svc_blackbox.client import files
-from svc_blackbox.server import Server, run_svc, svc_program
+from svc_blackbox.server import Server, run_svc
 
-WORKERS = 3
-OPTIONS = ("--workers", str(WORKERS), "--access-log=false")
+OPTIONS = ("--workers", "3", "--access-log=false")
 CLIENTS = 8
-
-with_libfiu = pytest.mark.skipif(
-    shutil.which("fiu-run") is None, reason="fiu-run (Debian: fiu-utils) is missing"
-)
-
-
-class FaultyDisk(WrappedServer):
-    """A server over libfiu: its calls of the C library fail while they are told to."""
-
-    def __init__(self, database: Path) -> None:
-        self._control = str(database.with_name("fiu"))
-        program = ["fiu-run", "-x", "-f", self._control, svc_program()]
-        super().__init__(database, program, *OPTIONS)
-
-    def tell(self, command: str) -> None:
-        """Sends a command of libfiu to every worker."""
-        for pid in workers_of(self):
-            subprocess.run(
-                ["fiu-ctrl", "-f", self._control, "-c", command, str(pid)],
-                check=True,
-                timeout=30,
-                capture_output=True,
-            )
-
-
-def workers_of(server: Server) -> list[int]:
-    """The workers of a server, all of them: waits until each has the database open."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        living = [pid for pid in children(server.pid) if "background" not in command_of(pid)]
-        if len(living) == WORKERS and all(has_open(pid, server.database) for pid in living):
-            return living
-        time.sleep(0.02)
-    raise AssertionError("the workers did not open the database")
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
-
-
-def has_open(pid: int, database: Path) -> bool:
-    """Whether a process has opened the key index beside a database: the last thing that it opens."""
-    try:
-        targets = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
-    except OSError:
-        return False
-    return f"{database}.d/index/data.mdb" in targets
 
 
 @pytest.fixture
 def faulty_disk(tmp_path: Path) -> Iterator[FaultyDisk]:
-    server = FaultyDisk(tmp_path / "faulty.svcdb")
+    server = FaultyDisk(tmp_path / "faulty.svcdb", workers=3)
     server.start()
     yield server
     server.close()
@@ -109,7 +55,7 @@ def check_latched(server: Server, load: Load) -> None:
 def check_after_restart(database: Path, load: Load) -> None:
     """Opened anew, with a disk that works again, everything acknowledged is there, and writes are taken."""
     run_svc("verify", "-D", database)
-    server = Server(database, *OPTIONS)
+    server = Server(database, *SMALL)
     try:
         client = server.start().client()
         client.store("after", b"it goes on")

@@ -65,7 +65,7 @@ def test_the_living_finish_or_forget_what_the_dead_began(tmp_path: Path) -> None
     with Database(path) as database:
         living = [Writer(database, f"living{number}", SEED) for number in range(2)]
         journals = [writer.journal for writer in living]
-        deaths = DEATHS * scaled(1, most=20)
+        deaths = DEATHS * scaled(1, most=10)
         random.Random(SEED).shuffle(deaths)
         for number in range(0, len(deaths), 4):
             drivers = [

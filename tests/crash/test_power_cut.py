@@ -109,7 +109,7 @@ def check_images(story: Story, image: Path, seed: str, count: int) -> None:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("story_number", range(scaled(2, most=20)))
+@pytest.mark.parametrize("story_number", range(scaled(2, most=10)))
 def test_whatever_a_power_cut_leaves_opens_with_everything_acknowledged(
     memory: Path, story_number: int
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from crash.clients import JournalingClient, Load, check_server, children, resident_bytes
 from crash.scale import SCALE, SEED, scaled
-from crash.wrapping import WrappedServer
+from crash.wrapping import SMALL, WrappedServer
 from svc.testing.faults import STEPS
 from svc_blackbox.server import Server, run_svc
 
@@ -98,7 +98,7 @@ def test_workers_die_at_every_step_of_their_writes_and_nothing_acknowledged_is_l
         run_svc("verify", "-D", server.database)
     finally:
         server.close()
-    sound = Server(server.database, *WORKERS)
+    sound = Server(server.database, *SMALL)
     try:
         check_server(sound.start().client(), load.clients)
     finally:

@@ -9,7 +9,10 @@ from unittest import mock
 
 from svc_blackbox.server import Server
 
-__all__ = ["WrappedServer"]
+__all__ = ["SMALL", "WrappedServer"]
+
+SMALL = ("--workers", "1", "--background", "false", "--access-log=false")
+"""Options of a server that has only to show what is there: a start costs a second for every two processes."""
 
 
 class WrappedServer(Server):
