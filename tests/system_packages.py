@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 PROGRAMS = {
     "curl": ("curl",),
@@ -24,10 +24,20 @@ PROGRAMS = {
 }
 """Debian package, and the names that its program may have."""
 
+BENCH_PROGRAMS = {
+    "curl": ("curl",),
+    "git": ("git",),
+    "nginx-light": ("nginx",),
+    "wrk": ("wrk",),
+    "restic": ("restic",),
+    "borgbackup": ("borg",),
+}
+"""The same for the benchmarks, which ``--bench`` asks for instead."""
 
-def missing_packages() -> list[str]:
+
+def missing_packages(programs: Mapping[str, Sequence[str]] = PROGRAMS) -> list[str]:
     """Returns the Debian packages none of whose programs is on the search path."""
-    return [package for package, names in PROGRAMS.items() if not any(map(shutil.which, names))]
+    return [package for package, names in programs.items() if not any(map(shutil.which, names))]
 
 
 def install(packages: Sequence[str]) -> None:
@@ -49,7 +59,7 @@ def install(packages: Sequence[str]) -> None:
 
 def main() -> int:
     """Installs what is missing, or says what to install; returns the exit code."""
-    packages = missing_packages()
+    packages = missing_packages(BENCH_PROGRAMS if "--bench" in sys.argv[1:] else PROGRAMS)
     if not packages:
         return 0
     if os.geteuid() == 0 and shutil.which("apt-get"):

@@ -1,111 +1,154 @@
-"""A file of 1 GiB up and down over HTTP at once: speed beside cp, and the worker's memory."""
+"""Large files over HTTP: speed beside cp and nginx, the worker's memory, and cost by size."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from report import Report, Row, interleave
-
-_SIZE = 1 << 30
-_PORT = 6899
-
-
-def run(report: Report, directory: Path) -> None:
-    """Measures PUT, GET and the peak memory of the worker while both go on."""
-    source = directory / "source"
-    with open(source, "wb") as file:
-        file.writelines(os.urandom(1 << 20) for _ in range(_SIZE >> 20))
-    database = directory / "large.svcdb"
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    command = [str(Path(sys.executable).parent / "svc"), "start", "-D", str(database), "--auth", "disabled"]
-    with subprocess.Popen(
-        [*command, "--port", str(_PORT), "--workers", "1"], stdout=subprocess.PIPE, env=environment, text=True
-    ) as server:
-        try:
-            assert server.stdout is not None
-            server.stdout.readline()
-            _measure(report, directory, source, server.pid)
-        finally:
-            server.terminate()
+from blake3 import blake3
+from client import Client
+from measurement import Bench, renew, write_random
+from report import Panel, interleave, seconds_of
+from servers import Server, nginx, svc
 
 
-def _measure(report: Report, directory: Path, source: Path, pid: int) -> None:
+def gibibyte(bench: Bench) -> Path:
+    """A file of 1 GiB of random bytes, in a directory of its own. Its bytes change from use to use."""
+
+    def make(path: Path) -> Path:
+        path.mkdir()
+        return write_random(path / "source", bench.choose(1 << 30, 1 << 27))
+
+    return bench.material("gibibyte", make)
+
+
+def speed(bench: Bench) -> None:
+    """PUT of 1 GiB beside cp + fsync, GET beside nginx, by curl."""
+    source = gibibyte(bench)
     runs = iter(range(100))
-    put, copy = interleave(
-        lambda: _put(source, f"f{next(runs)}"), lambda: _copy(source, directory / "copy"), 2
-    )
-    report.add(Row("PUT of a 1 GiB file", put, "MB/s", "cp + fsync", copy, put / copy, 0.4))
-    get, _ = interleave(lambda: _get("f0"), lambda: 0.0, 2)
-    report.add(Row("GET of a 1 GiB file", get, "MB/s", "cp + fsync", copy, get / copy, None))
-    _renew(source)
-    upload = threading.Thread(target=_put, args=(source, "both"))
-    download = threading.Thread(target=_get, args=("f0",))
-    upload.start()
-    download.start()
-    peak = 0
-    while upload.is_alive() or download.is_alive():
-        peak = max(peak, *(_resident(worker) for worker in _children(pid)))
-        time.sleep(0.02)
-    mebibytes = peak / (1 << 20)
-    report.add(
-        Row(
-            "memory of a worker, 1 GiB up and down at once",
-            mebibytes,
-            "MiB",
-            "limit of 150 MiB",
-            None,
-            mebibytes,
-            150,
-            at_most=True,
+    with svc(bench.directory / "large.svcdb") as own, nginx(bench.directory, source.parent) as static:
+
+        def put() -> float:
+            renew(source)
+            return upload(own, f"/files/f{next(runs)}", source)
+
+        puts, copies = interleave(bench.rounds(2), put, lambda: _copy(source, bench.directory / "copy"))
+        name = f"{source.stat().st_size >> 20:,} MiB file"
+        bench.report.compare(f"PUT of a {name}", puts, "MB/s", "cp + fsync", copies, 0.4)
+        last = f"/files/f{next(runs) - 1}"
+        _check(own, last, source)
+        size = source.stat().st_size
+        gets, files = interleave(
+            bench.rounds(3), lambda: download(own, last, size), lambda: download(static, "/source", size)
         )
-    )
+        bench.report.compare(f"GET of a {name}", gets, "MB/s", "nginx static", files, 0.5)
 
 
-def _renew(source: Path) -> None:
-    """Writes 1 GiB of bytes that no chunk is like."""
-    with open(source, "wb") as file:
-        file.writelines(os.urandom(1 << 20) for _ in range(_SIZE >> 20))
+def memory(bench: Bench) -> None:
+    """Peak memory of the worker during an upload and a download of 1 GiB at once."""
+    source = gibibyte(bench)
+    size = source.stat().st_size
+    with svc(bench.directory / "memory.svcdb") as own:
+        upload(own, "/files/first", source)
+        before = max(_resident(process) for process in _children(own.pid))
+        renew(source)
+        threads = [
+            threading.Thread(target=upload, args=(own, "/files/second", source)),
+            threading.Thread(target=download, args=(own, "/files/first", size)),
+        ]
+        for thread in threads:
+            thread.start()
+        peak = 0
+        while any(thread.is_alive() for thread in threads):
+            peak = max(peak, *(_resident(process) for process in _children(own.pid)))
+            time.sleep(0.02)
+    work = f"memory of a worker, {size >> 20:,} MiB up and down at once"
+    bench.report.limit(work, [peak / (1 << 20)], "MiB", 150)
+    bench.report.limit("memory of a worker at rest", [before / (1 << 20)], "MiB")
 
 
-def _put(source: Path, name: str) -> float:
+def sizes(bench: Bench) -> None:
+    """PUT and GET by size, 1 KiB to 256 MiB, one connection, beside write + fdatasync and nginx."""
+    points: dict[str, dict[float, list[float]]] = {}
+    static = bench.directory / "static"
+    static.mkdir()
+    with svc(bench.directory / "sizes.svcdb") as own, nginx(bench.directory, static) as files:
+        clients = Client(own), Client(files)
+        list(_costs(*clients, static, b"warm"))
+        for _ in range(bench.rounds(3)):
+            for size in (1 << exponent for exponent in range(10, bench.choose(29, 23), 2)):
+                for label, seconds in _costs(*clients, static, os.urandom(size)):
+                    points.setdefault(label, {}).setdefault(size, []).append(seconds * 1000)
+    panel = Panel("one file over one connection", "size", "milliseconds", sizes=True)
+    for label, line in points.items():
+        bench.report.curve(panel, label, line)
+
+
+def upload(server: Server, path: str, source: Path) -> float:
+    """Puts a file with curl; returns MB/s."""
+    command = server.uploading(path, source)
+    return source.stat().st_size / 1e6 / seconds_of(lambda: subprocess.run(command, check=True))
+
+
+def download(server: Server, path: str, size: int) -> float:
+    """Gets a file of as many bytes with curl, and drops it; returns MB/s."""
+    command = server.downloading(path)
     start = time.perf_counter()
-    subprocess.run(
-        ["curl", "-sSf", "-o", os.devnull, "-T", str(source), f"http://127.0.0.1:{_PORT}/files/{name}"],
-        check=True,
-    )
-    return _SIZE / 1e6 / (time.perf_counter() - start)
+    got = subprocess.run(command, check=True, capture_output=True).stdout
+    seconds = time.perf_counter() - start
+    assert int(got) == size, f"{got!r} bytes instead of {size}"
+    return size / 1e6 / seconds
 
 
-def _get(name: str) -> float:
-    start = time.perf_counter()
-    subprocess.run(["curl", "-sSf", "-o", os.devnull, f"http://127.0.0.1:{_PORT}/files/{name}"], check=True)
-    return _SIZE / 1e6 / (time.perf_counter() - start)
+def _costs(own: Client, files: Client, static: Path, content: bytes) -> Iterator[tuple[str, float]]:
+    """Seconds that it takes to write and read a content in four ways."""
+    name, size = str(time.monotonic_ns()), len(content)
+    yield "svc PUT, durable", seconds_of(lambda: own.put(f"/files/{name}", content))
+    yield "write + fdatasync", seconds_of(lambda: _write(static / name, content))
+    yield "svc GET", seconds_of(lambda: own.get(f"/files/{name}", size))
+    yield "nginx GET", seconds_of(lambda: files.get(f"/{name}", size))
+
+
+def _check(server: Server, path: str, source: Path) -> None:
+    """Makes sure that the server gives back what the file holds."""
+    expected = blake3(max_threads=blake3.AUTO).update_mmap(source).digest()
+    got = blake3(max_threads=blake3.AUTO)
+    with subprocess.Popen(server.curl(server.url(path)), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while piece := process.stdout.read(1 << 24):
+            got.update(piece)
+    assert process.returncode == 0 and got.digest() == expected, f"{path} is not what was stored"
 
 
 def _copy(source: Path, target: Path) -> float:
-    start = time.perf_counter()
-    shutil.copyfile(source, target)
-    with open(target, "rb+") as file:
-        os.fsync(file.fileno())
-    return _SIZE / 1e6 / (time.perf_counter() - start)
+    def copy() -> None:
+        subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
+        with open(target, "rb+") as file:
+            os.fsync(file.fileno())
+
+    target.unlink(missing_ok=True)
+    return source.stat().st_size / 1e6 / seconds_of(copy)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb", buffering=0) as file:
+        file.write(content)
+        os.fdatasync(file.fileno())
 
 
 def _children(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children] or [pid]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _resident(pid: int) -> int:
-    """Resident memory without the pages of mapped files, which the kernel may take back."""
+    """Resident memory of a process, pages of mapped files among it; 0 when it has ended."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("RssAnon"):
+            if line.startswith("VmRSS"):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass

@@ -1,33 +1,131 @@
-"""Runs the benchmarks that are named, or all, and prints one table of ratios.
+"""Runs the measurements that are named, or all, and prints one table of ratios.
 
-Usage: ``python tests/bench/run.py [kernel] [directories] [importing] ... [--json FILE]``
+Usage: ``python tests/bench/run.py [NAME] ... [--list] [--quick] [--json FILE] [--plot FILE]``
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import signal
+import sys
 import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import backing_up
+import beside_load
+import directories
+import history_replay
+import http_files
+import http_worker
+import importing
+import kernel
+import large_files
+import objects
+import opening
+import versioning
+from measurement import Bench
 from report import Report
 
-NAMES = ("kernel", "importing", "directories", "large_files", "http_worker")
+MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
+    "get": http_files.get,
+    "put": http_files.put,
+    "worker": http_worker.worker,
+    "kernel-put": kernel.durable_puts,
+    "kernel-get": kernel.gets_by_path,
+    "import": importing.from_memory,
+    "load": importing.from_disk,
+    "large": large_files.speed,
+    "memory": large_files.memory,
+    "sizes": large_files.sizes,
+    "update": directories.updates,
+    "diff": directories.differences,
+    "open": opening.opening,
+    "versions": versioning.versions,
+    "history": versioning.history,
+    "backup": backing_up.backups,
+    "p99": beside_load.slowest_gets,
+    "seaweed": objects.small,
+    "seaweed-large": objects.large,
+}
+"""Every measurement by its name; the first line of its docstring says what it measures."""
+
+ONLY_NAMED = {"replay": history_replay.measure}
+"""More of them, which download what they need: a run has them only if they are named."""
 
 
 def main() -> None:
-    """Runs, prints, saves."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=[])
-    parser.add_argument("--json", type=Path, help="write the rows to this file as well")
-    options = parser.parse_args()
+    """Runs, prints, saves, draws."""
+    options = _options()
+    if options.list:
+        for name, measurement in (MEASUREMENTS | ONLY_NAMED).items():
+            print(f"{name:14} {(measurement.__doc__ or '').splitlines()[0]}")
+        return
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGTERM, _stop)
     report = Report()
-    for name in options.names or NAMES:
-        with tempfile.TemporaryDirectory(prefix="svc-bench-", dir=".") as directory:
-            importlib.import_module(name).run(report, Path(directory).resolve())
+    with tempfile.TemporaryDirectory(prefix="svc-bench-", dir=options.directory) as directory:
+        _measure(report, Path(directory).resolve(), options.names or list(MEASUREMENTS), options.quick)
+        _publish(report, options)
+    sys.exit(1 if report.broken else 0)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="what to measure; all that need no network without one"
+    )
+    parser.add_argument("--list", action="store_true", help="say what there is to measure")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and curves to this file too")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves into this PNG file")
+    parser.add_argument(
+        "--directory", type=Path, default=Path(), help="on the disk to measure; what is written is removed"
+    )
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in MEASUREMENTS | ONLY_NAMED:
+            known = ", ".join(MEASUREMENTS | ONLY_NAMED)
+            parser.error(f"there is no measurement {name!r}; there are: {known}")
+    return options
+
+
+def _measure(report: Report, directory: Path, names: Sequence[str], quick: bool) -> None:
+    shared = directory / "shared"
+    shared.mkdir()
+    materials: dict[str, object] = {}
+    for name in names:
+        start = time.monotonic()
+        report.name = name
+        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=directory, ignore_cleanup_errors=True) as own:
+            try:
+                (MEASUREMENTS | ONLY_NAMED)[name](Bench(report, Path(own), shared, quick, materials))
+            except Exception as error:
+                # The others are worth having.
+                report.broken[name] = f"{type(error).__name__}: {error}"
+                traceback.print_exc()
+        print(f"-- {name}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def _publish(report: Report, options: argparse.Namespace) -> None:
     report.print_table()
     if options.json is not None:
         report.save(options.json)
+    if options.plot is not None and report.curves:
+        from plot import draw
+
+        draw(report.curves, options.plot)
+    elif options.plot is not None:
+        print("no picture: only get, put, sizes and update draw curves")
+
+
+def _stop(number: int, _: object) -> None:
+    """Ends the run so that every server and directory is cleared away; further signals do not disturb it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+"""Small files over HTTP, through the whole of svc: gets and durable puts by number of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import wrk
+from kernel import raw_appends_a_second
+from measurement import Bench, kibibyte
+from report import Panel, interleave
+from servers import STOCK_WORKER, Server, nginx, one_line_app, sqlite_app, svc
+
+SECONDS = 2.0
+_CLIENTS = (1, 4, 16, 64)
+
+
+def get(bench: Bench) -> None:
+    """GET of a 1 KiB file with a token, 32 connections, beside nginx and a stock gevent worker."""
+    root = bench.directory / "static"
+    root.mkdir()
+    (root / "file").write_bytes(kibibyte(0))
+    with (
+        svc(bench.directory / "get.svcdb") as own,
+        nginx(bench.directory, root) as static,
+        one_line_app(bench.directory, STOCK_WORKER) as stock,
+    ):
+        own.put("/files/file", kibibyte(0))
+        targets = ((own, "/files/file"), (static, "/file"), (stock, "/"))
+
+        def rate_of(target: tuple[Server, str], clients: int, seconds: float = 1.0) -> float:
+            return wrk.get(*target, 1024, clients, seconds).rate
+
+        ours, files, lines = interleave(
+            bench.rounds(3), *(partial(rate_of, target, 32, SECONDS) for target in targets)
+        )
+        work = "GET 1 KiB file, 32 connections"
+        bench.report.compare(work, ours, "1/s", "nginx static", files, 0.2)
+        bench.report.compare(work, ours, "1/s", "stock gevent, one-line Falcon app", lines, 3.0)
+        labels = ("svc", "nginx static", "stock gevent, one line")
+        _curves(
+            bench,
+            "GET of 1 KiB",
+            {label: partial(rate_of, target) for label, target in zip(labels, targets, strict=True)},
+        )
+
+
+def put(bench: Bench) -> None:
+    """Durable PUT of 1 KiB, 32 and 1 connections, beside append + fdatasync and SQLite."""
+    runs = iter(range(10_000))
+    with svc(bench.directory / "put.svcdb") as own, sqlite_app(bench.directory) as sqlite:
+
+        def svc_rate(clients: int, seconds: float = SECONDS) -> float:
+            return wrk.put(own, "/files/new/", clients, seconds, f"r{next(runs)}").rate
+
+        def sqlite_rate(clients: int, seconds: float = SECONDS) -> float:
+            return wrk.put(sqlite, "/files/new/", clients, seconds, f"r{next(runs)}").rate
+
+        for clients, of_raw, of_sqlite in ((32, 0.35, 1.0), (1, 0.15, 0.5)):
+            ours, tables, raws = interleave(
+                bench.rounds(3),
+                partial(svc_rate, clients),
+                partial(sqlite_rate, clients),
+                lambda: raw_appends_a_second(bench.directory / "raw"),
+            )
+            work = f"PUT 1 KiB, durable, {clients} connection{'s' if clients > 1 else ''}"
+            bench.report.compare(work, ours, "1/s", "append + fdatasync, 1 thread", raws, of_raw)
+            bench.report.compare(work, ours, "1/s", "SQLite WAL FULL, same worker class", tables, of_sqlite)
+        _curves(
+            bench,
+            "durable PUT of 1 KiB",
+            {
+                "svc": lambda clients: svc_rate(clients, 1.0),
+                "SQLite WAL FULL, same worker": lambda clients: sqlite_rate(clients, 1.0),
+                "append + fdatasync, 1 thread": lambda _: raw_appends_a_second(bench.directory / "raw", 0.5),
+            },
+        )
+
+
+def _curves(bench: Bench, title: str, measures: Mapping[str, Callable[[int], float]]) -> None:
+    """Draws requests a second against the number of clients; each point is measured twice."""
+    panel = Panel(title, "clients", "requests a second")
+    points: dict[str, dict[float, list[float]]] = {label: {} for label in measures}
+    for _ in range(bench.rounds(2)):
+        for clients in bench.choose(_CLIENTS, (1, 8, 64)):
+            for label, measure in measures.items():
+                points[label].setdefault(clients, []).append(measure(clients))
+    for label, line in points.items():
+        bench.report.curve(panel, label, line)

@@ -1,0 +1,16 @@
+"""A plugin that asks callers for a token; whoever has it may do everything."""
+
+from svc.plugins import ROOT_IDENTITY, PluginDescriptor, hookimpl
+from svc.testing import TestingAuthMode
+
+TOKEN = "bench"
+
+PLUGIN = PluginDescriptor(
+    id="auth.bench", version="1.0", summary="One token", api=(1, 1), implementation="auth_bench"
+)
+
+
+@hookimpl
+def svc_register_auth_modes(auth_modes):
+    """Adds the mode, which is called ``testing`` like that of the test kit."""
+    auth_modes.add(TestingAuthMode(identity=None, tokens={TOKEN: ROOT_IDENTITY}))
