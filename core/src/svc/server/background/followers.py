@@ -22,6 +22,7 @@ _BATCH = 512
 _QUICK_S = 0.005
 _SLOW_S = 0.05
 _QUIET_AFTER = 200
+_GATHER_S = 0.05
 
 logger = logging.getLogger("svc.background")
 
@@ -112,8 +113,12 @@ class ViewFollower:
             if self._feed.sequence <= applied:
                 self._feed.wait_past(applied, 1.0)
                 continue
+            before = applied
             applied = self._reader.catch_up(min(self._feed.sequence, applied + _BATCH))
             self._note_progress(applied)
+            if applied - before < _BATCH:
+                # Commits that come one by one are taken in together; whoever reads before catches up.
+                self._stopping.wait(_GATHER_S)
 
     def _note_progress(self, applied: int) -> None:
         state = self.state
