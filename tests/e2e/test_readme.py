@@ -32,7 +32,7 @@ def run(script: str, directory: Path) -> str:
 
 
 def test_the_two_commands_stand_there() -> None:
-    start, test = blocks()[0], blocks()[3]
+    start, test = blocks()[0], blocks()[4]
     assert start.strip() == "pip install uv && uv run svc start --auth disabled"
     assert test.strip() == "pip install uv && uv run tox"
     script = (README.parent / ".ci" / "run").read_text()
@@ -40,13 +40,16 @@ def test_the_two_commands_stand_there() -> None:
 
 
 def test_the_tour_with_curl(shared_server: Server, http: Client, tmp_path: Path) -> None:
-    tour = blocks()[1]
+    tour = "".join(blocks()[1:3])
     assert "http://127.0.0.1:6830" in tour
     script = tour.replace("http://127.0.0.1:6830", shared_server.url)
     output = run(re.sub(r"\bcurl ", "curl --silent --show-error --fail ", script), tmp_path)
     assert "hello\n" in output
     assert "hell" in output
     assert '"/notes/hello.txt"' in output
+    assert "better\n" not in output
+    assert '"fast_forward":true' in output
+    assert '"change_type":"modified"' in output
     assert http.read("/notes/hello.txt") == b"hello again\n"
     assert http.read("/b.txt") == b"hello again\n"
     assert http.read("/a.txt") == b"one"
@@ -56,6 +59,8 @@ def test_the_commands_at_the_shell(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     (photos / "summer").mkdir(parents=True)
     (photos / "summer" / "sea.jpg").write_bytes(b"\xff\xd8\xff" + bytes(1000))
-    output = run(blocks()[2].replace("uv run svc", svc_program()), tmp_path)
+    output = run(blocks()[3].replace("uv run svc", svc_program()), tmp_path)
     assert "summer" in output
     assert_same_tree(photos, tmp_path / "copy")
+    assert "Files:       1" in output
+    assert (tmp_path / "full.svcdb").is_file()

@@ -36,9 +36,8 @@ class Environment:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     base = tmp_path_factory.mktemp("stranger")
     plugin = copy_and_rename(base / "their-own-place")
-    ours = [
-        copy_source(name, base / name) for name in ("core", "plugins/auth-disabled", "plugins/files", "svc")
-    ]
+    plugins = sorted(f"plugins/{path.name}" for path in (ROOT / "plugins").iterdir() if path.is_dir())
+    ours = [copy_source(name, base / name) for name in ("core", *plugins, "svc")]
     python = install(base / "venv", [*ours, plugin])
     return Environment(python, base)
 
@@ -144,14 +143,14 @@ def test_a_server_without_external_plugins_says_what_the_database_needs(environm
     database = tmp_path / "needs.svcdb"
     with environment.serve(database) as server:
         assert server.request("POST", f"/system/plugins/{PLUGIN}/enable").status == 200
-    with environment.serve(database, "--plugins", "auth.disabled,files") as server:
+    with environment.serve(database, "--plugins", "auth.disabled,backup,files,versions") as server:
         assert server.get("/hello/World").status == 404
         reports = server.get("/system/plugins").json()
         assert PLUGIN in str(reports)
         assert server.get("/files/").status == 200
     doctor = run_svc(
         "plugins", "doctor", "-D", str(database), "--json",
-        env={"SVC_PLUGINS": "auth.disabled,files"}, python=environment.python,
+        env={"SVC_PLUGINS": "auth.disabled,backup,files,versions"}, python=environment.python,
     )  # fmt: skip
     assert doctor.exit_code == 10
     assert [item["id"] for item in doctor.json()] == [PLUGIN]
