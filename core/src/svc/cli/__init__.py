@@ -9,7 +9,7 @@ from __future__ import annotations
 from svc.cli.lazy_command import LazyCommand
 from svc.cli.opening import DEFAULT_DATABASE, open_database
 from svc.cli.options import database_option, json_option
-from svc.cli.output import print_json
+from svc.cli.output import print_json, terminal_text, time_text
 from svc.cli.program import main
 from svc.cli.root_key import require_root_key
 
@@ -22,4 +22,6 @@ __all__ = [
     "open_database",
     "print_json",
     "require_root_key",
+    "terminal_text",
+    "time_text",
 ]

@@ -30,6 +30,7 @@ from svc.pipeline.declarations import (
 )
 from svc.pipeline.json import JSON_MEDIA_TYPE, decode_json, encode_json
 from svc.pipeline.lifetime import Lifetime
+from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
     effective_permissions,
     format_flags,
@@ -67,6 +68,7 @@ __all__ = [
     "body_stream",
     "check_route",
     "conditions_of",
+    "context_of",
     "create_app",
     "create_service_app",
     "decode_json",
@@ -74,6 +76,7 @@ __all__ = [
     "encode_json",
     "format_flags",
     "format_http_date",
+    "has_body",
     "hides_denials",
     "is_unrestricted_root",
     "not_modified",
@@ -83,6 +86,9 @@ __all__ = [
     "path_not_found",
     "permits",
     "public",
+    "query_flag",
+    "query_number",
+    "query_text",
     "quote_etag",
     "read_json",
     "requires",

@@ -13,6 +13,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from svc.cli import terminal_text
 from svc.database import Version
 from svc.lines import matching_blocks
 from svc.paths import Path
@@ -258,20 +259,13 @@ def _line_writer(out: TextIO, color: bool) -> _Write:
 
         def write_plain(kind: str, line: str) -> None:
             if escaping or kind in ("header", "note"):
-                line = _harmless(line)
+                line = terminal_text(line, keep_tabs=True)
             out.write(line + "\n")
 
         return write_plain
     console = Console(file=out, force_terminal=True, highlight=False, markup=False, emoji=False)
 
     def write_colored(kind: str, line: str) -> None:
-        console.print(Text(_harmless(line), style=_STYLES[kind]), soft_wrap=True)
+        console.print(Text(terminal_text(line, keep_tabs=True), style=_STYLES[kind]), soft_wrap=True)
 
     return write_colored
-
-
-def _harmless(line: str) -> str:
-    """A line without control characters, which a terminal would obey."""
-    if line.isprintable():
-        return line
-    return "".join(one if one.isprintable() or one == "\t" else repr(one)[1:-1] for one in line)

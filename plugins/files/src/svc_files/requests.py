@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import falcon
 
 from svc.database import Database, Transaction, Version, parse_time
 from svc.errors import InvalidInput, NotFound
-from svc.pipeline import RequestContext
+from svc.pipeline import RequestContext, context_of, query_text
 from svc_files.access import Reading
 from svc_files.configuration import FilesConfiguration
 
 __all__ = [
     "READ_POINTS",
     "Writing",
-    "context_of",
-    "flag",
-    "number",
     "reading_of",
     "settings_of",
-    "text",
     "writing_of",
 ]
 
 READ_POINTS = ("snapshot", "version", "fork", "at")
 """The parameters that say which state is read, in the order of their precedence."""
 
-_TRUE = frozenset({"true", "1", "yes", "on", ""})
-_FALSE = frozenset({"false", "0", "no", "off"})
 _HEAD = "HEAD"
 
 
@@ -37,57 +30,6 @@ def settings_of(req: falcon.Request) -> FilesConfiguration:
     """Returns the plugin's settings in the database that is served."""
     configuration = req.context.configuration
     return configuration if isinstance(configuration, FilesConfiguration) else FilesConfiguration()
-
-
-def text(req: falcon.Request, name: str) -> str | None:
-    """Returns a parameter of the query; the last one when it is repeated, None when it is absent."""
-    value = req.params.get(name)
-    if isinstance(value, list):
-        value = value[-1] if value else None
-    return value
-
-
-def context_of(req: falcon.Request) -> RequestContext:
-    """Returns what the pipeline knows of the request."""
-    return cast(RequestContext, req.context)
-
-
-def flag(req: falcon.Request, name: str) -> bool:
-    """Returns a boolean parameter of the query; absent means false, a bare name true.
-
-    Raises:
-        InvalidInput: it is neither ``true`` nor ``false``.
-    """
-    if not req.query_string:
-        return False
-    value = text(req, name)
-    if value is None or value.lower() in _FALSE:
-        return False
-    if value.lower() in _TRUE:
-        return True
-    raise InvalidInput(f"The parameter {name} is true or false.", field=name)
-
-
-def number(
-    req: falcon.Request, name: str, default: int | None, *, minimum: int = 0, maximum: int | None = None
-) -> int | None:
-    """Returns an integer parameter of the query, or ``default`` when it is absent.
-
-    Raises:
-        InvalidInput: it is no integer, or out of bounds; ``limit`` states the bound.
-    """
-    value = text(req, name)
-    if value is None:
-        return default
-    digits = value.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
-        raise InvalidInput(f"The parameter {name} is an integer.", field=name)
-    result = int(value)
-    if result < minimum:
-        raise InvalidInput(f"The parameter {name} is at least {minimum}.", field=name, limit=minimum)
-    if maximum is not None and result > maximum:
-        raise InvalidInput(f"The parameter {name} is at most {maximum}.", field=name, limit=maximum)
-    return result
 
 
 def reading_of(req: falcon.Request) -> Reading:
@@ -101,7 +43,7 @@ def reading_of(req: falcon.Request) -> Reading:
     database = context.database
     if not req.query_string:
         return Reading(context, database.at())
-    snapshot, version, fork, at = (text(req, name) for name in READ_POINTS)
+    snapshot, version, fork, at = (query_text(req, name) for name in READ_POINTS)
     if snapshot is None and version is None and fork is None and at is None:
         return Reading(context, database.at())
     time_ms = None if at is None else parse_time(at)
@@ -151,9 +93,9 @@ def writing_of(req: falcon.Request) -> Writing:
         NotFound: there is no such fork.
     """
     for name in ("snapshot", "version", "at"):
-        if text(req, name) is not None:
+        if query_text(req, name) is not None:
             raise InvalidInput(f"A write takes fork, not {name}: what was never changes.", field=name)
-    return _writing(context_of(req), text(req, "fork"))
+    return _writing(context_of(req), query_text(req, "fork"))
 
 
 def _writing(context: RequestContext, fork: str | None) -> Writing:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_files.commands.output import count_of, printable, size_text, time_text
+from svc.cli import time_text
+from svc_files.commands.output import count_of, printable, size_text
 
 
 @pytest.mark.parametrize(

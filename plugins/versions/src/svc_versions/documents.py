@@ -6,6 +6,7 @@ missing or written by another program in another form counts as absent.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
@@ -23,6 +24,7 @@ __all__ = [
     "documents",
     "find_document",
     "find_root",
+    "present_ms",
     "read_state",
     "references",
     "same_content",
@@ -151,3 +153,8 @@ def same_content(entry: Entry | None) -> Condition:
     if entry is None:
         return Condition(if_none_match=("*",))
     return Condition(if_match=(entry.hash.hex(),))
+
+
+def present_ms(database: Database) -> int:
+    """The present time, never before the last commit's: newest first is then the order of the log."""
+    return max(time.time_ns() // 1_000_000, database.head().time_ms)

@@ -6,7 +6,6 @@ abandoning move refs and never copy anything.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +23,7 @@ from svc_versions.documents import (
     documents,
     find_document,
     find_root,
+    present_ms,
     read_state,
     references,
     same_content,
@@ -215,7 +215,7 @@ def create_fork(
     head_root, sequence, system = read_state(database)
     if find_root(system, FORKS, name) is not None:
         raise _taken(name)
-    made = Fork(name, head_root, _now_ms(database), head_root, sequence, actor, {}, sequence)
+    made = Fork(name, head_root, present_ms(database), head_root, sequence, actor, {}, sequence)
     if base is not None:
         root = snapshot_or_version(database, base)
         made = replace(made, root=root, **_ancestry(database, system, root, sequence))
@@ -378,17 +378,13 @@ def _fork(database: Database, name: str, root: Hash, document: ForkDocument | No
 
 def _free_grave(database: Database, system: Version, name: str) -> str:
     """The name under which an abandoned fork's state stays."""
-    base = f"{name[:_LONGEST_KEPT_NAME]}@{_now_ms(database)}"
+    base = f"{name[:_LONGEST_KEPT_NAME]}@{present_ms(database)}"
     number = 1
     grave = base
     while find_root(system, ABANDONED, grave) is not None:
         number += 1
         grave = f"{base}-{number}"
     return grave
-
-
-def _now_ms(database: Database) -> int:
-    return max(time.time_ns() // 1_000_000, database.head().time_ms)
 
 
 def _missing(name: str) -> NotFound:

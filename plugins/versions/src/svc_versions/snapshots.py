@@ -6,7 +6,6 @@ the size of the database.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from svc_versions.documents import (
     documents,
     find_document,
     find_root,
+    present_ms,
     read_state,
     references,
     same_content,
@@ -178,7 +178,7 @@ def create_snapshot(
         made = Snapshot(
             name,
             wanted,
-            _now_ms(database),
+            present_ms(database),
             metadata or {},
             _kind(name),
             actor,
@@ -268,7 +268,7 @@ def rename_snapshot(database: Database, name: str, new: str, *, actor: str | Non
 
 def safety_names(database: Database) -> tuple[str, ...]:
     """Returns names for a safety snapshot that is made now: the first that is free shall be taken."""
-    base = f"{SAFETY_PREFIX}{_now_ms(database)}"
+    base = f"{SAFETY_PREFIX}{present_ms(database)}"
     return (base, *(f"{base}-{number}" for number in range(2, 100)))
 
 
@@ -286,7 +286,7 @@ def add_safety_snapshot(
     if name is None:
         raise Conflict("There is no free name for a safety snapshot; try again.")
     document = SnapshotDocument(
-        created_at=_now_ms(database),
+        created_at=present_ms(database),
         metadata={"reason": reason},
         kind="automatic",
         created_by=actor,
@@ -352,8 +352,3 @@ def _missing(name: str) -> NotFound:
 
 def _taken(name: str) -> AlreadyExists:
     return AlreadyExists("A snapshot of this name exists.", name=name)
-
-
-def _now_ms(database: Database) -> int:
-    """The present time, never before the last commit's: newest first is then the order of the log."""
-    return max(time.time_ns() // 1_000_000, database.head().time_ms)

@@ -7,11 +7,11 @@ import msgspec
 
 from svc.database import pause, plan_patch
 from svc.errors import InvalidInput
-from svc.pipeline import read_json, requires_root, send_json
+from svc.pipeline import context_of, has_body, query_text, read_json, requires_root, send_json
 from svc_backup.output_files import refuse_existing
 from svc_backup.reports import patch_json
 from svc_backup.resources.export import write_below
-from svc_backup.resources.requests import context_of, has_body, named_version, send_file, text
+from svc_backup.resources.requests import named_version, send_file
 from svc_backup.server_paths import backup_directory, path_in_backups
 
 __all__ = ["DiffBody", "DiffResource"]
@@ -39,7 +39,7 @@ class DiffResource:
         """Answers with the patch, or with a report of what was written on the server."""
         database = context_of(req).database
         body = read_json(req, DiffBody) if has_body(req) else DiffBody()
-        source, to = body.source or text(req, "from"), body.to or text(req, "to")
+        source, to = body.source or query_text(req, "from"), body.to or query_text(req, "to")
         if source is None:
             raise InvalidInput("A patch needs the version that it is made from.", field="from")
         base = named_version(database, source, "from")

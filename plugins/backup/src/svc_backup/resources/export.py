@@ -9,10 +9,10 @@ import msgspec
 
 from svc.database import Outgoing, pause, plan_export
 from svc.errors import Forbidden, InsufficientStorage, InvalidInput
-from svc.pipeline import read_json, requires_root, send_json
+from svc.pipeline import context_of, has_body, query_text, read_json, requires_root, send_json
 from svc_backup.output_files import refuse_existing, write_file
 from svc_backup.reports import export_json
-from svc_backup.resources.requests import chosen_version, context_of, has_body, send_file, text
+from svc_backup.resources.requests import chosen_version, send_file
 from svc_backup.server_paths import backup_directory, path_in_backups
 
 __all__ = ["ExportBody", "ExportResource", "write_below"]
@@ -41,7 +41,9 @@ class ExportResource:
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answers with the file, or with a report of what was written on the server."""
         database = context_of(req).database
-        query = ExportBody(None, text(req, "snapshot"), text(req, "version"), text(req, "at"))
+        query = ExportBody(
+            None, query_text(req, "snapshot"), query_text(req, "version"), query_text(req, "at")
+        )
         body = read_json(req, ExportBody) if has_body(req) else query
         root = chosen_version(
             database, body.snapshot or query.snapshot, body.version or query.version, body.at or query.at

@@ -22,10 +22,19 @@ from svc.errors import (
     PayloadTooLarge,
     UnsupportedMediaType,
 )
-from svc.pipeline import PIECE_SIZE, BodyStream, body_stream, read_json, requires_root, send_json
+from svc.pipeline import (
+    PIECE_SIZE,
+    BodyStream,
+    body_stream,
+    context_of,
+    query_flag,
+    read_json,
+    requires_root,
+    send_json,
+)
 from svc_backup.importing import ImportOptions, import_incoming, open_incoming, require_base
 from svc_backup.reports import import_json
-from svc_backup.resources.requests import context_of, flag, settings_of
+from svc_backup.resources.requests import settings_of
 from svc_backup.server_paths import path_in_backups
 
 __all__ = ["ImportBody", "ImportResource"]
@@ -59,10 +68,13 @@ class ImportResource:
         database = context.database
         if _is_json(req.content_type):
             body = read_json(req, ImportBody)
-            promote, force = body.promote or flag(req, "promote"), body.force or flag(req, "force")
+            promote, force = (
+                body.promote or query_flag(req, "promote"),
+                body.force or query_flag(req, "force"),
+            )
             source = _opened(path_in_backups(database.path, body.file, "file"), settings.maximum_import)
         else:
-            promote, force = flag(req, "promote"), flag(req, "force")
+            promote, force = query_flag(req, "promote"), query_flag(req, "force")
             source = _received(database, body_stream(req, settings.maximum_import), force)
         limits = IncomingLimits(settings.maximum_import, settings.maximum_expansion)
         options = ImportOptions(promote, force, actor=context.actor, pause=pause)

@@ -7,9 +7,8 @@ import msgspec
 
 from svc.errors import InvalidInput
 from svc.hashing import parse_hash
-from svc.pipeline import read_json, requires_root, send_json
+from svc.pipeline import context_of, read_json, requires_root, send_json
 from svc_backup.promoting import promote_version
-from svc_backup.resources.requests import context_of
 
 __all__ = ["PromoteBody", "PromoteResource"]
 

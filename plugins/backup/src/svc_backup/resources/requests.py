@@ -3,67 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import falcon
 
 from svc.database import Database, Outgoing, parse_time
 from svc.errors import InvalidInput, NotFound
 from svc.hashing import Hash
-from svc.pipeline import RequestContext, send_stream
+from svc.pipeline import send_stream
 from svc_backup.configuration import BackupConfiguration
 
 __all__ = [
     "chosen_version",
-    "context_of",
-    "flag",
-    "has_body",
     "named_version",
     "send_file",
     "settings_of",
-    "text",
 ]
-
-_TRUE = frozenset({"true", "1", "yes", "on", ""})
-_FALSE = frozenset({"false", "0", "no", "off"})
-
-
-def context_of(req: falcon.Request) -> RequestContext:
-    """Returns what the pipeline knows of the request."""
-    return cast(RequestContext, req.context)
 
 
 def settings_of(req: falcon.Request) -> BackupConfiguration:
     """Returns the plugin's settings in the database that is served."""
     configuration = req.context.configuration
     return configuration if isinstance(configuration, BackupConfiguration) else BackupConfiguration()
-
-
-def text(req: falcon.Request, name: str) -> str | None:
-    """Returns a parameter of the query; the last one when it is repeated, None when it is absent."""
-    value = req.params.get(name)
-    if isinstance(value, list):
-        value = value[-1] if value else None
-    return value
-
-
-def flag(req: falcon.Request, name: str) -> bool:
-    """Returns a boolean parameter of the query; absent means false, a bare name true.
-
-    Raises:
-        InvalidInput: it is neither ``true`` nor ``false``.
-    """
-    value = text(req, name)
-    if value is None or value.lower() in _FALSE:
-        return False
-    if value.lower() in _TRUE:
-        return True
-    raise InvalidInput(f"The parameter {name} is true or false.", field=name)
-
-
-def has_body(req: falcon.Request) -> bool:
-    """Whether a request brings a body."""
-    return bool(req.content_length) or bool(req.env.get("HTTP_TRANSFER_ENCODING"))
 
 
 def chosen_version(

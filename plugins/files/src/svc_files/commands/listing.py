@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from svc.cli import time_text
 from svc.errors import NotFound
 from svc.paths import Path, format_path, parse_path
 from svc.tree import EntryKind
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.options import PathText, Target, json_option, read_point_options, target_options
-from svc_files.commands.output import json_line, size_text, time_text
+from svc_files.commands.output import json_line, size_text
 from svc_files.globs import Glob
 
 __all__ = ["ls"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +18,9 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-__all__ = ["ProgressLine", "count_of", "json_line", "printable", "size_text", "time_text"]
+from svc.cli import terminal_text
+
+__all__ = ["ProgressLine", "count_of", "json_line", "printable", "size_text"]
 
 _UNITS = ("B", "K", "M", "G", "T", "P", "E")
 
@@ -36,14 +37,6 @@ def size_text(size: int) -> str:
     return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
 
 
-def time_text(time_ms: int) -> str:
-    """Unix milliseconds as local date and time to the second."""
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "-"
-
-
 def count_of(count: int, noun: str) -> str:
     """A count with its noun: ``1 file``, ``2,000 files``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
@@ -53,7 +46,7 @@ def count_of(count: int, noun: str) -> str:
 def printable(text: str) -> str:
     """A name of this machine as a terminal may show it: no control characters, no lone surrogates."""
     shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in shown)
+    return terminal_text(shown)
 
 
 def json_line(value: Any) -> None:

@@ -13,7 +13,9 @@ from svc.hashing import Hash, parse_hash
 from svc.paths import format_path
 from svc.pipeline import (
     body_stream,
+    context_of,
     public,
+    query_text,
     read_json,
     requires_identity,
     requires_in_body,
@@ -24,7 +26,7 @@ from svc.plugins import Operation
 from svc_files.access import authorize_put, body_path, require_count
 from svc_files.chunk_access import has_chunk, may_read_chunk, may_use_chunk, note_upload, require_chunks
 from svc_files.content_types import OCTET_STREAM, choose_content_type
-from svc_files.requests import context_of, settings_of, text, writing_of
+from svc_files.requests import settings_of, writing_of
 from svc_files.resolving import follow
 from svc_files.resources.batch import Time, chunk_content, naming_operation
 
@@ -103,7 +105,7 @@ class ChunkResource:
     def on_put(self, req: falcon.Request, resp: falcon.Response, hash: str) -> None:
         """Stores the body if its bytes have the hash: 201 ``created``, 200 ``exists``."""
         expected = parse_chunk_hash(hash, "hash")
-        path = text(req, "path")
+        path = query_text(req, "path")
         if path is not None:
             context_of(req).authorize(Operation.CREATE, body_path(path))
         elif context_of(req).identity.user_id is None:

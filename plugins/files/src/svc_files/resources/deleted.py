@@ -11,14 +11,14 @@ import msgspec
 from svc.database import CommitResult, Condition, Transaction
 from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed
 from svc.paths import Path, format_path
-from svc.pipeline import read_json, requires_in_body, send_json
+from svc.pipeline import context_of, query_number, query_text, read_json, requires_in_body, send_json
 from svc.plugins import Operation
 from svc.tree import Entry, EntryKind
 from svc_files.access import Reading, authorize_below, body_path
 from svc_files.cursors import decode_cursor, encode_cursor
 from svc_files.deleted_view import deleted_file
 from svc_files.items import listing_item
-from svc_files.requests import Writing, context_of, number, settings_of, text, writing_of
+from svc_files.requests import Writing, settings_of, writing_of
 from svc_files.resolving import missing
 from svc_files.resources.listing import deleted_rows
 
@@ -34,9 +34,11 @@ class DeletedResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists deleted files in path order, page by page; ``path`` may itself be gone."""
         settings = settings_of(req)
-        path = body_path(text(req, "path") or "/")
-        cursor = text(req, "after")
-        limit = number(req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum)
+        path = body_path(query_text(req, "path") or "/")
+        cursor = query_text(req, "after")
+        limit = query_number(
+            req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum
+        )
         assert limit is not None
         after = None if cursor is None else path + decode_cursor(cursor)
         reading = Reading(context_of(req), context_of(req).database.at())

@@ -13,6 +13,7 @@ from svc.pipeline import (
     body_stream,
     conditions_of,
     not_modified,
+    query_flag,
     quote_etag,
     requires_any,
     send_content,
@@ -24,7 +25,7 @@ from svc_files.access import authorize_below, authorize_put, guarded
 from svc_files.content_types import OCTET_STREAM, base_type, choose_content_type
 from svc_files.headers import caching, describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
-from svc_files.requests import Writing, flag, reading_of, settings_of, writing_of
+from svc_files.requests import Writing, reading_of, settings_of, writing_of
 from svc_files.resolving import Place, follow, missing
 from svc_files.resources.listing import send_listing
 from svc_files.resources.patching import MERGE_PATCH, merge_into, rename
@@ -42,7 +43,7 @@ class FileResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         """A file's bytes, a directory's listing, or with ``nofollow`` the description of a link."""
         reading = reading_of(req)
-        final = not flag(req, "nofollow")
+        final = not query_flag(req, "nofollow")
         found, entry = reading.find(path, final=final)
         link = reading.version.get(path) if found != path else None
         if link is not None and link.kind is not EntryKind.SYMLINK:
@@ -74,7 +75,7 @@ class FileResource:
     def on_put(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         """Stores the body; parents appear by themselves, links on the way are followed."""
         writing = writing_of(req)
-        place = follow(writing.version, path, final=not flag(req, "nofollow"))
+        place = follow(writing.version, path, final=not query_flag(req, "nofollow"))
         condition = authorize_put(writing.context, place, path, conditions_of(req))
         _refuse_early(writing, place, condition)
         created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
@@ -109,7 +110,7 @@ class FileResource:
         """Removes a file, a link (never what it names), or a directory."""
         writing = writing_of(req)
         place = follow(writing.version, path, final=False)
-        recursive = flag(req, "recursive")
+        recursive = query_flag(req, "recursive")
         writing.context.authorize(Operation.DELETE, place.path)
         if place.entry is None:
             raise missing(path)

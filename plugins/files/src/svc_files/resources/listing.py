@@ -10,7 +10,15 @@ from blake3 import blake3
 
 from svc.errors import InvalidInput
 from svc.paths import Path, format_path, is_system_path
-from svc.pipeline import not_modified, quote_etag, send_json, send_json_items
+from svc.pipeline import (
+    not_modified,
+    query_flag,
+    query_number,
+    query_text,
+    quote_etag,
+    send_json,
+    send_json_items,
+)
 from svc.plugins import Operation
 from svc.tree import Entry
 from svc_files.access import Reading
@@ -20,7 +28,7 @@ from svc_files.globs import Glob
 from svc_files.headers import REVALIDATE, caching, describe
 from svc_files.items import listing_item
 from svc_files.listing import DeletedItems, Item, Listing
-from svc_files.requests import READ_POINTS, flag, number, settings_of, text
+from svc_files.requests import READ_POINTS, settings_of
 
 __all__ = ["deleted_rows", "send_listing"]
 
@@ -103,12 +111,12 @@ def _stream(req: falcon.Request, resp: falcon.Response, listing: Listing) -> Non
 
 def _listing_of(req: falcon.Request, reading: Reading, path: Path) -> Listing:
     settings = settings_of(req)
-    depth = number(req, "depth", 0, minimum=-1, maximum=_MAXIMUM_DEPTH) or 0
+    depth = query_number(req, "depth", 0, minimum=-1, maximum=_MAXIMUM_DEPTH) or 0
     default = settings.listing_default if depth == 0 else None
     maximum = settings.listing_maximum if depth == 0 else None
-    pattern, cursor = text(req, "glob"), text(req, "after")
+    pattern, cursor = query_text(req, "glob"), query_text(req, "after")
     after = decode_cursor(cursor) if cursor is not None else None
-    offset = number(req, "offset", 0) or 0
+    offset = query_number(req, "offset", 0) or 0
     if after is not None and offset:
         raise InvalidInput("A page begins at a cursor (after) or at an offset, not both.", field="offset")
     return Listing(
@@ -118,15 +126,15 @@ def _listing_of(req: falcon.Request, reading: Reading, path: Path) -> Listing:
         glob=None if pattern is None else Glob(pattern),
         after=after,
         offset=offset,
-        limit=number(req, "limit", default, minimum=1, maximum=maximum),
-        deleted=_deleted_items(req, reading, path) if flag(req, "deleted") else None,
+        limit=query_number(req, "limit", default, minimum=1, maximum=maximum),
+        deleted=_deleted_items(req, reading, path) if query_flag(req, "deleted") else None,
         count_maximum=settings.count_maximum,
     )
 
 
 def _deleted_items(req: falcon.Request, reading: Reading, path: Path) -> DeletedItems:
     for name in READ_POINTS:
-        if text(req, name) is not None:
+        if query_text(req, name) is not None:
             raise InvalidInput(
                 f"deleted=true lists what was deleted from HEAD; leave {name} out.", field=name
             )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from svc.cli import database_option, json_option, print_json
-from svc_versions.commands.output import opened, print_table, short_hash, time_text
+from svc.cli import database_option, json_option, print_json, time_text
+from svc_versions.commands.output import opened, print_table, short_hash
 from svc_versions.forks import abandon_fork, create_fork, list_abandoned, list_forks, promote_fork
 
 __all__ = ["fork"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import click
 
 from svc.cli import open_database
 from svc.database import Database
 
-__all__ = ["PLUGIN_ID", "opened", "print_table", "short_hash", "time_text"]
+__all__ = ["PLUGIN_ID", "opened", "print_table", "short_hash"]
 
 PLUGIN_ID = "versions"
 _SHORT = 12
@@ -42,11 +41,3 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 def short_hash(root: bytes) -> str:
     """The first digits of a hash, enough to tell versions apart at a glance."""
     return root.hex()[:_SHORT]
-
-
-def time_text(time_ms: int) -> str:
-    """Unix milliseconds as local date and time to the second."""
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "-"

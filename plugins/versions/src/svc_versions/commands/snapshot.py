@@ -7,9 +7,9 @@ from typing import Any
 import click
 import msgspec
 
-from svc.cli import database_option, json_option, print_json
+from svc.cli import database_option, json_option, print_json, time_text
 from svc.errors import UsageError
-from svc_versions.commands.output import opened, print_table, short_hash, time_text
+from svc_versions.commands.output import opened, print_table, short_hash
 from svc_versions.forks import find_fork
 from svc_versions.restoring import restore_snapshot
 from svc_versions.snapshots import create_snapshot, delete_snapshot, list_snapshots, rename_snapshot

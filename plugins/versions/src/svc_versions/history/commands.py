@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from svc.cli import database_option, json_option, print_json
+from svc.cli import database_option, json_option, print_json, terminal_text, time_text
 from svc.errors import NotFound
 from svc.paths import Path, format_path, is_system_path, parse_path
 from svc.plugins import ROOT_USER_ID
 from svc.tree import EntryKind
-from svc_versions.commands.output import opened, print_table, time_text
+from svc_versions.commands.output import opened, print_table
 from svc_versions.history.blaming import (
     BlameLimits,
     blame_entries,
@@ -257,11 +257,7 @@ def _shown_user(user: str | None) -> str:
 
 
 def _printable(text: str | None, *, keep_tabs: bool = False) -> str:
-    """A stored text as a terminal may show it: whoever stored it may have put control codes in."""
+    """A stored text as a terminal may show it; ``-`` for none."""
     if text is None:
         return "-"
-    if text.isprintable():
-        return text
-    return "".join(
-        one if one.isprintable() or (keep_tabs and one == "\t") else repr(one)[1:-1] for one in text
-    )
+    return terminal_text(text, keep_tabs=keep_tabs)

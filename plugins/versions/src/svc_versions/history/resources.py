@@ -10,7 +10,16 @@ from svc.database import parse_time, run_blocking
 from svc.errors import InvalidInput
 from svc.hashing import Hash
 from svc.paths import Path, format_path, parse_path
-from svc.pipeline import path_not_found, requires_any, requires_identity, send_json, send_json_items
+from svc.pipeline import (
+    context_of,
+    path_not_found,
+    query_flag,
+    query_text,
+    requires_any,
+    requires_identity,
+    send_json,
+    send_json_items,
+)
 from svc.plugins import Operation
 from svc.tree import EntryKind
 from svc_versions.history.blaming import (
@@ -26,7 +35,7 @@ from svc_versions.history.files import commit_history, snapshot_history
 from svc_versions.history.log import find_commit, log_page
 from svc_versions.history.reading import History
 from svc_versions.history.viewer import Viewer
-from svc_versions.requests import context_of, flag, settings_of, text
+from svc_versions.requests import settings_of
 
 __all__ = [
     "BlameResource",
@@ -48,9 +57,13 @@ class FileHistoryResource:
         """The history over the snapshots, or with ``commits`` over every commit that touched the path."""
         viewer = _viewer(req)
         viewer.authorize(path)
-        page_of = commit_history if flag(req, "commits") else snapshot_history
+        page_of = commit_history if query_flag(req, "commits") else snapshot_history
         page = page_of(
-            History(viewer.database), viewer, path, limit=_limit(req, MOST_ROWS), after=text(req, "after")
+            History(viewer.database),
+            viewer,
+            path,
+            limit=_limit(req, MOST_ROWS),
+            after=query_text(req, "after"),
         )
         send_json(
             resp,
@@ -74,9 +87,9 @@ class LogResource:
             History(viewer.database),
             viewer,
             path=_path(req, viewer),
-            fork=text(req, "fork"),
+            fork=query_text(req, "fork"),
             limit=_limit(req, DEFAULT_ROWS),
-            after=text(req, "after"),
+            after=query_text(req, "after"),
         )
         send_json(
             resp,
@@ -99,7 +112,7 @@ class CommitResource:
         assert entry.root is not None, "a commit of HEAD has roots"
         assert entry.parent is not None, "a commit of HEAD has roots"
         page = changes_page(
-            viewer, entry.parent, entry.root, limit=_limit(req, MOST_ROWS), cursor=text(req, "after")
+            viewer, entry.parent, entry.root, limit=_limit(req, MOST_ROWS), cursor=query_text(req, "after")
         )
         answer = entry.as_json()
         answer.update(
@@ -137,7 +150,7 @@ class BlameResource:
         viewer.authorize(path)
         history = History(viewer.database)
         root = viewer.database.resolve_version(
-            snapshot=text(req, "snapshot"), version=text(req, "version"), at=_time(req)
+            snapshot=query_text(req, "snapshot"), version=query_text(req, "version"), at=_time(req)
         )
         version = viewer.database.version_of(root)
         entry = version.get(path) if path else None
@@ -146,7 +159,7 @@ class BlameResource:
             if path and not viewer.shows(path, directory=True):
                 raise path_not_found(path)
             page = blame_entries(
-                history, viewer, version, path, limit=_limit(req, MOST_ROWS), after=text(req, "after")
+                history, viewer, version, path, limit=_limit(req, MOST_ROWS), after=query_text(req, "after")
             )
             more = {"has_more": page.next_cursor is not None, "next_cursor": page.next_cursor}
             send_json(resp, {**head, "entry_type": int(EntryKind.DIRECTORY), "entries": page.rows, **more})
@@ -162,7 +175,7 @@ class BlameResource:
             rows = [entry_json(history, path, entry, start)]
             send_json(resp, {**head, "entries": rows, "has_more": False, "next_cursor": None})
             return
-        with_text = text(req, "text") is None or flag(req, "text")
+        with_text = query_text(req, "text") is None or query_flag(req, "text")
         truncated = blame.truncated
         send_json_items(
             resp,
@@ -179,26 +192,26 @@ def _viewer(req: falcon.Request) -> Viewer:
 
 def _path(req: falcon.Request, viewer: Viewer) -> Path:
     """The path of the query; the root, which is everything, when there is none."""
-    path = parse_path(text(req, "path") or "/")
+    path = parse_path(query_text(req, "path") or "/")
     if path:
         viewer.authorize(path)
     return path
 
 
 def _named(req: falcon.Request, viewer: Viewer, name: str, default: str | None) -> Hash:
-    value = text(req, name) or default
+    value = query_text(req, name) or default
     if value is None:
         raise InvalidInput(f"The parameter {name} names a version.", field=name)
     return viewer.database.named_version(value)
 
 
 def _time(req: falcon.Request) -> int | None:
-    value = text(req, "at")
+    value = query_text(req, "at")
     return None if value is None else parse_time(value)
 
 
 def _limit(req: falcon.Request, default: int) -> int:
-    value = text(req, "limit")
+    value = query_text(req, "limit")
     if value is None:
         return default
     if not (value.isascii() and value.isdigit()) or len(value) > 9 or not 1 <= int(value) <= MOST_ROWS:

@@ -9,7 +9,10 @@ from svc.database import pause, run_blocking
 from svc.errors import Forbidden, NotFound
 from svc.pipeline import (
     RequestContext,
+    context_of,
+    has_body,
     is_unrestricted_root,
+    query_flag,
     read_json,
     requires_identity,
     requires_root,
@@ -25,7 +28,7 @@ from svc_versions.forks import (
     promote_fork,
     snapshot_or_version,
 )
-from svc_versions.requests import authorize_making, context_of, flag, settings_of
+from svc_versions.requests import authorize_making, settings_of
 
 __all__ = ["ForkListResource", "ForkResource", "ForksResource", "MakeForkResource"]
 
@@ -87,7 +90,7 @@ class ForksResource(MakeForkResource):
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them, newest first; with ``abandoned=true`` what is left of abandoned ones instead."""
         database = context_of(req).database
-        if flag(req, "abandoned"):
+        if query_flag(req, "abandoned"):
             found = [one.as_json() for one in run_blocking(list_abandoned, database)]
         else:
             found = [one.as_json() for one in run_blocking(list_forks, database)]
@@ -118,8 +121,8 @@ class ForkResource:
         found, separator, action = name.rpartition("/")
         if not separator or action != "promote":
             raise NotFound("There is no such resource.")
-        force = flag(req, "force")
-        if req.content_length or req.get_header("Transfer-Encoding"):
+        force = query_flag(req, "force")
+        if has_body(req):
             force = read_json(req, PromotionBody, settings_of(req).maximum_json).force or force
         context = context_of(req)
         promotion = promote_fork(context.database, found, force=force, actor=context.actor)

@@ -12,6 +12,7 @@ from svc.errors import Forbidden
 from svc.paths import Path, format_path
 from svc.pipeline import (
     RequestContext,
+    context_of,
     is_unrestricted_root,
     read_json,
     requires_identity,
@@ -21,7 +22,7 @@ from svc.plugins import Operation
 from svc.tree import Entry, EntryKind
 from svc_versions.merging import merge_versions
 from svc_versions.names import HEAD
-from svc_versions.requests import authorize_making, context_of, settings_of
+from svc_versions.requests import authorize_making, settings_of
 from svc_versions.tree_edits import Edit
 
 __all__ = ["MergeResource"]

@@ -8,8 +8,8 @@ import msgspec
 from svc.database import parse_time
 from svc.errors import InvalidInput
 from svc.paths import Path, format_path
-from svc.pipeline import read_json, requires_root, send_json
-from svc_versions.requests import context_of, settings_of
+from svc.pipeline import context_of, read_json, requires_root, send_json
+from svc_versions.requests import settings_of
 from svc_versions.restoring import restore_path, restore_snapshot
 
 __all__ = ["FileRestoreResource", "RestoreResource"]

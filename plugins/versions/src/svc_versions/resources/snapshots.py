@@ -10,9 +10,9 @@ import msgspec
 from svc.database import Database, run_blocking
 from svc.errors import InvalidInput, PayloadTooLarge
 from svc.hashing import Hash
-from svc.pipeline import encode_json, read_json, requires_identity, requires_root, send_json
+from svc.pipeline import context_of, encode_json, read_json, requires_identity, requires_root, send_json
 from svc_versions.forks import find_fork
-from svc_versions.requests import authorize_making, context_of, settings_of
+from svc_versions.requests import authorize_making, settings_of
 from svc_versions.snapshots import (
     create_snapshot,
     delete_snapshot,
