@@ -27,9 +27,8 @@ from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import encode_record
 from svc.log.scanning import scan_records
 from svc.objects.codecs import compress, decompress
-from svc.pipeline import PipelineSettings, create_app
 from svc.plugins import Identity, Plugins, initialize
-from svc.testing import TestingAuthMode, load_with_testing_auth
+from svc.testing import TestingAuthMode, load_with_testing_auth, serve_in_process
 from svc_backup.importing import ImportOptions, import_incoming
 
 NOW = 1_790_000_000_000
@@ -344,10 +343,5 @@ def plugins() -> Plugins:
 
 @pytest.fixture
 def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
-    database = Database(tmp_path / "served.svcdb")
-    assert initialize(database, plugins) == ()
-    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", access_log=False))
-    mode = app.service.auth_mode
-    assert isinstance(mode, TestingAuthMode)
-    yield Http(app, database, mode)
-    app.service.close()
+    with serve_in_process(tmp_path / "served.svcdb", plugins) as (app, database, mode):
+        yield Http(app, database, mode)

@@ -11,29 +11,14 @@ import pytest
 from falcon.testing import Result, TestClient
 
 from svc.database import Database
-from svc.pipeline import PipelineSettings, create_app
-from svc.plugins import ROOT_IDENTITY, Identity, Operation, Plugins, ScopedRule, initialize
-from svc.testing import TestingAuthMode, load_with_testing_auth
+from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule
+from svc.testing import PathRights, load_with_testing_auth, serve_in_process
 
 
 @pytest.fixture
 def svc_plugins() -> Sequence[str]:
     """The kit's fixtures have this plugin and nothing else."""
     return ("versions",)
-
-
-class Rights:
-    """Rights by path prefix: the longest prefix that says something decides."""
-
-    def __init__(self, flags: dict[str, str]) -> None:
-        self.flags = flags
-
-    def allows(self, operation: Operation, path: tuple[str, ...]) -> bool:
-        for length in range(len(path), -1, -1):
-            flags = self.flags.get("/" + "/".join(path[:length]))
-            if flags is not None:
-                return operation.letter in flags
-        return False
 
 
 class Http:
@@ -96,22 +81,17 @@ def plugins() -> Plugins:
 
 @pytest.fixture
 def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
-    database = Database(tmp_path / "http.svcdb")
-    assert initialize(database, plugins) == ()
-    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", access_log=False))
-    mode = app.service.auth_mode
-    assert isinstance(mode, TestingAuthMode)
+    with serve_in_process(tmp_path / "http.svcdb", plugins) as (app, database, mode):
 
-    def become(other: Identity) -> None:
-        mode.identity = other
+        def become(other: Identity) -> None:
+            mode.identity = other
 
-    yield Http(app, database, become)
-    app.service.close()
+        yield Http(app, database, become)
 
 
 def user(flags_by_path: dict[str, str], name: str = "ann") -> Identity:
     """A user with rights by path prefix."""
-    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=Rights(flags_by_path))
+    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=PathRights(flags_by_path))
 
 
 def scoped_root(*rules: tuple[str, str]) -> Identity:

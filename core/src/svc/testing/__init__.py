@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from svc.testing.applications import PathRights, serve_in_process
     from svc.testing.auth_modes import AuthModeContract
     from svc.testing.distributions import DistributionFactory
     from svc.testing.faults import Fault, inject
@@ -35,6 +36,7 @@ __all__ = [
     "Fault",
     "InterruptedStorage",
     "MemoryViewStorage",
+    "PathRights",
     "PluginContract",
     "Server",
     "StorageBackendContract",
@@ -45,6 +47,7 @@ __all__ = [
     "install_testing_auth",
     "load_with_testing_auth",
     "run_svc",
+    "serve_in_process",
     "start_server",
 ]
 
@@ -56,6 +59,7 @@ _HOMES = {
     "Fault": "svc.testing.faults",
     "InterruptedStorage": "svc.testing.view_storage",
     "MemoryViewStorage": "svc.testing.view_storage",
+    "PathRights": "svc.testing.applications",
     "PluginContract": "svc.testing.plugins",
     "Server": "svc.testing.processes",
     "StorageBackendContract": "svc.testing.storage",
@@ -66,6 +70,7 @@ _HOMES = {
     "install_testing_auth": "svc.testing.testing_auth",
     "load_with_testing_auth": "svc.testing.testing_auth",
     "run_svc": "svc.testing.processes",
+    "serve_in_process": "svc.testing.applications",
     "start_server": "svc.testing.processes",
 }
 

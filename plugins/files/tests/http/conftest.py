@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,8 @@ import pytest
 from falcon.testing import Result, TestClient
 
 from svc.database import Database
-from svc.pipeline import PipelineSettings, create_app
-from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure, initialize
-from svc.plugins import Operation as PathOperation
-from svc.testing import TestingAuthMode, load_with_testing_auth
-
-
-@dataclass
-class Rights:
-    """Rights by path prefix: the longest prefix that says something decides."""
-
-    flags: dict[str, str]
-
-    def allows(self, operation: PathOperation, path: tuple[str, ...]) -> bool:
-        for length in range(len(path), -1, -1):
-            flags = self.flags.get("/" + "/".join(path[:length]))
-            if flags is not None:
-                return operation.letter in flags
-        return False
+from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure
+from svc.testing import PathRights, load_with_testing_auth, serve_in_process
 
 
 class Http:
@@ -74,17 +57,12 @@ def plugins() -> Plugins:
 
 @pytest.fixture
 def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
-    database = Database(tmp_path / "test.svcdb")
-    assert initialize(database, plugins) == ()
-    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", access_log=False))
-    mode = app.service.auth_mode
-    assert isinstance(mode, TestingAuthMode)
+    with serve_in_process(tmp_path / "test.svcdb", plugins) as (app, database, mode):
 
-    def become(other: Identity) -> None:
-        mode.identity = other
+        def become(other: Identity) -> None:
+            mode.identity = other
 
-    yield Http(app, database, become)
-    app.service.close()
+        yield Http(app, database, become)
 
 
 @pytest.fixture
@@ -99,7 +77,7 @@ def set_limits(http: Http, plugins: Plugins) -> Callable[..., None]:
 
 def user(flags_by_path: dict[str, str], name: str = "ann") -> Identity:
     """A user with rights by path prefix."""
-    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=Rights(flags_by_path))
+    return Identity(f"00000000-0000-0000-0000-{name:0>12}", name, rights=PathRights(flags_by_path))
 
 
 def scoped_root(*rules: tuple[str, str]) -> Identity:

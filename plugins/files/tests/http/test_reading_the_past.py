@@ -123,15 +123,9 @@ def test_what_was_deleted_since_needs_the_permission_at_a_time_too(
 @pytest.fixture
 def make_user() -> Callable[..., Identity]:
     from svc.plugins import Identity
+    from svc.testing import PathRights
 
-    class Rights:
-        def __init__(self, flags: dict[str, str]) -> None:
-            self.flags = flags
-
-        def allows(self, operation: Any, path: tuple[str, ...]) -> bool:
-            return operation.letter in self.flags["/"]
-
-    return lambda flags: Identity("00000000-0000-0000-0000-000000000009", "ann", rights=Rights(flags))
+    return lambda flags: Identity("00000000-0000-0000-0000-000000000009", "ann", rights=PathRights(flags))
 
 
 def test_what_a_hash_names_is_kept_for_ever(http: Any, history: list[str]) -> None:

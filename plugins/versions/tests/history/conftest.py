@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from svc.plugins import ROOT_IDENTITY, Identity, Operation, ScopedRule
+from svc.plugins import ROOT_IDENTITY, Identity, ScopedRule
+from svc.testing import PathRights
 
 Files = dict[str, bytes | None]
 
@@ -31,24 +32,10 @@ def commit(http: Any) -> Callable[..., str]:
     return make
 
 
-class Rights:
-    """Rights by path prefix: the longest prefix that says something decides."""
-
-    def __init__(self, flags: dict[str, str]) -> None:
-        self.flags = flags
-
-    def allows(self, operation: Operation, path: tuple[str, ...]) -> bool:
-        for length in range(len(path), -1, -1):
-            flags = self.flags.get("/" + "/".join(path[:length]))
-            if flags is not None:
-                return operation.letter in flags
-        return False
-
-
 @pytest.fixture
 def make_user() -> Callable[[dict[str, str]], Identity]:
     """Makes a user with rights by path prefix."""
-    return lambda flags: Identity("00000000-0000-0000-0000-000000000009", "ann", rights=Rights(flags))
+    return lambda flags: Identity("00000000-0000-0000-0000-000000000009", "ann", rights=PathRights(flags))
 
 
 @pytest.fixture
