@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from blake3 import blake3
 
-__all__ = ["HASH_SIZE", "Hash", "ObjectKind", "content_hasher", "hash_object", "parse_hash"]
+__all__ = ["HASH_SIZE", "Hash", "ObjectKind", "content_hasher", "hash_content", "hash_object", "parse_hash"]
 
 Hash = bytes
 """A BLAKE3-256 identity: 32 bytes inside the program, 64 lower-case hex digits at its edge."""
@@ -57,6 +57,11 @@ def hash_object(kind: ObjectKind, content: bytes | bytearray | memoryview, syste
     if context is None:
         return blake3(content).digest()
     return blake3(content, derive_key_context=context).digest()
+
+
+def hash_content(content: bytes | bytearray | memoryview) -> Hash:
+    """Returns the identity of a whole content, which is that of its only chunk too (plain BLAKE3)."""
+    return blake3(content).digest()
 
 
 def content_hasher() -> blake3:

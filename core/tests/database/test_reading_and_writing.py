@@ -13,6 +13,7 @@ from svc.database import Condition, Database
 from svc.errors import (
     AlreadyExists,
     Conflict,
+    DatabaseClosed,
     InvalidInput,
     NotFound,
     PayloadTooLarge,
@@ -184,6 +185,47 @@ def test_conditions_make_compare_and_swap(database: Database) -> None:
     with pytest.raises(PreconditionFailed):
         put(database, "missing", b"3", condition=Condition(if_match=("*",)))
     assert content_of(database, "f") == b"2"
+
+
+def test_many_small_contents_are_stored_once_each_and_only_what_is_new(database: Database) -> None:
+    """More than is kept in memory, so that a part of it is appended ahead; some twice, some there already."""
+    chance = random.Random(1)
+    contents = [chance.randbytes(chance.choice((0, 1, 1000, 5000))) + b"x" * 4096 for _ in range(400)]
+    put(database, "before", contents[0])
+    chunks = database.totals().chunks
+    tail = database.objects.log.tail
+    with database.transaction() as transaction:
+        for number, content in enumerate(contents * 2):
+            transaction.put((f"d{number % 7}", f"f{number}"), content)
+        transaction.put(("empty",), b"")
+    assert database.totals().chunks == chunks + len(set(contents)) - 1
+    assert database.objects.log.tail - tail < sum(map(len, contents))
+    for number, content in enumerate(contents * 2):
+        assert content_of(database, f"d{number % 7}/f{number}") == content
+    assert content_of(database, "empty") == b""
+    with database.transaction() as transaction:
+        for number, content in enumerate(contents):
+            transaction.put((f"d{number % 7}", f"f{number}"), content + b"y")
+            transaction.delete((f"d{(number + 400) % 7}", f"f{number + 400}"))
+    for number, content in enumerate(contents):
+        assert content_of(database, f"d{number % 7}/f{number}") == content + b"y"
+    assert database.totals().files == len(contents) + 2
+
+
+def test_a_content_that_changes_after_its_put_is_stored_as_it_was(database: Database) -> None:
+    content = bytearray(b"before")
+    with database.transaction() as transaction:
+        transaction.put(("f",), content)  # type: ignore[arg-type]
+        content[:] = b"after!"
+    assert content_of(database, "f") == b"before"
+
+
+def test_small_contents_are_refused_by_a_database_that_was_closed(path: Path) -> None:
+    with Database(path) as database:
+        transaction = database.transaction()
+        transaction.put(("f",), b"x")
+    with pytest.raises(DatabaseClosed):
+        transaction.commit()
 
 
 def test_links_are_followed_for_32_hops_and_not_in_circles(database: Database) -> None:

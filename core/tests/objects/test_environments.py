@@ -71,6 +71,14 @@ def test_reads_and_writes_go_on_in_an_environment_that_is_opened_anew(shared: Sh
     assert get(shared, b"k") == b"w"
 
 
+def test_a_single_value_is_read_in_it_too(shared: SharedEnvironment) -> None:
+    assert shared.get(1, b"k") == b"v"
+    given_up = give_up(shared)
+    assert shared.get(1, b"k") == b"v"
+    assert shared.get(0, b"k") is None
+    assert given_up.closed
+
+
 def test_all_who_share_it_get_the_new_one(tmp_path: Path) -> None:
     place = Place(1, 10, 20, 1, 0, 1)
     first, second = KeyIndex(tmp_path / "index"), KeyIndex(tmp_path / "index")

@@ -149,6 +149,10 @@ class WorkingTreeMachine(RuleBasedStateMachine):
     def copy(self, source, destination):
         self.transfer(source, destination, self.tree.copy, keeps=True)
 
+    @rule(wanted=st.lists(paths, max_size=5))
+    def foresee(self, wanted):
+        self.tree.foresee(wanted)
+
     @rule()
     def savepoint(self):
         self.savepoints.append((self.tree.savepoint(), copy.deepcopy(self.model)))

@@ -44,24 +44,23 @@ def run_blocking(function: Callable[..., T], *args: Any) -> T:
     return cast("T", result)
 
 
-def run_at_once(function: Callable[[], None]) -> None:
+def run_at_once(function: Callable[[], T]) -> T:
     """As ``run_blocking``, but never behind what others run there: for whom the others may wait for."""
     global _own_pool
     if not under_gevent():
-        function()
-        return
+        return function()
     from gevent import get_hub
     from gevent.threadpool import ThreadPool
 
     hub = get_hub()
     if not hub.main_hub:
-        function()
-        return
+        return function()
     if _own_pool is None or _own_pool[0] != os.getpid():
         _own_pool = (os.getpid(), ThreadPool(_OWN_THREADS, hub=hub))
-    _, error = _own_pool[1].apply(_outcome_of, (function,))
+    result, error = _own_pool[1].apply(_outcome_of, (function,))
     if error is not None:
         raise error
+    return cast("T", result)
 
 
 def run_shielded(function: Callable[[], None]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cbor2
+import msgspec
 
 from svc.errors import CorruptRecord, UnsupportedFormat
 from svc.hashing import HASH_SIZE, Hash
@@ -19,10 +20,10 @@ __all__ = ["Commit", "DatabaseTotals", "PathChange", "TransactionRecord"]
 
 PAYLOAD_VERSION = 1
 CHANGE_KINDS = ("put", "delete", "move", "copy", "link", "mkdir", "ref")
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
 
 
-@dataclass(frozen=True, slots=True)
-class PathChange:
+class PathChange(msgspec.Struct, frozen=True, gc=False):
     """One path operation of a committed transaction.
 
     Attributes:
@@ -224,7 +225,7 @@ def _decode_transaction(
 
 def _encode_change(change: PathChange) -> list[Any]:
     """``[kind number + 16 when of the system tree, path]``, and the source where there is one."""
-    number = CHANGE_KINDS.index(change.kind) + (16 if change.system else 0)
+    number = _KIND_NUMBERS[change.kind] + (16 if change.system else 0)
     fields: list[Any] = [number, "/".join(change.path)]
     if change.source is not None:
         fields.append("/".join(change.source))

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from svc.database.blocking import run_shielded
+from svc.database.blocking import run_at_once, run_shielded
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
@@ -38,6 +38,7 @@ _WAIT_SECONDS = 0.25
 _MOST_WAITING = 4096
 _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
+_LARGEST_QUICK_FOLD = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -204,6 +205,13 @@ class Committer:
                 request.error = error
 
     def _fold(self, head: Head, batch: list[CommitRequest]) -> Fold:
+        size = sum(len(request.operations) + len(request.pending.placed) for request in batch)
+        if size <= _LARGEST_QUICK_FOLD:
+            return self._fold_now(head, batch)
+        # Milliseconds of work: in a thread, the event loop gets its turns meanwhile.
+        return run_at_once(lambda: self._fold_now(head, batch))
+
+    def _fold_now(self, head: Head, batch: list[CommitRequest]) -> Fold:
         fold = Fold(self._state.objects, head, self._parent_of(head.sequence))
         for request in batch:
             fold.add(request)
@@ -218,7 +226,13 @@ class Committer:
         return self._parent
 
     def _write(self, fold: Fold) -> None:
-        """Appends, syncs, indexes and publishes what was folded: in this order, or not at all."""
+        """Makes durable and shows what was folded, off the event loop: disk and index take their time."""
+        run_at_once(lambda: self._write_now(fold))
+        self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
+        fold.share_nodes()
+
+    def _write_now(self, fold: Fold) -> None:
+        """Appends, syncs, indexes and publishes: in this order, or not at all."""
         state = self._state
         framed: list[bytes] = []
         places: list[tuple[Hash, Place]] = []
@@ -232,7 +246,7 @@ class Committer:
         commits: list[tuple[Commit, Place]] = []
         waiting = iter(fold.commits)
         for (hash, place), record in zip(places, framed, strict=True):
-            located.append((hash, place._replace(offset=offset)))
+            located.append((hash, Place(offset, *place[1:])))
             if place.kind == ObjectKind.COMMIT:
                 commits.append((next(waiting).commit, located[-1][1]))
             offset += len(record)
@@ -244,5 +258,3 @@ class Committer:
             raise ServiceUnavailable(
                 "The write is in the log but could not be shown yet; read the path to see it."
             ) from error
-        self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
-        fold.share_nodes()

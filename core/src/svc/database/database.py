@@ -76,6 +76,8 @@ class Database:
         self._committer = Committer(self._state)
         self._writer = ContentWriter(self._state.objects, pause=pause, run_blocking=run_blocking)
         self._views = ViewSet(self, self._opened.directory / "views")
+        # A head and its version: one attribute, so that threads see a pair.
+        self._present: tuple[Head | None, Version] = (None, Version(self._state.objects, EMPTY_ROOT))
 
     def __enter__(self) -> Self:
         return self
@@ -123,8 +125,12 @@ class Database:
         return self._opened.recovery.cut_bytes if self._opened.recovery is not None else 0
 
     def head(self) -> Head:
-        """Returns the state after the last commit of any process; about a microsecond."""
-        self._require_open()
+        """Returns the state after the last commit of any process; less than a microsecond.
+
+        The same object comes back for as long as there is no further commit.
+        """
+        if self._closed:
+            self._require_open()
         return self._state.head()
 
     def totals(self) -> DatabaseTotals:
@@ -144,13 +150,21 @@ class Database:
             NotFound: no commit and no ref ever had this root.
         """
         if root is None:
-            return Version(self._state.objects, self.head().root)
+            return self.version_at(self.head())
         self.require_version(root)
         return Version(self._state.objects, root)
 
     def system(self) -> Version:
         """Returns the system tree as it is now."""
         return Version(self._state.objects, self.head().system_root)
+
+    def version_at(self, head: Head) -> Version:
+        """Returns the version that a head names, which ``head`` gave; reads nothing."""
+        seen, version = self._present
+        if seen is not head:
+            version = Version(self._state.objects, head.root)
+            self._present = (head, version)
+        return version
 
     def version_of(self, root: Hash) -> Version:
         """Returns a version by a root that is known to be one (a commit's own); not checked."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.head import Head
-from svc.database.operations import OperationResult, SetRef
+from svc.database.operations import OperationResult, Put, SetRef
 from svc.database.references import HEAD_NAME, reference_path
 from svc.errors import NotFound, SvcError
 from svc.hashing import Hash, ObjectKind, hash_object
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from svc.database.committer import CommitRequest
 
 __all__ = ["Fold", "FoldedCommit"]
+
+_CHUNK = int(ObjectKind.CHUNK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class _OpenCommit:
     transactions: list[TransactionRecord] = field(default_factory=list)
     requests: list[CommitRequest] = field(default_factory=list)
     touched: set[tuple[str, Path]] = field(default_factory=set)
+    above: set[tuple[str, Path]] = field(default_factory=set)
+    surveyed: int = 0
+
+    def survey(self) -> None:
+        """Brings ``touched`` and the directories ``above`` up to date; one transaction alone never pays."""
+        for request in self.requests[self.surveyed :]:
+            paths = _touched(request)
+            self.touched |= paths
+            self.above.update((ref, path[:depth]) for ref, path in paths for depth in range(len(path)))
+        self.surveyed = len(self.requests)
 
 
 class Fold:
@@ -93,9 +106,8 @@ class Fold:
         Raises:
             SvcError: an earlier transaction cannot be written; nothing of the fold may be used then.
         """
-        touched = _touched(request)
         try:
-            overlaps = bool(self._open.transactions) and self._overlaps(touched, request)
+            overlaps = bool(self._open.transactions) and self._overlaps(request)
         except Exception as error:  # noqa: BLE001
             request.error = error
             return
@@ -113,11 +125,10 @@ class Fold:
                     request.actor,
                     request.message,
                     request.ref,
-                    tuple(operation.change() for operation in request.operations),
+                    tuple([operation.change() for operation in request.operations]),
                 )
             )
         self._open.requests.append(request)
-        self._open.touched |= touched
         request.results = results
 
     def finish(self) -> None:
@@ -137,14 +148,19 @@ class Fold:
         trees = dict(self._trees)
         savepoints = (user_tree.savepoint(), self._system_tree.savepoint())
         results: list[OperationResult] = []
+        tree: WorkingTree | None = user_tree
+        now_ms = self.now_ms
+        if len(request.operations) > 1:
+            user_tree.foresee([one.path for one in request.operations if isinstance(one, Put)])
         try:
             for operation in request.operations:
                 if isinstance(operation, SetRef):
                     results.append(self._set_ref(operation))
-                else:
-                    system = operation.change().system
-                    tree = self._system_tree if system else self._tree_of(request.ref)
-                    results.append(operation.apply(tree, self.now_ms))
+                    tree = None
+                    continue
+                if tree is None:
+                    tree = self._tree_of(request.ref)
+                results.append(operation.apply(self._system_tree if operation.system else tree, now_ms))
         except Exception as error:
             if isinstance(error, SvcError):
                 error.details.setdefault("operation", len(results))
@@ -192,18 +208,16 @@ class Fold:
         """The root of a ref before a transaction that moves refs: it begins a commit, so it is written."""
         return self._root if ref == HEAD_NAME else self._ref_root(ref)
 
-    def _overlaps(self, touched: set[tuple[str, Path]], request: CommitRequest) -> bool:
+    def _overlaps(self, request: CommitRequest) -> bool:
         """Whether the transaction touches what the open commit has changed, or changes a ref."""
         if any(isinstance(operation, SetRef) for operation in request.operations):
             return True
-        mine = self._open.touched
-        for ref, path in touched:
-            if any((ref, path[:depth]) in mine for depth in range(len(path) + 1)):
+        opened = self._open
+        opened.survey()
+        for ref, path in _touched(request):
+            if any((ref, path[:depth]) in opened.touched for depth in range(len(path) + 1)):
                 return True
-            tree = self._tree_of(ref)
-            entry = tree.get(path) if path else None
-            is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
-            if is_directory and any(other == ref and changed[: len(path)] == path for other, changed in mine):
+            if path and (ref, path) in opened.above:
                 return True
         return False
 
@@ -243,21 +257,26 @@ class Fold:
         records: list[bytes] = []
         places: list[tuple[Hash, Place]] = []
         chunks = chunk_bytes = 0
-        for hash, (framed, place) in opened.pending.records.items():
-            # It may have been stored since it was made pending: by another process, or ahead.
-            if hash in opened.pending.placed or not self._is_new(hash):
+        pending = opened.pending
+        # They may have been stored since they were made pending: by another process, or ahead.
+        stored = self._objects.known(chain(pending.records, pending.placed))
+        folded = self._folded
+        for hash, (framed, place) in pending.records.items():
+            if hash in pending.placed or hash in stored or hash in folded:
                 continue
             records.append(framed)
             places.append((hash, place))
-            if place.kind == ObjectKind.CHUNK:
+            if place.kind == _CHUNK:
                 chunks += 1
                 chunk_bytes += place.stored_length
-        placed = {hash: place for hash, place in opened.pending.placed.items() if self._is_new(hash)}
+        placed = {
+            hash: place for hash, place in pending.placed.items() if not (hash in stored or hash in folded)
+        }
         for place in placed.values():
-            if place.kind == ObjectKind.CHUNK:
+            if place.kind == _CHUNK:
                 chunks += 1
                 chunk_bytes += place.stored_length
-        self._folded.update(opened.pending.records, placed)
+        folded.update(pending.records, placed)
         self._totals = self._totals_after(chunks, chunk_bytes)
         self._sequence += 1
         commit = Commit(
@@ -278,9 +297,6 @@ class Fold:
         records.append(encode_record(ObjectKind.COMMIT, hash, payload, time_ms=self.now_ms, system=True))
         places.append((hash, Place(0, len(payload), len(payload), ObjectKind.COMMIT, 1, 0)))
         return FoldedCommit(commit, hash, records, places, placed)
-
-    def _is_new(self, hash: Hash) -> bool:
-        return hash not in self._folded and not self._objects.index.contains(hash)
 
     def _totals_after(self, chunks: int, chunk_bytes: int) -> DatabaseTotals:
         below = totals(self._users, self._root)

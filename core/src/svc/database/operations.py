@@ -8,17 +8,21 @@ the operation will change: compare-and-swap needs nothing more.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+import msgspec
 
 from svc.database.commit import PathChange
 from svc.errors import AlreadyExists, Conflict, InvalidInput, InvalidPath, NotFound, PreconditionFailed
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
-from svc.paths import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path
+from svc.paths import MAXIMUM_PATH_BYTES, SYSTEM_NAMES, Path, format_path
 from svc.tree import NO_TOTALS, Entry, EntryKind, WorkingTree
 
 __all__ = ["Condition", "Operation", "OperationResult"]
+
+_FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,7 @@ class Condition:
             raise PreconditionFailed("If-None-Match: the path holds this state.", path=format_path(path))
 
 
-@dataclass(frozen=True, slots=True)
-class OperationResult:
+class OperationResult(msgspec.Struct, frozen=True, gc=False):
     """What an operation did.
 
     Attributes:
@@ -75,6 +78,11 @@ class OperationResult:
 class Operation(Protocol):
     """One path operation."""
 
+    @property
+    def system(self) -> bool:
+        """Whether it changes the system tree."""
+        ...
+
     def touched(self) -> tuple[Path, ...]:
         """The paths whose present state the operation replaces or moves away."""
         ...
@@ -88,8 +96,7 @@ class Operation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True, gc=False):
     """Stores a content at a path; parents appear by themselves."""
 
     path: Path
@@ -107,30 +114,30 @@ class Put:
         return PathChange("put", self.path, None, self.system)
 
     def apply(self, tree: WorkingTree, now_ms: int) -> OperationResult:
-        _refuse_root(self.path)
-        before = tree.get(self.path)
+        path, content = self.path, self.content
+        _refuse_root(path)
+        before = tree.get(path)
         if self.condition is not None:
-            self.condition.check(self.path, before)
-        _refuse_directory(self.path, before)
+            self.condition.check(path, before)
         created_ms = self.created_ms
-        if created_ms is None:
-            kept = before is not None and before.kind is EntryKind.FILE
-            created_ms = before.created_ms if kept and before is not None else now_ms
+        if before is not None:
+            _refuse_directory(path, before)
+            if created_ms is None and before.kind is _FILE:
+                created_ms = before.created_ms
         after = Entry(
-            EntryKind.FILE,
-            self.content.content_hash,
-            self.content.size,
-            created_ms,
-            self.updated_ms if self.updated_ms is not None else now_ms,
+            _FILE,
+            content.content_hash,
+            content.size,
+            now_ms if created_ms is None else created_ms,
+            now_ms if self.updated_ms is None else self.updated_ms,
             self.content_type,
-            self.content.record,
+            content.record,
         )
-        tree.put(self.path, after)
-        return OperationResult(self.path, before, after)
+        tree.put(path, after)
+        return OperationResult(path, before, after)
 
 
-@dataclass(frozen=True, slots=True)
-class PutEntry:
+class PutEntry(msgspec.Struct, frozen=True, gc=False):
     """Puts an entry of another version at a path: restore, merge, import."""
 
     path: Path
@@ -155,8 +162,7 @@ class PutEntry:
         return OperationResult(self.path, before, self.entry)
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True, gc=False):
     """Removes a file, a link or a directory."""
 
     path: Path
@@ -183,8 +189,7 @@ class Delete:
         return OperationResult(self.path, before, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Relocate:
+class Relocate(msgspec.Struct, frozen=True, gc=False):
     """Moves or copies whatever stands at a path, with everything below; costs no data."""
 
     source: Path
@@ -192,6 +197,7 @@ class Relocate:
     keep_source: bool
     overwrite: bool = False
     condition: Condition | None = None
+    system: ClassVar[bool] = False
 
     def touched(self) -> tuple[Path, ...]:
         return (self.source, self.path)
@@ -226,8 +232,7 @@ class Relocate:
         return OperationResult(self.path, before, moved)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True, gc=False):
     """Makes or replaces a symbolic link."""
 
     path: Path
@@ -235,6 +240,7 @@ class Link:
     created_ms: int | None = None
     updated_ms: int | None = None
     condition: Condition | None = None
+    system: ClassVar[bool] = False
 
     def touched(self) -> tuple[Path, ...]:
         return (self.path,)
@@ -265,13 +271,13 @@ class Link:
         return OperationResult(self.path, before, after)
 
 
-@dataclass(frozen=True, slots=True)
-class MakeDirectory:
+class MakeDirectory(msgspec.Struct, frozen=True, gc=False):
     """Makes an empty directory, and its parents."""
 
     path: Path
     exist_ok: bool = False
     at_ms: int | None = None
+    system: ClassVar[bool] = False
 
     def touched(self) -> tuple[Path, ...]:
         return (self.path,)
@@ -323,7 +329,7 @@ class SetRef:
 
 def refuse_system_path(path: Path) -> None:
     """Raises NotFound for a path in the system namespace: to users it does not exist."""
-    if is_system_path(path):
+    if path and path[0] in SYSTEM_NAMES:
         raise NotFound("Nothing is at this path.", path=format_path(path))
 
 
@@ -349,7 +355,7 @@ def _refuse_root(path: Path) -> None:
 
 
 def _refuse_directory(path: Path, present: Entry | None) -> None:
-    if present is not None and present.kind is EntryKind.DIRECTORY:
+    if present is not None and present.kind is _DIRECTORY:
         raise Conflict("A directory stands at this path.", path=format_path(path))
 
 

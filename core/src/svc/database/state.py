@@ -148,7 +148,7 @@ class SharedState:
         return settled
 
     def append_and_sync(self, records: Sequence[bytes]) -> int:
-        """Announces a commit, appends its records in one piece and makes them durable.
+        """Announces a commit, appends its records in one piece and makes them durable; blocks.
 
         Returns:
             The offset of the first record.
@@ -160,20 +160,13 @@ class SharedState:
         """
         head = self.head()
         self.publish(replace(head, pending_from=max(head.commit_end, 1)))
-        offset = 0
-
-        def append() -> None:
-            # Both in one go, and not on the event loop: others may be writing large pieces just now.
-            nonlocal offset
+        try:
             try:
                 offset = self.log.append(records)
             except SvcError:
                 self.publish(head)
                 raise
             self.log.sync()
-
-        try:
-            run_at_once(append)
         except OSError as error:
             raise self._latch(error) from error
         return offset
@@ -220,9 +213,7 @@ class SharedState:
         self.index.write(
             places,
             [
-                IndexedCommit(
-                    commit.sequence, at.offset, at.stored_length, commit.root, commit.ref_roots()
-                )
+                IndexedCommit(commit.sequence, at.offset, at.stored_length, commit.root, commit.ref_roots())
                 for commit, at in commits
             ],
             CoverageMark(end, last.sequence, self.log.database_id),

@@ -28,7 +28,8 @@ from svc.database.operations import (
 from svc.database.references import HEAD_NAME, normal_reference, reference_path
 from svc.errors import InvalidInput
 from svc.hashing import Hash
-from svc.objects.content import StoredContent, append_ahead
+from svc.objects.chunking import WHOLE_LIMIT
+from svc.objects.content import SmallContents, StoredContent, append_ahead
 from svc.objects.store import PendingObjects
 from svc.paths import Path
 from svc.tree import Entry
@@ -84,6 +85,7 @@ class Transaction:
         self._ref = normal_reference(ref)
         self._operations: list[Operation | SetRef] = []
         self._pending = PendingObjects()
+        self._small = SmallContents(database.objects, self._pending)
         self.results: list[OperationResult] = []
         self.result: CommitResult | None = None
 
@@ -267,22 +269,33 @@ class Transaction:
         """
         if self.result is not None:
             raise InvalidInput("The transaction is committed already.")
+        if self._small.size:
+            self._settle()
         request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)
         self._database.submit(request)
         self.results = request.results
         self.result = CommitResult(request.sequence, request.version, request.time_ms)
         return self.result
 
+    def _settle(self) -> None:
+        self._database._require_writable()
+        self._small.settle()
+
     def _add(self, operation: Operation | SetRef) -> OperationHandle:
         self._operations.append(operation)
         return OperationHandle(self, len(self._operations) - 1)
 
     def _take(self, content: StoredContent | bytes, system: bool) -> StoredContent:
-        stored = (
-            content
-            if isinstance(content, StoredContent)
-            else self._database.store_bytes(content, system=system)
-        )
+        if isinstance(content, StoredContent):
+            stored = content
+        elif system or len(content) > WHOLE_LIMIT:
+            stored = self._database.store_bytes(content, system=system)
+        else:
+            stored = self._small.add(bytes(content))
+            if self._small.size >= _APPEND_AHEAD:
+                self._settle()
+                append_ahead(self._database.objects, self._pending)
+            return stored
         self._pending.absorb(stored.pending)
         if self._pending.size >= _APPEND_AHEAD:
             append_ahead(self._database.objects, self._pending)

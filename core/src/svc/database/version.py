@@ -9,14 +9,16 @@ from collections.abc import Iterator
 
 from svc.errors import InvalidInput, NotFound
 from svc.hashing import Hash
-from svc.objects.content import ContentReader
+from svc.objects.content import read_range, stored_chunks
 from svc.objects.store import ObjectStore
 from svc.paths import Path, format_path, parse_path
-from svc.tree import Change, Entry, EntryKind, Totals, diff, entries, entry_count, resolve, walk
+from svc.tree import Change, Entry, EntryKind, Totals, diff, entries, entry_count, walk
 
 __all__ = ["MAXIMUM_LINK_HOPS", "Version"]
 
 MAXIMUM_LINK_HOPS = 32
+
+_SYMLINK = EntryKind.SYMLINK  # a member is read through its class for ten times the price
 
 
 class Version:
@@ -27,16 +29,15 @@ class Version:
         root: root hash of the state.
     """
 
-    __slots__ = ("_contents", "_objects", "root")
+    __slots__ = ("_objects", "root")
 
     def __init__(self, objects: ObjectStore, root: Hash) -> None:
         self._objects = objects
-        self._contents = ContentReader(objects)
         self.root = root
 
     def get(self, path: Path) -> Entry | None:
         """Returns what stands at a path, or None. Links are not followed."""
-        return resolve(self._objects, self.root, path)
+        return self._objects.resolve(self.root, path)
 
     def follow(self, path: Path) -> tuple[Path, Entry]:
         """Returns where a path leads when every link on the way is followed, and what stands there.
@@ -56,7 +57,7 @@ class Version:
         Writes use it to find where a path below a linked directory really lies.
         """
         entry = self.get(path)
-        if entry is not None and (entry.kind is not EntryKind.SYMLINK or not last):
+        if entry is not None and (entry.kind is not _SYMLINK or not last):
             return path, entry
         return self._follow_links(path, last)
 
@@ -69,7 +70,7 @@ class Version:
             entry = self.get(prefix)
             if entry is None:
                 return path, None
-            if entry.kind is EntryKind.SYMLINK and (last or position < len(path)):
+            if entry.kind is _SYMLINK and (last or position < len(path)):
                 hops += 1
                 if hops > MAXIMUM_LINK_HOPS:
                     raise InvalidInput(
@@ -136,15 +137,17 @@ class Version:
         Raises:
             CorruptRecord: the stored bytes are damaged.
         """
-        return self._contents.read(entry, start, length)
+        return read_range(self._objects, entry, start, length)
 
     def read_all(self, entry: Entry) -> bytes:
         """Returns a file's whole content; only for files that fit into memory."""
-        return self._contents.read_all(entry)
+        if entry.record is None and entry.size:
+            return self._objects.read_only_chunk(entry.hash, entry.size)
+        return b"".join(self.read(entry))
 
     def chunks(self, entry: Entry) -> list[tuple[Hash, int]]:
         """Returns (hash, bytes) of a file's chunks, in order."""
-        return self._contents.chunks(entry)
+        return stored_chunks(self._objects, entry)
 
     def _directory(self, path: Path) -> Hash:
         if not path:

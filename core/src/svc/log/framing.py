@@ -33,6 +33,7 @@ __all__ = [
     "decode_header",
     "decode_record",
     "encode_file_header",
+    "encode_raw",
     "encode_record",
     "encode_void",
     "record_size",
@@ -75,6 +76,8 @@ _pack_checked = struct.Struct("<IBBBBIIQ32sQ").pack
 _pack_checksum = _CHECKSUM.pack
 _unpack_header = RECORD_HEADER.unpack_from
 _unpack_guards = struct.Struct("<I4xI44xQQ").unpack_from
+_HASH = slice(24, 56)
+_VOID = int(ObjectKind.VOID)
 
 
 class Location(NamedTuple):
@@ -202,6 +205,16 @@ def encode_record(
     return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
 
 
+def encode_raw(kind: ObjectKind | int, hash: Hash, payload: bytes, time_ms: int) -> bytes:
+    """As ``encode_record`` for a small object of the user tree that is stored as it is; checks nothing.
+
+    Bulk imports come here for each file.
+    """
+    length = len(payload)
+    checked = _pack_checked(_MAGIC, kind, 0, 0, 0, length, length, time_ms, hash, xxh3_64_intdigest(payload))
+    return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
+
+
 def encode_void(stored_length: int, *, time_ms: int) -> bytes:
     """Returns the header of a void: a record whose ``stored_length`` payload bytes mean nothing.
 
@@ -275,19 +288,25 @@ def decode_record(data: bytes, offset: int, stored_length: int) -> Record:
     )
 
 
-def verified_payload(data: bytes, offset: int, stored_length: int) -> bytes:
+def verified_payload(data: bytes, offset: int, stored_length: int, hash: Hash | None = None) -> bytes:
     """Returns the payload of a framed record; arguments and errors as in ``decode_record``.
 
     This is the path of every read: one unpack of the guards alone.
+
+    Args:
+        data: the framed record.
+        offset: where it was read, for errors.
+        stored_length: the payload's length that the caller expects.
+        hash: the identity that the caller expects; None takes any.
     """
-    if len(data) < RECORD_HEADER_SIZE + stored_length:
+    size = RECORD_HEADER_SIZE + stored_length
+    if len(data) < size:
         raise TruncatedFile(
-            f"The log ends within the record at offset {offset}: {len(data)} of "
-            f"{RECORD_HEADER_SIZE + stored_length} bytes are there.",
+            f"The log ends within the record at offset {offset}: {len(data)} of {size} bytes are there.",
             offset=offset,
         )
     magic, stored, payload_checksum, checksum = _unpack_guards(data)
-    payload = data[RECORD_HEADER_SIZE : RECORD_HEADER_SIZE + stored_length]
+    payload = data[RECORD_HEADER_SIZE:size]
     if magic != _MAGIC or xxh3_64_intdigest(data[:_CHECKED_SIZE]) != checksum:
         raise _header_damage(offset)
     if stored != stored_length:
@@ -295,7 +314,9 @@ def verified_payload(data: bytes, offset: int, stored_length: int) -> bytes:
             f"The record at offset {offset} has {stored} bytes where {stored_length} were expected.",
             offset=offset,
         )
-    if xxh3_64_intdigest(payload) != payload_checksum and data[4] != ObjectKind.VOID:
+    if hash is not None and data[_HASH] != hash:
+        raise CorruptRecord(f"The record at offset {offset} is another one than was expected.", offset=offset)
+    if xxh3_64_intdigest(payload) != payload_checksum and data[4] != _VOID:
         raise payload_damage(offset)
     return payload
 

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from svc.errors import CorruptRecord, InvalidInput, ReadOnly, TruncatedFile
+from svc.hashing import Hash
 from svc.log.framing import (
     FIRST,
     FORMAT_MAJOR,
@@ -159,9 +160,16 @@ class Log:
         """
         return decode_record(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
 
-    def read_payload(self, offset: int, stored_length: int) -> bytes:
-        """As ``read``, but gives the stored payload alone, and faster."""
-        return verified_payload(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
+    def read_payload(self, offset: int, stored_length: int, hash: Hash | None = None) -> bytes:
+        """As ``read``, but gives the stored payload alone, and faster.
+
+        Args:
+            offset: of the record's header.
+            stored_length: the payload's length that the caller expects.
+            hash: the identity that the caller expects; None takes any.
+        """
+        data = self._read(offset, RECORD_HEADER_SIZE + stored_length)
+        return verified_payload(data, offset, stored_length, hash)
 
     def scan(
         self, start: int = FIRST, end: int | None = None, *, payloads: bool = False, verify: bool = False

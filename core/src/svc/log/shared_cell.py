@@ -23,6 +23,7 @@ __all__ = ["SharedCell", "boot_id"]
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"SVCCELL\x01"
 _SLOTS = 64
+_CONTENT = slice(_SLOTS, None)
 _COUNTER = struct.Struct("<Q")
 _LOCK = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0)
 _UNLOCK = struct.pack("hhqqi4x", fcntl.F_UNLCK, 0, 0, 1, 0)
@@ -85,7 +86,7 @@ class SharedCell:
             if memory is None:
                 return None
         for _ in range(_ATTEMPTS):
-            content = memory[_SLOTS:]
+            content = memory[_CONTENT]
             seen, payload = self._seen
             if content == seen:
                 return payload

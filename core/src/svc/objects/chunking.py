@@ -53,31 +53,33 @@ class Chunker:
             normalized_chunking=1,
             seed=0,
         )
-        self._buffer = bytearray()
+        self._pieces: list[bytes] = []
+        self._size = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Yields the chunks that are certain after this piece.
 
         A boundary is certain once a maximum chunk's worth of bytes lies behind its start.
-
         """
-        self._buffer += piece
-        if len(self._buffer) >= _WINDOW:
-            yield from self._cut(len(self._buffer) - MAXIMUM_CHUNK)
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size >= _WINDOW:
+            yield from self._cut(self._size - MAXIMUM_CHUNK)
 
     def finish(self) -> Iterator[bytes]:
         """Yields the last chunks."""
-        yield from self._cut(len(self._buffer))
+        yield from self._cut(self._size)
 
     def _cut(self, certain: int) -> Iterator[bytes]:
-        window = bytes(self._buffer)
+        window = b"".join(self._pieces)
         used = 0
         for chunk in self._cdc.cut_buf(window):
             if used >= certain:
                 break
             yield window[chunk.offset : chunk.offset + chunk.length]
             used = chunk.offset + chunk.length
-        del self._buffer[:used]
+        self._pieces = [window[used:]]
+        self._size = len(window) - used
 
 
 def _require_native_implementation() -> None:

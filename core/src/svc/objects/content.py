@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from svc.errors import CorruptRecord, InvalidInput, NotFound, PayloadTooLarge
-from svc.hashing import Hash, ObjectKind, content_hasher, hash_object
+import msgspec
+
+from svc.errors import InvalidInput, PayloadTooLarge
+from svc.hashing import Hash, ObjectKind, content_hasher, hash_content, hash_object
 from svc.log import encode_record
 from svc.objects.chunking import WHOLE_LIMIT, Chunker, Readable
 from svc.objects.codecs import CompressionTrial
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import Place
-from svc.objects.store import ObjectStore, PendingObjects, add_object
+from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
 
-__all__ = ["ContentReader", "ContentWriter", "StoredContent"]
+__all__ = ["ContentWriter", "SmallContents", "StoredContent", "read_range", "stored_chunks"]
+
+_NOTHING_PENDING = PendingObjects()
 
 READ_PIECE = 256 * 1024
 _APPEND_PIECE = 1024 * 1024
 _HEAD_SIZE = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class StoredContent:
+class StoredContent(msgspec.Struct, frozen=True, gc=False):
     """A content that is ready to be put at a path.
 
     Attributes:
@@ -128,13 +130,12 @@ class ContentWriter:
             if len(head) < _HEAD_SIZE:
                 head = (head + piece)[:_HEAD_SIZE]
             hasher.update(piece)
-            chunks.extend(
-                (self._add_chunk(pending, chunk, trial), len(chunk)) for chunk in chunker.feed(piece)
-            )
+            for chunk in chunker.feed(piece):
+                chunks.append((self._add_chunk(pending, chunk, trial), len(chunk)))
+                if self._pause is not None:
+                    self._pause()
             if pending.size >= _APPEND_PIECE:
                 self._append_ahead(pending)
-            if self._pause is not None:
-                self._pause()
 
         if first is not None:
             take(first)
@@ -189,76 +190,93 @@ class ContentWriter:
         return hash
 
 
+class SmallContents:
+    """Small contents of one transaction: they wait as they are, and are looked up and framed many at a time.
+
+    Args:
+        objects: the database's objects.
+        pending: takes those that the database does not have, once they are settled.
+
+    Attributes:
+        size: bytes of what waits.
+    """
+
+    __slots__ = ("_objects", "_pending", "_waiting", "size")
+
+    def __init__(self, objects: ObjectStore, pending: PendingObjects) -> None:
+        self._objects = objects
+        self._pending = pending
+        self._waiting: dict[Hash, bytes] = {}
+        self.size = 0
+
+    def add(self, content: bytes) -> StoredContent:
+        """Takes a content of at most 64 KiB that belongs to the user tree; its head is not kept."""
+        content_hash = hash_content(content)
+        size = len(content)
+        if size and content_hash not in self._waiting:
+            self._waiting[content_hash] = content
+            self.size += size
+        return StoredContent(size, content_hash, None, b"", _NOTHING_PENDING)
+
+    def settle(self) -> None:
+        """Makes pending what waits and is new; afterwards nothing waits."""
+        waiting, self._waiting, self.size = self._waiting, {}, 0
+        for known in self._objects.known(waiting):
+            del waiting[known]
+        add_chunks(self._pending, waiting)
+
+
 def append_ahead(objects: ObjectStore, pending: PendingObjects) -> None:
     """Appends pending records to the log, unsynced; a later commit makes them part of the database."""
     if not pending.records:
         return
     offset = objects.log.append([framed for framed, _ in pending.records.values()])
     for hash, (framed, place) in pending.records.items():
-        pending.placed[hash] = place._replace(offset=offset)
+        pending.placed[hash] = Place(offset, *place[1:])
         offset += len(framed)
     pending.records.clear()
     pending.size = 0
 
 
-class ContentReader:
-    """Reads the contents of entries.
+def stored_chunks(objects: ObjectStore, entry: Entry) -> list[tuple[Hash, int]]:
+    """Returns (hash, bytes) of an entry's chunks in order; empty for an empty file."""
+    if entry.size == 0:
+        return []
+    if entry.record is None:
+        return [(entry.hash, entry.size)]
+    record = objects.read_record(entry.record)
+    return list(zip(record.chunks, record.lengths, strict=True))
+
+
+def read_range(
+    objects: ObjectStore, entry: Entry, start: int = 0, length: int | None = None
+) -> Iterator[bytes]:
+    """Yields a range of a file's bytes, one chunk or a part of one at a time.
 
     Args:
         objects: the database's objects.
+        entry: a file's entry.
+        start: first byte.
+        length: number of bytes; None reads to the end.
+
+    Raises:
+        CorruptRecord: a chunk is damaged or of another size than its file states.
     """
-
-    def __init__(self, objects: ObjectStore) -> None:
-        self._objects = objects
-
-    def chunks(self, entry: Entry) -> list[tuple[Hash, int]]:
-        """Returns (hash, bytes) of an entry's chunks in order; empty for an empty file."""
-        if entry.size == 0:
-            return []
-        if entry.record is None:
-            return [(entry.hash, entry.size)]
-        record = self._objects.read_record(entry.record)
-        return list(zip(record.chunks, record.lengths, strict=True))
-
-    def read(self, entry: Entry, start: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """Yields a range of a file's bytes, one chunk or a part of one at a time.
-
-        Args:
-            entry: a file's entry.
-            start: first byte.
-            length: number of bytes; None reads to the end.
-
-        Raises:
-            CorruptRecord: a chunk is damaged or of another size than its file states.
-        """
-        remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
-        if remaining == 0:
-            return
-        if entry.record is None:
-            yield self._checked_chunk(entry.hash, entry.size)[start : start + remaining]
-            return
-        record = self._objects.read_record(entry.record)
-        index, skip = record.chunks_from(start)
-        while remaining > 0:
-            chunk = self._checked_chunk(record.chunks[index], record.lengths[index])
-            piece = chunk[skip : skip + remaining] if skip or remaining < len(chunk) else chunk
-            remaining -= len(piece)
-            index += 1
-            skip = 0
-            yield piece
-
-    def read_all(self, entry: Entry) -> bytes:
-        """Returns a file's whole content; only for files that fit into memory."""
-        return b"".join(self.read(entry))
-
-    def _checked_chunk(self, hash: Hash, size: int) -> bytes:
-        try:
-            chunk = self._objects.read(hash, ObjectKind.CHUNK)
-        except NotFound as error:
-            raise CorruptRecord("A chunk of the file is missing.", hash=hash.hex()) from error
-        if len(chunk) != size:
-            raise CorruptRecord("A chunk has another size than its file states.", hash=hash.hex())
-        return chunk
+    remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
+    if remaining == 0:
+        return
+    if entry.record is None:
+        yield objects.read_only_chunk(entry.hash, entry.size)[start : start + remaining]
+        return
+    record = objects.read_record(entry.record)
+    index, skip = record.chunks_from(start)
+    while remaining > 0:
+        chunk = objects.read_chunk(record.chunks[index], record.lengths[index])
+        piece = chunk[skip : skip + remaining] if skip or remaining < len(chunk) else chunk
+        remaining -= len(piece)
+        index += 1
+        skip = 0
+        yield piece
 
 
 class ChunkStream:

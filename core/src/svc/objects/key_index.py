@@ -12,8 +12,9 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import lmdb
 
@@ -61,6 +62,9 @@ class Place(NamedTuple):
     kind: int
     system: int
     codec: int
+
+
+_place_of = partial(tuple.__new__, Place)  # ``_make`` without its check of the length
 
 
 class IndexedCommit(NamedTuple):
@@ -116,6 +120,7 @@ class KeyIndex:
         self._directory = directory
         self._shared = open_environment(directory, _MAP_SIZE, _DATABASES, read_only)
         self._begin: Callable[..., lmdb.Transaction[bytes]] = self._shared.begin
+        self._get: Callable[[int, bytes], bytes | None] = self._shared.get
         self._process = os.getpid()
         self._closed = False
         self._noted = False
@@ -123,20 +128,23 @@ class KeyIndex:
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns the place of an object, or None. Costs about 2 µs."""
-        with self._begin(_OBJECTS) as transaction:
-            value = transaction.get(hash)
-        return None if value is None else Place._make(_PLACE.unpack(value))
+        """Returns the place of an object, or None. Costs about 1.5 µs."""
+        value = self._get(_OBJECTS, hash)
+        return None if value is None else _place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
         """Whether the index knows the object."""
+        return self._get(_OBJECTS, hash) is not None
+
+    def known(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects the index knows; one transaction for all of them."""
         with self._begin(_OBJECTS) as transaction:
-            return transaction.get(hash) is not None
+            get = transaction.get
+            return {hash for hash in hashes if get(hash) is not None}
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
-        with self._begin(_COMMITS) as transaction:
-            value = transaction.get(_SEQUENCE.pack(sequence))
+        value = self._get(_COMMITS, _SEQUENCE.pack(sequence))
         return None if value is None else _COMMIT.unpack(value)
 
     def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
@@ -153,19 +161,16 @@ class KeyIndex:
 
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
-        with self._begin(_ROOTS) as transaction:
-            value = transaction.get(root)
+        value = self._get(_ROOTS, root)
         return None if value is None else _SEQUENCE.unpack(value)[0]
 
     def was_root(self, root: Hash) -> bool:
         """Whether some commit brought HEAD or a named ref to this user root."""
-        with self._begin(_ROOTS) as transaction:
-            return transaction.get(root) is not None or transaction.get(_OF_REF + root) is not None
+        return self._get(_ROOTS, root) is not None or self._get(_ROOTS, _OF_REF + root) is not None
 
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
-        with self._begin(_META) as transaction:
-            value = transaction.get(_MARK_KEY)
+        value = self._get(_META, _MARK_KEY)
         if value is None or len(value) != _MARK.size:
             return None
         format_number, covered, sequence, database_id = _MARK.unpack(value)
@@ -273,7 +278,7 @@ class KeyIndex:
         """Closes this opening; the last one of the process closes the environment."""
         if not self._closed:
             self._closed = True
-            self._begin = _refuse
+            self._begin = self._get = _refuse
             if os.getpid() == self._process:
                 close_environment(self._shared)
 
@@ -283,8 +288,8 @@ class KeyIndex:
         destroy_environment(directory)
 
 
-def _refuse(*_arguments: object) -> lmdb.Transaction[bytes]:
-    """Stands for ``begin`` in an index that was closed."""
+def _refuse(*_arguments: object) -> NoReturn:
+    """Stands for ``begin`` and ``get`` in an index that was closed."""
     raise DatabaseClosed("The database is closed.")
 
 

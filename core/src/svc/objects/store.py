@@ -7,16 +7,19 @@ richer; nothing is in the database before a commit has taken them.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from svc.errors import CorruptRecord, NotFound
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import Log, encode_record
-from svc.objects.codecs import Codec, compress, decompress
+from svc.log.framing import encode_raw
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, Place
-from svc.objects.node_cache import NodeCache
-from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload
+from svc.objects.read_cache import ReadCache
+from svc.paths import Path
+from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload, lookup, resolve
 
 __all__ = ["ObjectStore", "PendingObjects", "TreeStore", "encode_object"]
 
@@ -25,6 +28,10 @@ EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
 
 EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
 """Identity of the empty directory of the system tree."""
+
+_RAW, _CHUNK = int(Codec.RAW), int(ObjectKind.CHUNK)
+_UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
+"""Stands for an answer that the cache does not have; None is one."""
 
 
 @dataclass(slots=True)
@@ -49,8 +56,12 @@ class PendingObjects:
 
     def absorb(self, other: PendingObjects) -> None:
         """Takes over everything of another set."""
-        for hash, (framed, place) in other.records.items():
-            self.add(hash, framed, place)
+        if self.records or self.placed:
+            for hash, (framed, place) in other.records.items():
+                self.add(hash, framed, place)
+        else:
+            self.records.update(other.records)
+            self.size = other.size
         self.placed.update(other.placed)
 
     def __contains__(self, hash: Hash) -> bool:
@@ -63,13 +74,16 @@ class ObjectStore:
     Args:
         log: the log that holds them.
         index: where in the log each lies.
-        cache: decoded nodes.
+        cache: what reading learns.
     """
 
-    def __init__(self, log: Log, index: KeyIndex, cache: NodeCache | None = None) -> None:
+    def __init__(self, log: Log, index: KeyIndex, cache: ReadCache | None = None) -> None:
         self.log = log
         self.index = index
-        self.cache = cache if cache is not None else NodeCache()
+        self.cache = cache if cache is not None else ReadCache()
+        self._nodes = self.cache.nodes
+        self._entries = self.cache.entries
+        self._offsets = self.cache.offsets
         empty = decode_node(empty_payload())
         self._empty_nodes = {EMPTY_ROOT: empty, EMPTY_SYSTEM_ROOT: empty}
 
@@ -91,6 +105,10 @@ class ObjectStore:
         named = entry.record or entry.hash
         return named in self._empty_nodes or self.index.contains(named)
 
+    def known(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects are stored."""
+        return self.index.known(hashes)
+
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
         """Returns an object's content, its record's checksums verified. Reads the log once.
 
@@ -110,8 +128,8 @@ class ObjectStore:
     def read_at(self, hash: Hash, place: Place) -> bytes:
         """As ``read``, for an object whose place is known."""
         try:
-            stored = self.log.read_payload(place.offset, place.stored_length)
-            return stored if place.codec == Codec.RAW else decompress(place.codec, stored, place.raw_length)
+            stored = self.log.read_payload(place.offset, place.stored_length, hash)
+            return stored if place.codec == _RAW else decompress(place.codec, stored, place.raw_length)
         except CorruptRecord as error:
             error.details.setdefault("hash", hash.hex())
             error.details.setdefault("offset", place.offset)
@@ -119,18 +137,75 @@ class ObjectStore:
 
     def read_node(self, hash: Hash) -> Node:
         """Returns a decoded directory node, from the cache when it is there."""
-        node = self.cache.get(hash)
+        node = self._nodes.get(hash)
+        return node if node is not None else self._read_node(hash)
+
+    def _read_node(self, hash: Hash) -> Node:
+        node = self._empty_nodes.get(hash) or self.cache.old_node(hash)
         if node is None:
-            node = self._empty_nodes.get(hash)
-            if node is None:
-                payload = self._read_part(hash, ObjectKind.NODE)
-                node = decode_node(payload)
-                self.cache.put(hash, node, len(payload))
+            payload = self._read_part(hash, ObjectKind.NODE)
+            node = decode_node(payload)
+            self.cache.put_node(hash, node, len(payload))
         return node
+
+    def resolve(self, root: Hash, path: Path) -> Entry | None:
+        """As ``svc.tree.resolve``, from the cache where it is there."""
+        if not path:
+            return resolve(self, root, path)
+        known = self._entries
+        entry: Entry | None = None
+        below: Hash | None = root
+        for name in path:
+            if below is None:
+                return None  # what stands above is no directory
+            names = known.get(below)
+            entry = _UNKNOWN if names is None else names.get(name, _UNKNOWN)
+            if entry is _UNKNOWN:
+                entry = lookup(self, below, name)
+                self.cache.put_entry(below, name, entry)
+            if entry is None:
+                return None
+            below = entry.hash if entry.totals is not None else None
+        return entry
 
     def read_record(self, hash: Hash) -> FileRecord:
         """Returns a decoded file record."""
         return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
+
+    def read_chunk(self, hash: Hash, size: int) -> bytes:
+        """Returns a chunk that a file is made of.
+
+        Args:
+            hash: identity of the chunk.
+            size: its size in bytes, as the file states it.
+
+        Raises:
+            CorruptRecord: it is missing, damaged or of another size.
+        """
+        return self._read_chunk(hash, size)[0]
+
+    def read_only_chunk(self, hash: Hash, size: int) -> bytes:
+        """As ``read_chunk``, for all that a file is made of: where it lies is kept."""
+        offset = self._offsets.get(hash)
+        if offset is not None:
+            try:
+                return self.log.read_payload(offset, size, hash)
+            except CorruptRecord:
+                # It may have been stored anew elsewhere since; if not, the index leads to the same error.
+                self._offsets.pop(hash, None)
+        chunk, place = self._read_chunk(hash, size)
+        if place.codec == _RAW:
+            self.cache.put_offset(hash, place.offset)
+        return chunk
+
+    def _read_chunk(self, hash: Hash, size: int) -> tuple[bytes, Place]:
+        place = self.index.find(hash)
+        if place is None or place.kind != _CHUNK:
+            raise CorruptRecord("A chunk of the file is missing.", hash=hash.hex())
+        chunk = self.read_at(hash, place)
+        if len(chunk) != size:
+            raise CorruptRecord("A chunk has another size than its file states.", hash=hash.hex())
+        return chunk, place
 
     def _read_part(self, hash: Hash, kind: ObjectKind) -> bytes:
         """Reads what another object names: that it is missing is damage, not an answer."""
@@ -176,24 +251,14 @@ class TreeStore:
     def share_fresh_nodes(self) -> None:
         """Puts the new nodes into the database's cache; called once they are committed."""
         for hash, node in self._fresh.items():
-            self._objects.cache.put(hash, node, 4096)
+            self._objects.cache.put_node(hash, node, 4096)
 
 
 def encode_object(
     kind: ObjectKind, hash: Hash, content: bytes, *, system: bool = False
 ) -> tuple[bytes, Place]:
     """Returns an object's framed record, and its place with the offset still 0."""
-    codec, stored = compress(content)
-    framed = encode_record(
-        kind,
-        hash,
-        stored,
-        codec=codec,
-        raw_length=len(content),
-        time_ms=time.time_ns() // 1_000_000,
-        system=system,
-    )
-    return framed, Place(0, len(stored), len(content), kind, int(system), codec)
+    return _encode(kind, hash, content, time.time_ns() // 1_000_000, system)
 
 
 def add_object(
@@ -203,3 +268,31 @@ def add_object(
     if hash not in pending:
         framed, place = encode_object(kind, hash, content, system=system)
         pending.add(hash, framed, place)
+
+
+def add_chunks(pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
+    """Encodes chunks of the user tree and makes those pending that are not."""
+    records, placed = pending.records, pending.placed
+    added = 0
+    time_ms = time.time_ns() // 1_000_000
+    for hash, content in chunks.items():
+        if hash in records or hash in placed:
+            continue
+        size = len(content)
+        if size < MINIMUM_COMPRESSED_SIZE:
+            framed = encode_raw(_CHUNK, hash, content, time_ms)
+            records[hash] = framed, Place(0, size, size, _CHUNK, 0, _RAW)
+        else:
+            framed, place = _encode(_CHUNK, hash, content, time_ms, False)
+            records[hash] = framed, place
+        added += len(framed)
+    pending.size += added
+
+
+def _encode(
+    kind: ObjectKind | int, hash: Hash, content: bytes, time_ms: int, system: bool
+) -> tuple[bytes, Place]:
+    size = len(content)
+    codec, stored = compress(content) if size >= MINIMUM_COMPRESSED_SIZE else (_RAW, content)
+    framed = encode_record(kind, hash, stored, codec=codec, raw_length=size, time_ms=time_ms, system=system)
+    return framed, Place(0, len(stored), size, kind, int(system), codec)

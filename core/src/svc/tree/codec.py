@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import lt
-from struct import Struct
+from struct import pack
 from typing import Any, NoReturn
 
 import cbor2
@@ -36,6 +36,7 @@ MAXIMUM_NODE_BYTES = 2 << 20
 """More than 64 entries of the longest names, targets and content types take."""
 
 _FILE, _DIRECTORY, _SYMLINK = int(EntryKind.FILE), int(EntryKind.DIRECTORY), int(EntryKind.SYMLINK)
+_NO_NAMES = frozenset(("", ".", ".."))
 _KIND_BYTES = bytes((_FILE, _DIRECTORY, _SYMLINK))
 _LEAF_ITEMS = 11
 _INNER_ITEMS = 5
@@ -48,38 +49,30 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
         InvalidPath: a name that no path can hold.
         InvalidInput: an entry that does not fit its kind, or a number out of range.
     """
-    kinds = bytearray()
-    hashes: list[Hash] = []
-    extras: list[tuple[Any, ...] | None] = []
-    for name, entry in items:
-        if (
-            not name
-            or name in {".", ".."}
-            or "/" in name
-            or "\0" in name
-            or len(name) > MAXIMUM_SEGMENT_BYTES
-        ):
-            raise InvalidPath("An entry's name may not be empty, '.' or '..', too long, nor hold '/' or NUL.")
-        kind = entry.kind
-        kinds.append(kind)
-        hashes.append(entry.hash)
-        if entry.content_type is not None and len(entry.content_type) > MAXIMUM_CONTENT_TYPE:
-            raise InvalidInput("A content type is too long.", limit=MAXIMUM_CONTENT_TYPE)
-        if kind == _FILE and entry.record is None and entry.target is None and entry.totals is None:
-            extras.append(None)
-        else:
-            extras.append(_extra_of(entry))
-    joined = b"".join(hashes)
-    if len(joined) != len(items) * HASH_SIZE or (hashes and set(map(len, hashes)) != {HASH_SIZE}):
+    names = [name for name, _ in items]
+    joined = "".join(names)
+    if (
+        "/" in joined
+        or "\0" in joined
+        or not _NO_NAMES.isdisjoint(names)
+        or max(map(len, names), default=0) > MAXIMUM_SEGMENT_BYTES
+    ):
+        raise InvalidPath("An entry's name may not be empty, '.' or '..', too long, nor hold '/' or NUL.")
+    entries = [entry for _, entry in items]
+    types = [entry.content_type for entry in entries]
+    if any(text is not None and len(text) > MAXIMUM_CONTENT_TYPE for text in set(types)):
+        raise InvalidInput("A content type is too long.", limit=MAXIMUM_CONTENT_TYPE)
+    extras = [
+        None
+        if entry.record is None and entry.target is None and entry.totals is None and entry.kind == _FILE
+        else _extra_of(entry)
+        for entry in entries
+    ]
+    hashes = [entry.hash for entry in entries]
+    if hashes and set(map(len, hashes)) != {HASH_SIZE}:
         raise InvalidInput("An entry's hash must have 32 bytes.")
-    return (
-        [name for name, _ in items],
-        bytes(kinds),
-        joined,
-        _pack(items),
-        [entry.content_type for _, entry in items],
-        extras,
-    )
+    kinds = bytes([entry.kind for entry in entries])
+    return names, kinds, b"".join(hashes), _pack(entries), types, extras
 
 
 def encode_columns(level: int, columns: Columns) -> bytes:
@@ -285,11 +278,11 @@ def _extra_of(entry: Entry) -> tuple[Any, ...]:
     return extra
 
 
-def _pack(items: Sequence[tuple[str, Entry]]) -> bytes:
-    numbers = [number for _, entry in items for number in (entry.size, entry.created_ms, entry.updated_ms)]
+def _pack(entries: Sequence[Entry]) -> bytes:
+    numbers = [number for entry in entries for number in (entry.size, entry.created_ms, entry.updated_ms)]
     if numbers and not (min(numbers) >= 0 and max(numbers) <= MAXIMUM_NUMBER):
         raise InvalidInput("An entry's size and times must be between 0 and 2**63 - 1.")
-    return Struct(f"<{len(numbers)}Q").pack(*numbers)
+    return pack(f"<{len(numbers)}Q", *numbers)
 
 
 def _check_bytes(column: Any, size: int) -> None:

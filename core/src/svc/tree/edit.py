@@ -8,8 +8,8 @@ key of a node until they fall together with the old ones again, level by level.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -29,6 +29,7 @@ from svc.tree.node import (
     join_columns,
     node_of,
     slice_columns,
+    splice_columns,
 )
 from svc.tree.store import NodeStore, read_child
 
@@ -93,10 +94,10 @@ def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> H
     top = store.read_node(root)
     pending: list[_Change] = sorted(changes.items(), key=itemgetter(0))
     for level in range(top.level):
-        pending = _edit_level(store, _LevelCursor(store, top, level), pending)
+        pending = _edit_level(store, _LevelCursor(store, top, level), _Changes(level, pending))
         if not pending:
             return root
-    merged = _apply(top, pending, 0, len(pending))
+    merged = _apply(top, _Changes(top.level, pending), 0, len(pending))
     if merged is None:
         return root
     rows: list[Columns] = []
@@ -141,12 +142,38 @@ class _LevelCursor:
         return below
 
 
-def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: Sequence[_Change]) -> list[_Change]:
+class _Changes:
+    """What becomes of some keys of one level, the new rows in columns.
+
+    Attributes:
+        keys: the keys, ascending.
+        values: for each an Entry (leaves), a row of columns (above), or None to remove it.
+        columns: the rows of all that are not removed, in order.
+        rows: for each key how many rows stand before its own; one more number at the end.
+    """
+
+    __slots__ = ("columns", "keys", "rows", "values")
+
+    def __init__(self, level: int, items: Sequence[_Change]) -> None:
+        self.keys = [key for key, _ in items]
+        self.values = [value for _, value in items]
+        self.rows: Sequence[int] = range(len(items) + 1)
+        put = items
+        if None in self.values:
+            put = [item for item in items if item[1] is not None]
+            self.rows = [0, *accumulate([value is not None for value in self.values])]
+        if level and put:
+            self.columns = join_columns([row for _, row in put])
+        else:
+            self.columns = leaf_columns(put)
+
+
+def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: _Changes) -> list[_Change]:
     """Applies changes to a level below the top; returns the changes that follow for the next level."""
     above: dict[str, Columns | None] = {}
-    keys = [key for key, _ in changes]
+    keys = changes.keys
     start = 0
-    while start < len(changes):
+    while start < len(keys):
         node = cursor.seek(keys[start])
         rest: Columns | None = None
         while True:
@@ -173,35 +200,32 @@ def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: Sequence[_Chang
     return sorted(above.items(), key=itemgetter(0))
 
 
-def _apply(node: Node, changes: Sequence[_Change], start: int, stop: int) -> Columns | None:
-    """Returns the node's columns with ``changes[start:stop]`` made, or None when they change nothing."""
-    names, columns = node.names, node.columns
-    widths: Sequence[int] = INNER_WIDTHS if node.level else LEAF_WIDTHS
-    make: Callable[[Any], Columns] = _join_rows if node.level else leaf_columns
-    pieces: list[Columns] = []
-    fresh: list[Any] = []
+def _apply(node: Node, changes: _Changes, start: int, stop: int) -> Columns | None:
+    """Returns the node's columns with changes ``start`` to ``stop`` made; None when they change nothing."""
+    names, keys, rows = node.names, changes.keys, changes.rows
+    count = len(names)
+    parts: list[tuple[Columns, int, int]] = []
     position, touched = 0, False
-    for key, value in changes[start:stop]:
-        index = bisect_left(names, key, position)
-        found = index < len(names) and names[index] == key
-        if (value is None and not found) or (found and value is not None and _holds(node, index, value)):
-            continue
-        touched = True
-        if index > position:
-            if fresh:
-                pieces.append(make(fresh))
-                fresh = []
-            pieces.append(slice_columns(columns, widths, position, index))
-        if value is not None:
-            fresh.append((key, value))
-        position = index + found
+    while start < stop:
+        index = bisect_left(names, keys[start], position)
+        found = index < count and names[index] == keys[start]
+        if found:
+            end = start + 1
+            value = changes.values[start]
+            changed = value is None or not _holds(node, index, value)
+        else:
+            # All keys up to the node's next one come in here.
+            end = bisect_left(keys, names[index], start, stop) if index < count else stop
+            changed = rows[end] > rows[start]
+        if changed:
+            touched = True
+            parts += ((node.columns, position, index), (changes.columns, rows[start], rows[end]))
+            position = index + found
+        start = end
     if not touched:
         return None
-    if fresh:
-        pieces.append(make(fresh))
-    if position < len(names) or not pieces:
-        pieces.append(slice_columns(columns, widths, position, len(names)))
-    return join_columns(pieces)
+    parts.append((node.columns, position, count))
+    return splice_columns(parts, INNER_WIDTHS if node.level else LEAF_WIDTHS)
 
 
 def _holds(node: Node, index: int, value: Any) -> bool:
@@ -210,10 +234,6 @@ def _holds(node: Node, index: int, value: Any) -> bool:
         same_hash = node.hashes[index * 32 : index * 32 + 32] == value.hash
         return bool(same_hash and node.entry(index) == value)
     return bool(node.child(index) == value[1])
-
-
-def _join_rows(items: Sequence[tuple[str, Columns]]) -> Columns:
-    return join_columns([row for _, row in items])
 
 
 def _write(store: NodeStore, level: int, columns: Columns) -> Columns:

@@ -29,6 +29,7 @@ __all__ = [
     "join_columns",
     "node_of",
     "slice_columns",
+    "splice_columns",
     "totals_of",
 ]
 
@@ -46,6 +47,7 @@ INNER_WIDTHS = (1, 32, 56)  # keys, hashes, numbers (those of a Summary)
 
 _FILE, _DIRECTORY, _SYMLINK = int(EntryKind.FILE), int(EntryKind.DIRECTORY), int(EntryKind.SYMLINK)
 _KINDS = {int(kind): kind for kind in EntryKind}
+_FILE_KIND = EntryKind.FILE  # a member is read through its class for ten times the price
 _LEAF_ROW, _INNER_ROW = Struct("<3Q"), Struct("<7Q")
 _LEAF_NUMBERS = [Struct(f"<{count * 3}Q") for count in range(MAXIMUM_ENTRIES + 1)]
 _INNER_NUMBERS = [Struct(f"<{count * 7}Q") for count in range(MAXIMUM_ENTRIES + 1)]
@@ -93,7 +95,7 @@ class Leaf:
         content_hash = hashes[index * 32 : index * 32 + 32]
         extra = extras[index]
         if extra is None:
-            return Entry(EntryKind.FILE, content_hash, size, created_ms, updated_ms, types[index])
+            return Entry(_FILE_KIND, content_hash, size, created_ms, updated_ms, types[index])
         record, target, counts = extra
         totals = None if counts is None else totals_of(counts, size, created_ms, updated_ms)
         kind = _KINDS[kinds[index]]
@@ -247,6 +249,19 @@ def join_columns(pieces: Sequence[Columns]) -> Columns:
             for parts in zip(*pieces, strict=True)
         ]
     )
+
+
+def splice_columns(parts: Sequence[tuple[Columns, int, int]], widths: Sequence[int]) -> Columns:
+    """Returns rows ``start`` to ``stop`` of each (columns, start, stop), in order, as one set of columns."""
+    parts = [part for part in parts if part[1] < part[2]] or parts[:1]
+    spliced: list[Any] = []
+    for at, width in enumerate(widths):
+        pieces = [columns[at][start * width : stop * width] for columns, start, stop in parts]
+        if isinstance(pieces[0], bytes):
+            spliced.append(b"".join(pieces))
+        else:
+            spliced.append(list(chain.from_iterable(pieces)))
+    return tuple(spliced)
 
 
 def totals_of(counts: Sequence[int], size: int, created_ms: int, updated_ms: int) -> Totals:

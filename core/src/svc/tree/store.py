@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from svc.errors import CorruptRecord
-from svc.hashing import Hash
+from svc.hashing import HASH_SIZE, Hash
 from svc.tree.node import Inner, Node
 
 __all__ = ["NodeReader", "NodeStore", "read_child"]
@@ -47,7 +47,8 @@ def read_child(store: NodeReader, parent: Inner, index: int) -> Node:
     Raises:
         CorruptRecord: the child is not a node of the level below.
     """
-    child = store.read_node(parent.child(index))
+    at = index * HASH_SIZE
+    child = store.read_node(parent.hashes[at : at + HASH_SIZE])
     if child.level != parent.level - 1:
         raise CorruptRecord("A directory node names a child of the wrong level.")
     return child

@@ -6,25 +6,29 @@ directory, deepest first, and hands out the new root.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge as merge_sorted
 from operator import itemgetter
 from typing import Any
 
-from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.hashing import HASH_SIZE, Hash
 from svc.paths import Path, format_path
 from svc.tree.edit import build, edit
 from svc.tree.entry import NO_TOTALS, Entry, EntryKind
+from svc.tree.node import Inner
 from svc.tree.read import directory_entry, entries, lookup, resolve
-from svc.tree.store import NodeStore
+from svc.tree.store import NodeReader, NodeStore, read_child
 
 __all__ = ["UNWRITTEN", "Savepoint", "WorkingTree"]
 
 UNWRITTEN: Hash = bytes(HASH_SIZE)
 """The hash that a directory with pending changes shows: its own is known once it is written."""
 
+_DIRECTORY = EntryKind.DIRECTORY
 _ABSENT: Any = object()
 _ROOT = ""
 
@@ -86,13 +90,18 @@ class WorkingTree:
         self._top: dict[str, _Value] = {_ROOT: _Directory(root, 0, {})}
         self._journal: list[tuple[dict[str, _Value], str, Any]] = []
         self._generation = 0
+        # Directories that stand open for changes, by path, until a directory is moved, copied or replaced.
+        self._opened: dict[Path, _Directory] = {}
+        # What ``foresee`` found, by base and name; a base never changes.
+        self._foreseen: dict[Hash, dict[str, Entry | None]] = {}
 
     def get(self, path: Path) -> Entry | None:
         """Returns the entry at a path, or None; links are not followed.
 
         A directory with pending changes shows the hash ``UNWRITTEN`` and no size, times or totals.
         """
-        return self._shown(self._find(path))
+        value = self._find(path)
+        return value if value is None or type(value) is Entry else self._shown(value)
 
     def children(self, path: Path = ()) -> Iterator[tuple[str, Entry]]:
         """Yields names and entries of a directory as they are now, in order of names.
@@ -146,19 +155,26 @@ class WorkingTree:
             Conflict: a file or link stands where a directory is needed, or the reverse.
             InvalidInput: the entry is one that ``get`` showed of a directory not written yet.
         """
-        if entry.hash == UNWRITTEN and entry.kind is EntryKind.DIRECTORY:
+        if entry.hash == UNWRITTEN and entry.kind is _DIRECTORY:
             raise InvalidInput("This directory is not written yet: copy it instead.", path=format_path(path))
         if not path:
             if entry.kind is not EntryKind.DIRECTORY:
                 raise Conflict("The root is a directory.", path="/")
+            self._opened.clear()
             self._set(self._top, _ROOT, _Directory(entry.hash, entry.created_ms, {}))
             return
         parent = self._open(path[:-1])
-        existing = self._child(parent, path[-1])
-        if existing is not None and _is_directory(existing) != (entry.kind is EntryKind.DIRECTORY):
+        name = path[-1]
+        existing = self._child(parent, name)
+        is_directory = entry.kind is _DIRECTORY
+        if existing is not None and _is_directory(existing) != is_directory:
             what = "directory" if _is_directory(existing) else "file or link"
             raise Conflict(f"A {what} stands at this path.", path=format_path(path))
-        self._set(parent.changes, path[-1], entry)
+        if is_directory:
+            self._opened.clear()
+        changes = parent.changes
+        self._journal.append((changes, name, changes.get(name, _ABSENT)))
+        changes[name] = entry
 
     def remove(self, path: Path) -> None:
         """Removes what is at a path; a directory goes with all that it holds.
@@ -167,8 +183,11 @@ class WorkingTree:
             NotFound: nothing is there.
             Conflict: the path is the root, which stays.
         """
-        self._require_removable(path)
-        self._set(self._open(path[:-1]).changes, path[-1], None)
+        value = self._require_removable(path)
+        parent = self._open(path[:-1])
+        if _is_directory(value):
+            self._opened.clear()
+        self._set(parent.changes, path[-1], None)
 
     def move(self, source: Path, destination: Path) -> None:
         """Moves what is at a path to another, where nothing may be; makes the directories above it.
@@ -187,6 +206,7 @@ class WorkingTree:
         self._require_free(value, source, destination)
         target = self._open(destination[:-1])
         origin = self._open(source[:-1])
+        self._opened.clear()
         self._set(target.changes, destination[-1], self._child(origin, source[-1]))
         self._set(origin.changes, source[-1], None)
 
@@ -207,7 +227,26 @@ class WorkingTree:
         self._require_free(value, source, destination)
         if isinstance(value, _Directory):
             value.shared = True
+        self._opened.clear()
         self._set(self._open(destination[:-1]).changes, destination[-1], value)
+
+    def foresee(self, paths: Iterable[Path]) -> None:
+        """Looks up many paths together, that operations are about to change; changes nothing.
+
+        A directory that cannot be read is left to the operation that needs it.
+        """
+        names: dict[Path, list[str]] = {}
+        for path in paths:
+            if path:
+                names.setdefault(path[:-1], []).append(path[-1])
+        for parent, below in names.items():
+            with suppress(CorruptRecord):
+                value = self._find(parent)
+                base = value.base if isinstance(value, _Directory) else value and value.totals and value.hash
+                if base:
+                    found: dict[str, Entry | None] = dict.fromkeys(below)
+                    found.update(_lookup_many(self._store, base, sorted(found)))
+                    self._foreseen.setdefault(base, {}).update(found)
 
     def savepoint(self) -> Savepoint:
         """Returns the present state, to go back to before the next write. Costs nothing."""
@@ -223,6 +262,7 @@ class WorkingTree:
         known = savepoint.generation == self._generation and position <= len(self._journal)
         if not known or (position and self._journal[position - 1] is not savepoint.last):
             raise ValueError("The savepoint is of a state that is no more.")
+        self._opened.clear()
         while len(self._journal) > position:
             mapping, name, old = self._journal.pop()
             if old is _ABSENT:
@@ -256,6 +296,8 @@ class WorkingTree:
             done = {name: written[id(value)] for name, value in below}
             written[id(directory)] = self._flush(self._store_of(path), directory, done, now_ms)
         new = written[id(root)].hash
+        self._opened.clear()
+        self._foreseen.clear()
         self._top = {_ROOT: _Directory(new, 0, {})}
         self._journal = []
         self._generation += 1
@@ -263,9 +305,7 @@ class WorkingTree:
 
     def _flush(self, store: NodeStore, directory: _Directory, done: dict[str, Entry], now_ms: int) -> Entry:
         """Writes one directory whose subdirectories are written."""
-        changes: dict[str, Entry | None] = {
-            name: value for name, value in directory.changes.items() if not isinstance(value, _Directory)
-        }
+        changes: dict[str, Any] = dict(directory.changes)
         changes.update(done)
         if directory.base is None:
             present = [(name, entry) for name, entry in changes.items() if entry is not None]
@@ -275,6 +315,9 @@ class WorkingTree:
         return directory_entry(store, root, directory.own_ms if root == directory.base else now_ms)
 
     def _find(self, path: Path) -> _Value:
+        parent = self._opened.get(path[:-1]) if path else None
+        if parent is not None:
+            return self._child(parent, path[-1])
         value = self._top[_ROOT]
         for depth, name in enumerate(path):
             if isinstance(value, _Directory):
@@ -289,7 +332,13 @@ class WorkingTree:
         value = directory.changes.get(name, _ABSENT)
         if value is not _ABSENT:
             return value  # type: ignore[no-any-return]
-        return None if directory.base is None else lookup(self._store, directory.base, name)
+        base = directory.base
+        if base is None:
+            return None
+        foreseen = self._foreseen.get(base)
+        if foreseen is not None and name in foreseen:
+            return foreseen[name]
+        return lookup(self._store, base, name)
 
     def _children(self, value: _Value) -> Iterator[tuple[str, _Value]]:
         if value is None or not _is_directory(value):
@@ -312,6 +361,9 @@ class WorkingTree:
 
     def _open(self, path: Path) -> _Directory:
         """Returns the directory at a path, ready to be changed; makes it and those above if need be."""
+        opened = self._opened.get(path)
+        if opened is not None:
+            return opened
         holder, name = self._top, _ROOT
         value: _Value = holder[name]
         depth = 0
@@ -322,6 +374,7 @@ class WorkingTree:
                 directory = _own(value, path[:depth])
                 self._set(holder, name, directory)
             if depth == len(path):
+                self._opened[path] = directory
                 return directory
             holder, name = directory.changes, path[depth]
             value = self._child(directory, name)
@@ -348,8 +401,26 @@ class WorkingTree:
             )
 
 
+def _lookup_many(store: NodeReader, root: Hash, names: list[str]) -> Iterator[tuple[str, Entry]]:
+    """Yields those of some names, in ascending order, that a directory has, and their entries."""
+    waiting = [(store.read_node(root), 0, len(names))]
+    while waiting:
+        node, start, stop = waiting.pop()
+        if not isinstance(node, Inner):
+            for name in set(node.names).intersection(names[start:stop]):
+                yield name, node.entry(bisect_left(node.names, name))
+            continue
+        while start < stop:
+            index = bisect_left(node.names, names[start])
+            if index == len(node.names):
+                break
+            end = bisect_right(names, node.names[index], start, stop)
+            waiting.append((read_child(store, node, index), start, end))
+            start = end
+
+
 def _is_directory(value: Entry | _Directory) -> bool:
-    return isinstance(value, _Directory) or value.kind is EntryKind.DIRECTORY
+    return isinstance(value, _Directory) or value.kind is _DIRECTORY
 
 
 def _own(value: _Value, path: Path) -> _Directory:
