@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -159,3 +160,15 @@ def test_a_well_formed_request_id_is_kept(client: TestClient, given: str) -> Non
 def test_another_request_id_is_replaced(client: TestClient, given: str) -> None:
     answer = client.simulate_get("/kinds", headers={"X-Request-Id": given})
     assert len(answer.headers["x-request-id"]) == 32
+
+
+def test_a_request_leaves_nothing_to_the_garbage_collector(app: Application) -> None:
+    call(app, "/things/a")
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(50):
+            assert call(app, "/things/a") == 200
+        assert gc.collect() < 50
+    finally:
+        gc.enable()

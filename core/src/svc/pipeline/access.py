@@ -24,36 +24,56 @@ _errors = structlog.get_logger("svc.error")
 class Exchange:
     """One request and its answer, as the log sees them.
 
+    Attributes:
+        context: the request's context; None before the request came that far.
+        request_id: the request's id.
+        source: the request's body.
+        status_line: status code and phrase of the answer; empty before there is one.
+        headers: header fields of the answer.
+
+    The environment holds it, so it does not hold the environment: what it says is gone with the request,
+    and the garbage collector has nothing to look for.
+
     Args:
-        environ: the WSGI environment.
         request_id: the request's id.
         source: the request's body.
         log_access: whether a line is written.
     """
 
-    __slots__ = ("_began", "_environ", "_log_access", "context", "request_id", "source", "status")
+    __slots__ = (
+        "_began",
+        "_log_access",
+        "context",
+        "headers",
+        "request_id",
+        "source",
+        "status_line",
+    )
 
-    def __init__(
-        self, environ: dict[str, Any], request_id: str, source: RequestInput, log_access: bool
-    ) -> None:
-        self._began = time.perf_counter()
-        self._environ = environ
+    def __init__(self, request_id: str, source: RequestInput, log_access: bool) -> None:
+        self._began = time.perf_counter() if log_access else 0.0
         self._log_access = log_access
         self.context: RequestContext | None = None
         self.request_id = request_id
         self.source = source
-        self.status = 0
+        self.status_line = ""
+        self.headers: list[tuple[str, str]] = []
 
-    def log(self, sent: int, complete: bool) -> None:
+    def capture(self, status: str, headers: list[tuple[str, str]], *_exc_info: Any) -> Callable[[bytes], Any]:
+        """A ``start_response`` (PEP 3333) that keeps what it is given."""
+        self.status_line = status
+        self.headers = headers
+        return _write
+
+    def log(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
         """Writes the access line."""
         if not (self._log_access and _access.isEnabledFor(logging.INFO)):
             return
-        environ = self._environ
         identity = self.context.identity_or_none if self.context is not None else None
         fields: dict[str, Any] = {
             "method": environ.get("REQUEST_METHOD", ""),
             "path": _readable_path(environ.get("PATH_INFO", "")),
-            "status": self.status,
+            "status": int(self.status_line[:3]),
             "ms": round((time.perf_counter() - self._began) * 1000, 3),
             "bytes": sent,
             "request_id": self.request_id,
@@ -69,12 +89,12 @@ class Exchange:
         # Not through structlog, whose processors take ten times as long as the rest of the line.
         _access.info("request", extra={"fields": fields})
 
-    def log_error(self, error: BaseException) -> None:
+    def log_error(self, environ: dict[str, Any], error: BaseException) -> None:
         """Writes the traceback of a failure of ours."""
         _errors.error(
             "request failed",
-            method=self._environ.get("REQUEST_METHOD", ""),
-            path=_readable_path(self._environ.get("PATH_INFO", "")),
+            method=environ.get("REQUEST_METHOD", ""),
+            path=_readable_path(environ.get("PATH_INFO", "")),
             request_id=self.request_id,
             exc_info=error,
         )
@@ -98,16 +118,22 @@ class AnswerBody:
     """The body of an answer on its way to the server: counted, and cut off when it fails half way.
 
     Args:
+        environ: the WSGI environment.
         exchange: the exchange that it ends.
         pieces: the body.
         on_close: closes the body's source.
     """
 
-    __slots__ = ("_closed", "_complete", "_exchange", "_on_close", "_pieces", "_sent")
+    __slots__ = ("_closed", "_complete", "_environ", "_exchange", "_on_close", "_pieces", "_sent")
 
     def __init__(
-        self, exchange: Exchange, pieces: Iterator[bytes], on_close: Callable[[], None] | None = None
+        self,
+        environ: dict[str, Any],
+        exchange: Exchange,
+        pieces: Iterator[bytes],
+        on_close: Callable[[], None] | None = None,
     ) -> None:
+        self._environ = environ
         self._exchange = exchange
         self._pieces = pieces
         self._on_close = on_close
@@ -127,7 +153,7 @@ class AnswerBody:
         except Exception as error:  # noqa: BLE001 - logged, and told to the client as well as can be
             # The head is out: the only honest end is a cut connection. Servers take this error for
             # a connection that broke, which it now is; the log has the true one.
-            self._exchange.log_error(error)
+            self._exchange.log_error(self._environ, error)
             raise ConnectionResetError(errno.ECONNRESET, "the answer failed half way") from None
         self._sent += len(piece)
         return piece
@@ -141,7 +167,7 @@ class AnswerBody:
             if self._on_close is not None:
                 self._on_close()
         finally:
-            self._exchange.log(self._sent, self._complete)
+            self._exchange.log(self._environ, self._sent, self._complete)
             self._exchange.finish_connection()
 
 
@@ -160,6 +186,10 @@ def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], 
             close()
         raise
     return (iter(()) if first is None else _chain(first, iterator)), close
+
+
+def _write(_piece: bytes) -> None:
+    raise RuntimeError("Answers are iterated, not written.")
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

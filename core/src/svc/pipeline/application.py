@@ -13,7 +13,7 @@ import falcon
 from falcon.routing import PathConverter
 
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
-from svc.pipeline.bodies import RequestInput
+from svc.pipeline.bodies import input_of
 from svc.pipeline.context import SvcRequest
 from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json
 from svc.pipeline.lifetime import Lifetime
@@ -42,6 +42,8 @@ __all__ = ["Application", "create_app", "create_service_app"]
 
 StartResponse = Callable[..., Any]
 
+_answer = falcon.App.__call__
+
 
 class Application(falcon.App[SvcRequest, falcon.Response]):
     """The WSGI application. Made by ``create_app``.
@@ -69,6 +71,8 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         self.settings = settings
         self.lifetime = lifetime
         self.served = 0
+        self._body_timeout_s = limits.body_timeout_s
+        self._logs_access = settings.access_log
         self.req_options.keep_blank_qs_values = True
         self.add_error_handler(Exception, self._answer_error)
         self.add_error_handler(falcon.HTTPError, self._answer_error)
@@ -79,59 +83,51 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
     def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""
         self.served += 1
-        source = RequestInput(env, self.settings.limits.body_timeout_s)
-        request_id = request_id_of(env)
-        exchange = Exchange(env, request_id, source, self.settings.access_log)
-        env["svc.input"] = source
-        env["svc.request_id"] = request_id
-        env["svc.exchange"] = exchange
-        head: list[Any] = []
-
-        def capture(status: str, headers: list[tuple[str, str]], *_exc_info: Any) -> Callable[[bytes], Any]:
-            head[:] = (status, headers)
-            return _write
-
+        source = env["svc.input"] = input_of(env, self._body_timeout_s)
+        request_id = env["svc.request_id"] = request_id_of(env)
+        exchange = env["svc.exchange"] = Exchange(request_id, source, self._logs_access)
         try:
-            body = super().__call__(env, capture)
-            if isinstance(body, list) and source.is_finished and not self.settings.access_log:
-                # Nothing is left to do behind it.
-                start_response(*head)
-                return body
-            pieces, close = (iter(body), None) if isinstance(body, list) else first_piece(body)
+            body = _answer(self, env, exchange.capture)
+            if isinstance(body, list):
+                if source.is_finished and not self._logs_access:
+                    # Nothing is left to do behind it.
+                    start_response(exchange.status_line, exchange.headers)
+                    return body
+                pieces, close = iter(body), None
+            else:
+                pieces, close = first_piece(body)
         except Exception as error:  # noqa: BLE001 - the last place that can still answer
-            pieces, close = iter(self._late_answer(exchange, error, head)), None
-        status, headers = head
-        exchange.status = int(status[:3])
+            pieces, close = iter(self._late_answer(env, exchange, error)), None
         exchange.prepare_connection()
-        start_response(status, headers)
-        return AnswerBody(exchange, pieces, close)
+        start_response(exchange.status_line, exchange.headers)
+        return AnswerBody(env, exchange, pieces, close)
 
     def _answer_error(
         self, req: SvcRequest, resp: falcon.Response, error: Exception, _params: dict[str, Any]
     ) -> None:
         answer = answer_for(error, req.context.challenge)
         if not answer.expected:
-            req.env["svc.exchange"].log_error(error)
+            req.env["svc.exchange"].log_error(req.env, error)
         identity = req.context.identity_or_none
         if answer.status == 404 and identity is not None and hides_denials(identity):
             answer = _uniform_absence(answer)
         apply_answer(resp, answer)
 
-    def _late_answer(self, exchange: Exchange, error: Exception, head: list[Any]) -> list[bytes]:
+    def _late_answer(self, env: dict[str, Any], exchange: Exchange, error: Exception) -> list[bytes]:
         """The answer for what Falcon's handlers could not see.
 
         That is a stream that failed before its first piece, or a failure of the framework itself.
         """
         answer = answer_for(error)
         if not answer.expected:
-            exchange.log_error(error)
+            exchange.log_error(env, error)
         body = encode_json(answer.body)
         kept = [
             (name, value)
-            for name, value in (head[1] if head else ())
+            for name, value in exchange.headers
             if name.lower() == "vary" or name.lower().startswith("access-control-")
         ]
-        head[:] = (
+        exchange.capture(
             falcon.code_to_http_status(answer.status),
             [
                 ("X-Request-Id", exchange.request_id),
@@ -174,10 +170,6 @@ def create_service_app(
 ) -> Application:
     """Returns the WSGI application of a service whose database may still be opening."""
     return Application(service, settings, lifetime or Lifetime())
-
-
-def _write(_piece: bytes) -> None:
-    raise RuntimeError("Answers are iterated, not written.")
 
 
 def _uniform_absence(answer: ErrorAnswer) -> ErrorAnswer:

@@ -16,7 +16,7 @@ from svc.database import pause
 from svc.errors import InvalidInput, PayloadTooLarge, RequestTimeout, SvcError, UnsupportedMediaType
 from svc.pipeline.json import decode_json
 
-__all__ = ["PIECE_SIZE", "BodyStream", "RequestInput", "body_stream", "read_json"]
+__all__ = ["PIECE_SIZE", "BodyStream", "RequestInput", "body_stream", "input_of", "read_json"]
 
 PIECE_SIZE = 262144
 """Bytes that one read of a body gives at most, unless more is asked for."""
@@ -158,6 +158,13 @@ class RequestInput:
         return piece
 
 
+def input_of(environ: dict[str, Any], timeout_s: float | None) -> RequestInput:
+    """Returns the body of a request; arguments as those of ``RequestInput``."""
+    if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
+        return RequestInput(environ, timeout_s)
+    return _NO_INPUT
+
+
 class BodyStream:
     """A request body under a limit. Made by ``body_stream``; ``Database.store`` reads from it.
 
@@ -278,3 +285,7 @@ def _require_json(content_type: str | None) -> None:
 
 def _too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"The body may have at most {limit} bytes.", limit=limit)
+
+
+_NO_INPUT = RequestInput({}, None)
+"""The body of every request that has none. Nothing ever changes it: there is nothing to read."""

@@ -125,19 +125,19 @@ def not_modified(req: falcon.Request, etag: str | None, updated_ms: int | None) 
         InvalidInput: a malformed list of entity tags.
     """
     env = req.env
-    if (value := env.get("HTTP_IF_MATCH")) is not None:
-        tags = parse_entity_tags("If-Match", value)
+    if "HTTP_IF_MATCH" in env:
+        tags = parse_entity_tags("If-Match", env["HTTP_IF_MATCH"])
         if not isinstance(tags, str) and not any(tag.opaque == etag and not tag.weak for tag in tags):
             raise PreconditionFailed("None of the entity tags in If-Match is the present one.")
-    elif (value := env.get("HTTP_IF_UNMODIFIED_SINCE")) is not None and updated_ms is not None:
-        seconds = parse_http_date(value)
+    elif "HTTP_IF_UNMODIFIED_SINCE" in env and updated_ms is not None:
+        seconds = parse_http_date(env["HTTP_IF_UNMODIFIED_SINCE"])
         if seconds is not None and updated_ms // 1000 > seconds:
             raise PreconditionFailed("It was modified after the time in If-Unmodified-Since.")
-    if (value := env.get("HTTP_IF_NONE_MATCH")) is not None:
-        tags = parse_entity_tags("If-None-Match", value)
+    if "HTTP_IF_NONE_MATCH" in env:
+        tags = parse_entity_tags("If-None-Match", env["HTTP_IF_NONE_MATCH"])
         return isinstance(tags, str) or any(tag.opaque == etag for tag in tags)
-    if (value := env.get("HTTP_IF_MODIFIED_SINCE")) is not None and updated_ms is not None:
-        seconds = parse_http_date(value)
+    if "HTTP_IF_MODIFIED_SINCE" in env and updated_ms is not None:
+        seconds = parse_http_date(env["HTTP_IF_MODIFIED_SINCE"])
         return seconds is not None and updated_ms // 1000 <= seconds
     return False
 
@@ -180,7 +180,10 @@ def format_http_date(time_ms: int) -> str:
 
     Times outside the years 1 to 9999 are clamped.
     """
-    return _format_seconds(min(max(time_ms // 1000, -62135596800), 253402300799))
+    seconds = time_ms // 1000
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        seconds = _FIRST_SECOND if seconds < _FIRST_SECOND else _LAST_SECOND
+    return _format_seconds(seconds)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -196,5 +199,6 @@ def quote_etag(opaque: str) -> str:
     return f'"{opaque}"'
 
 
+_FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -14,8 +14,9 @@ from svc.pipeline.settings import Limits
 from svc.plugins.contracts import Identity, Operation
 
 if TYPE_CHECKING:
-    from svc.database import Database
+    from svc.database import Database, Version
     from svc.pipeline.lifetime import Lifetime
+    from svc.pipeline.service import Present
     from svc.plugins import PluginContext
 
 __all__ = ["RequestContext", "SvcRequest"]
@@ -30,9 +31,19 @@ class RequestContext:
         plugin: the context of the plugin whose route this is; None on the kernel's routes.
         limits: the limits of this server.
         lifetime: tells long streams when the server stops.
+        present: what the pipeline found when it routed the request; None on the kernel's routes.
     """
 
-    __slots__ = ("_database", "_identity", "challenge", "lifetime", "limits", "plugin", "request_id")
+    __slots__ = (
+        "_database",
+        "_identity",
+        "challenge",
+        "lifetime",
+        "limits",
+        "plugin",
+        "present",
+        "request_id",
+    )
 
     def __init__(self) -> None:
         self.request_id = ""
@@ -41,6 +52,7 @@ class RequestContext:
         self.limits = _DEFAULT_LIMITS
         self.challenge = "Bearer"
         self.lifetime: Lifetime
+        self.present: Present | None = None
         self._database: Database | None = None
 
     @property
@@ -73,6 +85,11 @@ class RequestContext:
     @database.setter
     def database(self, database: Database) -> None:
         self._database = database
+
+    @property
+    def version(self) -> Version:
+        """HEAD's version, as it was when the request came."""
+        return self.database.at() if self.present is None else self.present.version
 
     @property
     def configuration(self) -> Any:

@@ -6,6 +6,7 @@ which plugins are installed or in which order.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from svc.errors import AuthRequired, Forbidden, InvalidPath, MethodNotAllowed, NotFound, PayloadTooLarge
-from svc.paths import is_system_path, parse_path
+from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
 from svc.pipeline.permission import is_unrestricted_root, permits
-from svc.pipeline.routing import HEALTH_TEMPLATE, KERNEL_PLUGIN, BoundRoute, Endpoint
+from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.pipeline.serialization import path_not_found
 from svc.plugins.contracts import Credentials
 
@@ -47,6 +48,9 @@ EXPOSED_HEADERS = (
 )
 PREFLIGHT_SECONDS = "600"
 
+_SHORT_PATH = 256
+"""Longer texts are parsed each time, so that those that are kept take little."""
+
 _PROCESS = os.urandom(10).hex()
 _numbers = itertools.count(1)
 
@@ -69,11 +73,12 @@ class RequestIds:
     def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
         """Sets the id, in the context and in the answer."""
         context = req.context
-        context.request_id = req.env.get("svc.request_id") or request_id_of(req.env)
+        exchange = req.env["svc.exchange"]
+        exchange.context = context
+        request_id = context.request_id = exchange.request_id
         context.lifetime = self._lifetime
         context.limits = self._limits
-        req.env["svc.exchange"].context = context
-        resp.set_header("X-Request-Id", context.request_id)
+        resp._headers["x-request-id"] = request_id
 
 
 class CrossOrigin:
@@ -140,18 +145,19 @@ class Routing:
     ) -> None:
         """Finds the endpoint, and gives the responder its paths."""
         endpoint = resource.endpoints.get(req.method)
-        self._parse_paths(req, resource, endpoint, params)
-        live = self._service.live if resource.template == HEALTH_TEMPLATE else self._service.require()
+        _parse_paths(req, endpoint or next(iter(resource.endpoints.values())), params)
+        live = self._service.live if resource.answers_early else self._service.require()
         if endpoint is not None:
             req.env["svc.endpoint"] = endpoint
             if live is None:
                 return
             context: RequestContext = req.context
             context.database = live.database
-            if endpoint.plugin_id == KERNEL_PLUGIN:
+            if endpoint.is_of_kernel:
                 return
-            context.plugin = live.plugin_context(endpoint.plugin_id)
-            if context.plugin is not None:
+            present = context.present = live.present()
+            plugin = context.plugin = present.contexts.get(endpoint.plugin_id)
+            if plugin is not None:
                 return
         self._answer_without_endpoint(req, resp, resource, live)
 
@@ -173,21 +179,6 @@ class Routing:
         resp.status = 204
         resp.complete = True
 
-    @staticmethod
-    def _parse_paths(
-        req: SvcRequest, resource: BoundRoute, endpoint: Endpoint | None, params: dict[str, Any]
-    ) -> None:
-        known = endpoint or next(iter(resource.endpoints.values()))
-        if known.prefix is not None:
-            params.clear()
-            params[known.path_fields[0]] = req.path[len(known.prefix) :]
-        for name in known.path_fields:
-            path = parse_path(params.get(name, ""))
-            if is_system_path(path):
-                # On every method, before anybody asks who it is: nothing of the system shows here.
-                raise path_not_found(path)
-            params[name] = path
-
 
 class Identification:
     """Asks the one auth mode of this server who is calling. Public routes are not asked for."""
@@ -200,14 +191,16 @@ class Identification:
     ) -> None:
         """Sets the identity."""
         endpoint: Endpoint = req.env["svc.endpoint"]
-        if endpoint.access.kind is AccessKind.PUBLIC:
+        if endpoint.is_public:
             return
-        mode = self._service.auth_mode
-        req.context.challenge = mode.challenge
-        identity = mode.authenticate(credentials_of(req))
+        context = req.context
+        live = self._service.require()
+        mode = live.auth_mode_of(context.present or live.present())
+        context.challenge = mode.challenge
+        identity = mode.authenticate(credentials_of(req, endpoint))
         if identity is None:
             raise AuthRequired("This needs valid credentials.")
-        req.context.identify(identity)
+        context.identify(identity)
 
 
 class PermissionCheck:
@@ -218,12 +211,12 @@ class PermissionCheck:
     ) -> None:
         """Refuses what is not permitted."""
         endpoint: Endpoint = req.env["svc.endpoint"]
-        access = endpoint.access
-        if access.kind is AccessKind.PUBLIC:
+        if endpoint.is_public:
             return
         identity = req.context.identity
         if is_unrestricted_root(identity):
             return  # paths of the system namespace never come this far: see Routing
+        access = endpoint.access
         if access.kind is AccessKind.ROOT:
             raise Forbidden("Only root may do this.")
         if access.path_field is None:
@@ -244,8 +237,8 @@ class LimitCheck:
         self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
     ) -> None:
         """Refuses what is declared too large."""
-        declared = req.env["svc.input"].declared if "svc.input" in req.env else None
-        if declared is not None and declared > self._limit:
+        declared = req.env["svc.input"].declared
+        if declared and declared > self._limit:
             raise PayloadTooLarge(f"The body may have at most {self._limit} bytes.", limit=self._limit)
 
 
@@ -260,8 +253,8 @@ def request_id_of(environ: dict[str, Any]) -> str:
     return f"{_PROCESS}{next(_numbers):012x}"
 
 
-def credentials_of(req: SvcRequest) -> Credentials:
-    """Returns what a request says about its sender."""
+def credentials_of(req: SvcRequest, endpoint: Endpoint) -> Credentials:
+    """Returns what a request to an endpoint says about its sender."""
     env = req.env
     scheme: str | None = None
     value: str | None = None
@@ -269,21 +262,41 @@ def credentials_of(req: SvcRequest) -> Credentials:
     if authorization:
         scheme, _, value = authorization.strip().partition(" ")
         scheme, value = scheme.lower(), value.strip()
+    # By position: every request pays for names.
     return Credentials(
-        scheme=scheme,
-        value=value,
-        query_token=_query_token(req),
-        remote_address=env.get("REMOTE_ADDR") or None,
-        secure=env.get("wsgi.url_scheme") == "https",
-        method=req.method,
-        path=req.path,
-        header=req.get_header,
+        scheme,
+        value,
+        _query_token(req) if endpoint.query_token else None,
+        env.get("REMOTE_ADDR") or None,
+        env.get("wsgi.url_scheme") == "https",
+        req.method,
+        req.path,
+        None,
+        req.get_header,
     )
+
+
+def _parse_paths(req: SvcRequest, endpoint: Endpoint, params: dict[str, Any]) -> None:
+    if endpoint.prefix is not None:
+        params.clear()
+        params[endpoint.path_fields[0]] = req.path[len(endpoint.prefix) :]
+    for name in endpoint.path_fields:
+        text = params.get(name, "")
+        params[name] = _path_of(text) if len(text) <= _SHORT_PATH else _path_of.__wrapped__(text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _path_of(text: str) -> Path:
+    path = parse_path(text)
+    if is_system_path(path):
+        # On every method, before anybody asks who it is: nothing of the system shows here.
+        raise path_not_found(path)
+    return path
 
 
 def _query_token(req: SvcRequest) -> str | None:
     """The query's ``token``, on the routes that take one: a browser's event source sets no headers."""
-    if "token=" not in req.query_string or not req.env["svc.endpoint"].query_token:
+    if "token=" not in req.query_string:
         return None
     token = req.params.get("token")
     return token if isinstance(token, str) else None

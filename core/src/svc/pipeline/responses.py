@@ -86,11 +86,13 @@ def send_content(
     updated_ms: int | None,
     content_type: str,
     read: Callable[[int, int], Iterator[bytes]],
+    read_all: Callable[[], bytes] | None = None,
 ) -> None:
     """Answers a GET or HEAD of a content: 200, 206, 304, 412 or 416, with the header fields of each.
 
-    Sets ``ETag``, ``Last-Modified``, ``Accept-Ranges``, ``Content-Type``, ``Content-Length`` and, for a
-    part, ``Content-Range``. Several ranges are answered as ``multipart/byteranges``.
+    Sets ``ETag`` and ``Last-Modified`` unless the caller has, ``Accept-Ranges``, ``Content-Type``,
+    ``Content-Length`` and, for a part, ``Content-Range``. Several ranges are answered as
+    ``multipart/byteranges``.
 
     Args:
         req: the request.
@@ -100,6 +102,7 @@ def send_content(
         updated_ms: its last modification in Unix milliseconds, or None.
         content_type: its media type.
         read: gives the bytes of a part, by start and length.
+        read_all: gives all bytes; called instead, where it is given, for contents that are sent in one piece.
 
     Raises:
         PreconditionFailed: ``If-Match`` or ``If-Unmodified-Since`` does not hold.
@@ -108,22 +111,21 @@ def send_content(
     """
     unchanged = not_modified(req, etag, updated_ms)
     ranges = None if unchanged else select_range(req, size, etag, updated_ms)
-    fields = {"accept-ranges": "bytes"}
-    if etag is not None:
+    fields = resp._headers
+    fields["accept-ranges"] = "bytes"
+    if etag is not None and "etag" not in fields:
         fields["etag"] = quote_etag(etag)
-    if updated_ms is not None:
+    if updated_ms is not None and "last-modified" not in fields:
         fields["last-modified"] = format_http_date(updated_ms)
     if unchanged:
-        set_fields(resp, fields)
         resp.status = 304
         return
     fields["content-type"] = _field_value(content_type)
-    set_fields(resp, fields)
     if ranges is None:
         if req.method == "HEAD" or size == 0:
             resp.content_length = size
         elif size <= _SMALL_BYTES:
-            resp.data = b"".join(read(0, size))
+            resp.data = b"".join(read(0, size)) if read_all is None else read_all()
         else:
             send_stream(resp, read(0, size), size)
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import falcon
@@ -50,6 +50,8 @@ class Endpoint:
         responder: the responder.
         query_token: whether it takes its token in the query too.
         prefix: of an endpoint that serves another template's URL: what stands before its path there.
+        is_public: whether nobody is asked who it is.
+        is_of_kernel: whether it is always there, whatever plugins are.
     """
 
     plugin_id: str
@@ -58,6 +60,12 @@ class Endpoint:
     responder: Callable[..., None]
     query_token: bool = False
     prefix: str | None = None
+    is_public: bool = field(init=False)
+    is_of_kernel: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_public", self.access.kind is AccessKind.PUBLIC)
+        object.__setattr__(self, "is_of_kernel", self.plugin_id == KERNEL_PLUGIN)
 
 
 class BoundRoute:
@@ -66,11 +74,13 @@ class BoundRoute:
     Attributes:
         template: the URI template.
         endpoints: by HTTP method.
+        answers_early: whether it answers while the database is being opened.
     """
 
     def __init__(self, template: str, endpoints: Mapping[str, Endpoint]) -> None:
         self.template = template
         self.endpoints = dict(endpoints)
+        self.answers_early = template == HEALTH_TEMPLATE
         self.allowed: tuple[str, ...] = ()
 
     def complete(self) -> None:

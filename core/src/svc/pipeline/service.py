@@ -22,10 +22,10 @@ from svc.plugins import ActivePlugins, AuthMode, EnabledPlugin, PluginContext, S
 from svc.plugins.lifecycle import make_context
 
 if TYPE_CHECKING:
-    from svc.database import Database
+    from svc.database import Database, Head, Version
     from svc.plugins import Plugins
 
-__all__ = ["LiveService", "Opener", "Service", "StartState", "Watch"]
+__all__ = ["LiveService", "Opener", "Present", "Service", "StartState", "Watch"]
 
 Watch = Callable[[], Mapping[str, str]]
 """Says what is wrong beside this process: by subject, a sentence for everybody. Called often; cheap."""
@@ -53,6 +53,23 @@ class StartState:
     message: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What is true of a database and its plugins as long as HEAD stays where it is.
+
+    Attributes:
+        head: HEAD.
+        version: its version.
+        contexts: of the plugins in use, by id, with the settings that they have.
+        auth_plugin: the plugin of the auth mode; None when it is not in use.
+    """
+
+    head: Head
+    version: Version
+    contexts: Mapping[str, PluginContext]
+    auth_plugin: EnabledPlugin | None
+
+
 class LiveService:
     """An open database with the plugins that are in use for it in this process.
 
@@ -71,18 +88,35 @@ class LiveService:
         self.active = ActivePlugins(plugins, database)
         self._selected = selected
         self._contexts: dict[str, tuple[EnabledPlugin, PluginContext]] = {}
+        self._present: Present | None = None
         self.active.start()
         self._mode = selected.bind(database, plugins)
         self._mode_settings: EnabledPlugin | None = self.active.current().get(selected.plugin_id)
 
+    def present(self) -> Present:
+        """What is true now. It reads HEAD once, so a request asks once; changed settings take effect here."""
+        head = self.database.head()
+        present = self._present
+        if present is None or present.head is not head:
+            active = self.active.current_at(head)
+            contexts = {plugin_id: self._context_of(enabled) for plugin_id, enabled in active.items()}
+            version = self.database.version_at(head)
+            present = Present(head, version, contexts, active.get(self._selected.plugin_id))
+            self._present = present
+        return present
+
     @property
     def auth_mode(self) -> AuthMode:
-        """The mode that judges requests, bound to the settings that its plugin has now.
+        """The mode that judges requests now; raises as ``auth_mode_of``."""
+        return self.auth_mode_of(self.present())
+
+    def auth_mode_of(self, present: Present) -> AuthMode:
+        """The mode that judges requests, bound to the settings that its plugin has.
 
         Raises:
             ServiceUnavailable: its plugin was disabled in the database. No other mode takes its place.
         """
-        settings = self.active.current().get(self._selected.plugin_id)
+        settings = present.auth_plugin
         if settings is None:
             raise ServiceUnavailable(
                 f"The plugin {self._selected.plugin_id!r} of the auth mode is not enabled in this database.",
@@ -99,13 +133,13 @@ class LiveService:
 
     def plugin_context(self, plugin_id: str) -> PluginContext | None:
         """The context of a plugin in use, with the settings it has now; None when it is not in use."""
-        enabled = self.active.current().get(plugin_id)
-        if enabled is None:
-            return None
-        cached = self._contexts.get(plugin_id)
+        return self.present().contexts.get(plugin_id)
+
+    def _context_of(self, enabled: EnabledPlugin) -> PluginContext:
+        cached = self._contexts.get(enabled.id)
         if cached is None or cached[0] is not enabled:
-            context = make_context(plugin_id, enabled.configuration, self.database)
-            cached = self._contexts[plugin_id] = (enabled, context)
+            context = make_context(enabled.id, enabled.configuration, self.database)
+            cached = self._contexts[enabled.id] = (enabled, context)
         return cached[1]
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from svc.plugins.discovery import PluginProblem, ProblemKind, describe_error
 from svc.plugins.enabling import EnabledPlugin, enabled_plugins
 
 if TYPE_CHECKING:
-    from svc.database import Database
+    from svc.database import Database, Head
     from svc.hashing import Hash
     from svc.plugins.loading import Plugins
 
@@ -99,7 +99,11 @@ class ActivePlugins:
 
     def current(self) -> Mapping[str, EnabledPlugin]:
         """The active plugins by id, as the database has them now."""
-        system_root = self._database.head().system_root
+        return self.current_at(self._database.head())
+
+    def current_at(self, head: Head) -> Mapping[str, EnabledPlugin]:
+        """As ``current``, for one who has just read HEAD."""
+        system_root = head.system_root
         if system_root == self._system_root:
             return self._active
         with self._lock:

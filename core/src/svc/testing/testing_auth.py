@@ -45,6 +45,8 @@ TESTING_AUTH = "auth.testing"
 TESTING_ROOT_KEY = "svc_k_testing_root"
 """The key that ``verify_root_key`` of the mode accepts; it refuses every other."""
 
+_IDENTITIES = 64
+
 PLUGIN = PluginDescriptor(
     id=TESTING_AUTH,
     version="1.0",
@@ -77,6 +79,7 @@ class TestingAuthMode(AuthMode):
     ) -> None:
         self.identity = identity
         self.tokens = dict(tokens or {})
+        self._made: dict[int, tuple[Identity, Identity]] = {}
 
     def verify_root_key(self, context: AuthContext, key: str) -> bool:
         """Whether a key is ``TESTING_ROOT_KEY``."""
@@ -99,7 +102,17 @@ class TestingAuthMode(AuthMode):
             found = self.tokens[token]
         else:
             raise AuthRequired("The token is not valid.")
-        return None if found is None else dataclasses.replace(found, auth_mode=self.name)
+        return None if found is None else self._named(found)
+
+    def _named(self, identity: Identity) -> Identity:
+        """The identity with this mode's name in it; made once for each object that a test gives."""
+        given, named = self._made.get(id(identity), (None, identity))
+        if given is not identity:
+            if len(self._made) >= _IDENTITIES:
+                self._made.clear()
+            named = dataclasses.replace(identity, auth_mode=self.name)
+            self._made[id(identity)] = (identity, named)
+        return named
 
 
 @hookimpl

@@ -76,6 +76,44 @@ def test_a_parser_reads_one_head_after_another() -> None:
             parser.parse(b"PUT / HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n", {})
 
 
+@given(st.lists(st.sampled_from(HEADS), min_size=2, max_size=6), st.integers(0, 5))
+def test_a_used_parser_reads_the_next_head_as_a_fresh_one_does(heads: list[bytes], at: int) -> None:
+    used = HeadParser(SETTINGS)
+    for head in (*heads, heads[at % len(heads)], heads[at % len(heads)]):
+        environ: dict[str, str] = {}
+        outcome = parse(head)
+        if isinstance(outcome, Refusal):
+            with pytest.raises(Refusal) as caught:
+                used.parse(head, environ)
+            assert (caught.value.status, caught.value.text) == (outcome.status, outcome.text)
+            used = HeadParser(SETTINGS)
+            continue
+        used.parse(head, environ)
+        fresh, expected = outcome
+        assert environ == expected
+        for name in ("length", "keep_alive", "expects_continue", "is_http_1_0"):
+            assert getattr(used, name) == getattr(fresh, name), name
+        if not used.keep_alive:
+            used = HeadParser(SETTINGS)
+
+
+def test_fields_that_come_again_count_as_they_did_and_others_do_not() -> None:
+    parser = HeadParser(SETTINGS)
+    usual = b"Host: a\r\nX-One: 1\r\n\r\n"
+    for line, fields, found in (
+        (b"GET /1 HTTP/1.1\r\n", usual, ("a", "1", True)),
+        (b"GET /2 HTTP/1.1\r\n", usual, ("a", "1", True)),
+        (b"GET /3 HTTP/1.0\r\n", usual, ("a", "1", False)),
+        (b"GET http://b/4 HTTP/1.1\r\n", usual, ("b", "1", True)),
+        (b"GET /5 HTTP/1.1\r\n", usual, ("a", "1", True)),
+        (b"GET /6 HTTP/1.1\r\n", b"Host: c\r\n\r\n", ("c", None, True)),
+        (b"GET /7 HTTP/1.1\r\n", usual.replace(b"1", b"2"), ("a", "2", True)),
+    ):
+        environ: dict[str, str] = {}
+        parser.parse(line + fields, environ)
+        assert (environ["HTTP_HOST"], environ.get("HTTP_X_ONE"), parser.keep_alive) == found, line
+
+
 def test_repeated_fields_are_joined_and_cookies_as_cookies_are() -> None:
     _, environ = parse(
         b"GET / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nx-a: 2 \r\nCookie: a=1\r\nCookie: b=2\r\n\r\n"

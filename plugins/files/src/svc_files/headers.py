@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from urllib.parse import quote
 
 import falcon
@@ -10,10 +12,11 @@ import falcon
 from svc.hashing import Hash
 from svc.paths import Path, format_path
 from svc.pipeline import format_http_date, quote_etag, set_fields
-from svc.tree import Entry, EntryKind
+from svc.tree import Entry
 from svc_files.access import Reading
 from svc_files.content_types import base_type
 from svc_files.items import ENTRY_TYPE_NAMES
+from svc_files.requests import settings_of
 
 __all__ = ["FOR_EVER", "REVALIDATE", "caching", "describe", "header_path", "set_content_headers"]
 
@@ -70,9 +73,15 @@ def describe(
     if cache != REVALIDATE:
         # One browser may serve several callers, one after the other.
         resp.append_header("Vary", "Authorization")
+    set_fields(resp, _fields_of(path, entry, target, etag))
+    set_fields(resp, {"cache-control": cache, "x-svc-version": version.hex()})
+
+
+@functools.lru_cache(maxsize=2048)
+def _fields_of(path: Path, entry: Entry, target: str | None, etag: str | None) -> Mapping[str, str]:
+    """The fields that are the same in every version with this entry at this path; nobody changes them."""
     fields = {
         "last-modified": format_http_date(entry.updated_ms),
-        "cache-control": cache,
         "x-content-type-options": "nosniff",
         "x-svc-entry-type": ENTRY_TYPE_NAMES[entry.kind],
         "x-svc-path": header_path(path),
@@ -80,20 +89,25 @@ def describe(
         "x-svc-created-at": str(entry.created_ms),
         "x-svc-updated-at": str(entry.updated_ms),
         "x-svc-content-hash": entry.hash.hex(),
-        "x-svc-version": version.hex(),
     }
     if target is not None:
         fields["x-svc-symlink-target"] = header_path(target)
     if etag is not None:
         fields["etag"] = quote_etag(etag)
-    set_fields(resp, fields)
+    return fields
 
 
-def set_content_headers(resp: falcon.Response, entry: Entry, *, sandbox: bool) -> None:
+def set_content_headers(req: falcon.Request, resp: falcon.Response, entry: Entry) -> None:
     """Sets the headers that a file's own bytes are served with.
 
     Stored pages come from whoever may write; a sandbox keeps their scripts from acting in the
     server's origin with the reader's rights.
     """
-    if sandbox and entry.kind is EntryKind.FILE and base_type(entry.content_type) in _ACTIVE_TYPES:
+    if _is_active(entry.content_type) and settings_of(req).sandbox_active_content:
         resp.set_header("Content-Security-Policy", _SANDBOX)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_active(content_type: str | None) -> bool:
+    """Whether a browser runs what a content of this type holds."""
+    return base_type(content_type) in _ACTIVE_TYPES

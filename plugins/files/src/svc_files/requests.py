@@ -24,12 +24,13 @@ READ_POINTS = ("snapshot", "version", "fork", "at")
 """The parameters that say which state is read, in the order of their precedence."""
 
 _HEAD = "HEAD"
+_DEFAULTS = FilesConfiguration()
 
 
 def settings_of(req: falcon.Request) -> FilesConfiguration:
     """Returns the plugin's settings in the database that is served."""
     configuration = req.context.configuration
-    return configuration if isinstance(configuration, FilesConfiguration) else FilesConfiguration()
+    return configuration if isinstance(configuration, FilesConfiguration) else _DEFAULTS
 
 
 def reading_of(req: falcon.Request) -> Reading:
@@ -40,12 +41,12 @@ def reading_of(req: falcon.Request) -> Reading:
         InvalidInput: the version is not a hash in hex, or the time none.
     """
     context = context_of(req)
-    database = context.database
     if not req.query_string:
-        return Reading(context, database.at())
+        return Reading(context, context.version)
+    database = context.database
     snapshot, version, fork, at = (query_text(req, name) for name in READ_POINTS)
     if snapshot is None and version is None and fork is None and at is None:
-        return Reading(context, database.at())
+        return Reading(context, context.version)
     time_ms = None if at is None else parse_time(at)
     root = database.resolve_version(snapshot=snapshot, version=version, fork=fork, at=time_ms)
     is_past = snapshot is not None or version is not None or fork is None
@@ -92,6 +93,8 @@ def writing_of(req: falcon.Request) -> Writing:
         InvalidInput: it names a snapshot, a version or a time, which never change.
         NotFound: there is no such fork.
     """
+    if not req.query_string:
+        return _writing(context_of(req), None)
     for name in ("snapshot", "version", "at"):
         if query_text(req, name) is not None:
             raise InvalidInput(f"A write takes fork, not {name}: what was never changes.", field=name)

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from svc.database import Version
 from svc.errors import NotFound
 from svc.paths import Path, format_path, is_system_path
-from svc.tree import Entry
+from svc.tree import Entry, EntryKind
 
 __all__ = ["Place", "find", "follow", "missing"]
+
+_SYMLINK = EntryKind.SYMLINK
 
 
 class Place(NamedTuple):
@@ -45,12 +47,7 @@ def follow(version: Version, path: Path, *, final: bool = True) -> Place:
         NotFound: the path, or a link on the way, leads into the system namespace.
         InvalidInput: more than 32 links, or a cycle of them.
     """
-    if is_system_path(path):
-        raise missing(path)
-    found, entry = version.follow_parents(path, last=final)
-    if is_system_path(found):
-        raise missing(path)
-    return Place(found, entry)
+    return Place(*_follow(version, path, final))
 
 
 def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Entry]:
@@ -60,7 +57,21 @@ def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Ent
         NotFound: nothing is there, or a link leads to nothing.
         InvalidInput: more than 32 links, or a cycle of them.
     """
-    place = follow(version, path, final=final)
-    if place.entry is None:
+    if is_system_path(path):
         raise missing(path)
-    return place.path, place.entry
+    entry = version.get(path)
+    if entry is not None and entry.kind is not _SYMLINK:
+        return path, entry  # nearly always: no link is on the way
+    found, entry = _follow(version, path, final)
+    if entry is None:
+        raise missing(path)
+    return found, entry
+
+
+def _follow(version: Version, path: Path, final: bool) -> tuple[Path, Entry | None]:
+    if is_system_path(path):
+        raise missing(path)
+    place = version.follow_parents(path, last=final)
+    if place[0] is not path and is_system_path(place[0]):
+        raise missing(path)
+    return place

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from svc.database import Database
+from svc_files.commands import load
+from svc_files.commands.loader import Loader
 
 Run = Callable[..., Any]
 
@@ -45,6 +47,24 @@ def test_a_tree_comes_back_as_it_was(run: Run, database: str, top: str, tree: Pa
     run("dump", tmp_path / "out", top, "-D", database, "--keep-times")
     assert _snapshot(tmp_path / "out") == _snapshot(tree)
     assert _times(tmp_path / "out") == _times(tree)
+
+
+def test_a_load_into_a_file_gives_way(
+    run: Run, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    class Watched(Loader):
+        def run(self, known: Any) -> None:
+            seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+            super().run(known)
+
+    monkeypatch.setattr(load, "Loader", Watched)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    run("load", tree, "-D", tmp_path / "x.svcdb")
+    assert seen == [max(before, 10)]
+    if os.geteuid() == 0:
+        assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_the_second_load_writes_nothing(run: Run, database: str, top: str, tree: Path) -> None:

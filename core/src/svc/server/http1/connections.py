@@ -285,10 +285,12 @@ class Connection:
     def _run_application(self, environ: dict[str, Any], response: Response) -> None:
         """Runs the WSGI protocol (PEP 3333) once."""
         result = self._server.application(environ, response.start)
+        if type(result) is list and len(result) == 1:
+            response.write_only(result[0])
+            response.finish()
+            return  # a list has nothing to close
         try:
-            if type(result) is list and len(result) == 1:
-                response.write_only(result[0])
-            elif isinstance(result, FileWrapper):
+            if isinstance(result, FileWrapper):
                 self._send_wrapped(result, response)
             else:
                 write = response.write

@@ -31,6 +31,8 @@ _keys: dict[bytes, str] = {}
 class HeadParser:
     """Parses the heads of one connection.
 
+    Most clients send the fields of their last request again, byte for byte: such fields are read once.
+
     Attributes:
         length: bytes of the body, ``CHUNKED``, or 0 for none.
         keep_alive: whether the client wants to go on.
@@ -45,8 +47,11 @@ class HeadParser:
         "_complete",
         "_count",
         "_environ",
+        "_fields",
         "_flaw",
         "_good_host",
+        "_known_fields",
+        "_known_text",
         "_llhttp",
         "_settings",
         "expects_continue",
@@ -58,7 +63,10 @@ class HeadParser:
     def __init__(self, settings: HttpSettings) -> None:
         self._settings = settings
         self._llhttp: HttpRequestParser | None = None
-        self._environ: dict[str, Any] = {}
+        self._fields: dict[str, str] = {}
+        # Of the last head whose fields leave nothing to decide: their bytes, and what they came to.
+        self._known_text = b""
+        self._known_fields: dict[str, str] = {}
         self._flaw: Refusal | None = None
         self._good_host: str | None = None
         self._count = 0
@@ -82,20 +90,30 @@ class HeadParser:
         start = parse_request_line(head, environ, settings.request_line)
         if len(head) > settings.head:
             raise _too_large()
-        self._environ = environ
+        text = head[start:]
+        is_usual = environ["SERVER_PROTOCOL"] == "HTTP/1.1" and "svc.authority" not in environ
+        if is_usual and text == self._known_text:
+            environ.update(self._known_fields)
+            self.is_http_1_0 = self.expects_continue = False
+            self.keep_alive, self.length = True, 0
+            return
+        fields = self._fields = {}
         self._count = self._complete = 0
         self._flaw = None
-        self._feed(_PREFIX + head[start:])
+        self._feed(_PREFIX + text)
         if self._flaw is not None:
             raise self._flaw
         if self._count > settings.fields:
             raise _too_large()
+        environ.update(fields)
         self._judge(environ)
         if self._complete != 1:
             raise bad_request("The header fields are not valid.")
         if self.length:
             # llhttp would take the next head for the body, which we read ourselves.
             self._llhttp = None
+        elif is_usual and self.keep_alive:
+            self._known_text, self._known_fields = text, fields
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp with each field."""
@@ -109,11 +127,11 @@ class HeadParser:
         text = value.decode("latin-1")
         if text[-1:] in (" ", "\t"):
             text = text.rstrip(" \t")
-        environ = self._environ
-        if key in environ:
+        fields = self._fields
+        if key in fields:
             self._repeat(key, text)
         elif key:
-            environ[key] = text
+            fields[key] = text
 
     def on_headers_complete(self) -> None:
         """Called by llhttp after the last field."""
@@ -136,8 +154,8 @@ class HeadParser:
             self._complete = 2
 
     def _flaw_of_framing(self) -> str:
-        environ = self._environ
-        if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
+        fields = self._fields
+        if "CONTENT_LENGTH" in fields or "HTTP_TRANSFER_ENCODING" in fields:
             return "The header fields are not valid, or contradict each other on the length of the body."
         return "The header fields are not valid."
 
@@ -160,9 +178,9 @@ class HeadParser:
         elif key == "CONTENT_LENGTH":
             self._flaw = bad_request("The request has more than one Content-Length.")
         elif key == "HTTP_COOKIE":
-            self._environ[key] += "; " + text
+            self._fields[key] += "; " + text
         else:
-            self._environ[key] += "," + text
+            self._fields[key] += "," + text
 
     def _judge(self, environ: dict[str, Any]) -> None:
         """Decides on host, framing and persistence."""

@@ -39,7 +39,11 @@ _HOP_BY_HOP = frozenset(
     )
 )
 _names: dict[str, tuple[int, str]] = {}
-_statuses: dict[str, bool] = {}
+_statuses: dict[str, tuple[int, str]] = {}
+# By the names of an answer's fields: what makes a text of their values, and which of them is the length.
+_forms: dict[tuple[str, ...], tuple[str, int]] = {}
+_NO_FORM = ("", -1)
+_PRINTABLE = bytes(range(0x20, 0x7F))
 
 
 class AnswerError(RuntimeError):
@@ -125,11 +129,33 @@ class Response:
                 exc_info = None
         elif self.status is not None:
             raise AnswerError("start_response was called twice.")
-        if status not in _statuses:
-            _check_status(status)
-        code = self._code = int(status[:3])
+        code, line = _statuses.get(status) or _learn_status(status)
+        self._code = code
         self._declared, self._dated = None, False
-        text = ["HTTP/1.1 ", status if len(status) > 3 else status + " ", "\r\n"]
+        fields = self._fields_by_form(headers)
+        self._text = [line, fields] if fields else [line, *self._fields_one_by_one(headers)]
+        self._bodiless = self._is_head or code in (204, 304)
+        self.status, self.headers = status, headers
+        return self.write
+
+    def _fields_by_form(self, headers: Sequence[tuple[str, str]]) -> str:
+        """The lines of all fields in one step; empty where each needs a look of its own."""
+        if not headers:
+            return ""
+        names, values = zip(*headers, strict=False)
+        form, length_at = _forms.get(names) or _learn_form(names)
+        content = "".join(values)
+        if not (form and content.isascii()) or content.encode("ascii").translate(None, _PRINTABLE):
+            return ""
+        if length_at >= 0:
+            length = values[length_at]
+            if self._code == 204 or _LENGTH.fullmatch(length) is None:
+                return ""
+            self._declared = int(length)
+        return form % values
+
+    def _fields_one_by_one(self, headers: Sequence[tuple[str, str]]) -> list[str]:
+        text: list[str] = []
         for name, value in headers:
             kind, prefix = _names.get(name) or _learn(name)
             if not (value.isascii() and value.isprintable()) and _VALUE.fullmatch(value) is None:
@@ -137,10 +163,7 @@ class Response:
             if kind and not self._note(kind, value):
                 continue
             text += (prefix, value, "\r\n")
-        self._bodiless = self._is_head or code in (204, 304)
-        self._text = text
-        self.status, self.headers = status, headers
-        return self.write
+        return text
 
     def write(self, piece: bytes) -> None:
         """Sends a piece of the body, with the head before the first one. Empty pieces send nothing.
@@ -173,6 +196,13 @@ class Response:
 
     def write_only(self, piece: bytes) -> None:
         """Sends the one piece of a body: its length needs no declaration. Raises as ``write``."""
+        if type(piece) is bytes and 0 < len(piece) <= JOIN_BYTES and self._declared == len(piece):
+            owner = self._owner
+            if not (owner.head_sent or self._bodiless):
+                head = self._head()
+                self.sent = len(piece)
+                owner.stream.send(head + piece)
+                return
         if self._declared is None and not self._owner.head_sent and not self._bodiless and self.status:
             self._declare(len(piece))
         self.write(piece)
@@ -267,11 +297,30 @@ class Response:
         return False
 
 
-def _check_status(status: object) -> None:
+def _learn_status(status: object) -> tuple[int, str]:
+    """Returns the code and the status line of a status."""
     if not isinstance(status, str) or _STATUS.fullmatch(status) is None:
         raise AnswerError("The status of the answer is not valid.")
+    entry = (int(status[:3]), f"HTTP/1.1 {status if len(status) > 3 else status + ' '}\r\n")
     if len(_statuses) < _KNOWN_NAMES:
-        _statuses[status] = True
+        _statuses[status] = entry
+    return entry
+
+
+def _learn_form(names: tuple[str, ...]) -> tuple[str, int]:
+    """Returns what makes a text of the values of fields, and where in them the length is (-1: nowhere).
+
+    Fields that concern the connection, and a length that is stated twice, have no such form.
+    """
+    kinds = [(_names.get(name) or _learn(name))[0] for name in names]
+    lengths = kinds.count(_CONTENT_LENGTH)
+    form = _NO_FORM
+    if lengths <= 1 and kinds.count(_PLAIN) + lengths == len(kinds):
+        lines = [_learn(name)[1].replace("%", "%%") + "%s\r\n" for name in names]
+        form = ("".join(lines), kinds.index(_CONTENT_LENGTH) if lengths else -1)
+    if len(_forms) < _KNOWN_NAMES:
+        _forms[names] = form
+    return form
 
 
 def _learn(name: object) -> tuple[int, str]:

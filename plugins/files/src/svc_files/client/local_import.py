@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from svc.database import Database, StoredContent, Transaction
 from svc.errors import InsufficientStorage, InternalError, NotFound, ServiceUnavailable, SvcError
 from svc.hashing import Hash, content_hasher
@@ -31,6 +33,9 @@ __all__ = ["LocalImporter"]
 FILES_PER_COMMIT = 5_000
 BYTES_PER_COMMIT = 64 * 1024 * 1024
 
+_HEAD_SIZE = 4096
+"""As many bytes as ``StoredContent.head`` has."""
+
 _GROUP_FILES = 128
 _GROUP_BYTES = 1024 * 1024
 _GROUPS_AHEAD = 4
@@ -43,14 +48,19 @@ _SLOW_FILE_SECONDS = 0.0005
 _GROUPS_AFTER_SLOW = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(msgspec.Struct, frozen=True, gc=False):
     """A file that was read: its content, or None when it is there already, or why it failed."""
 
     file: SourceFile
-    content: StoredContent | None
+    content: StoredContent | bytes | None
     content_type: str | None = None
     failure: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        content = self.content
+        return content.size if isinstance(content, StoredContent) else len(content or b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +183,7 @@ class LocalImporter:
     def _read_at_once(self, group: list[tuple[SourceFile, Hash | None]]) -> Future[list[_Read]]:
         started = time.perf_counter()
         done: Future[list[_Read]] = Future()
-        done.set_result(self._read_group(group))
+        done.set_result([self._read_file(file, unless_hash, at_once=True) for file, unless_hash in group])
         if time.perf_counter() - started > _SLOW_FILE_SECONDS * len(group):
             self._slow_groups = _GROUPS_AFTER_SLOW
         return done
@@ -197,7 +207,7 @@ class LocalImporter:
             elif read.content is None:
                 self._listener.unchanged(1)
             else:
-                self._add(read, read.content.size)
+                self._add(read, read.size)
 
     def _add(self, operation: _Operation, size: int) -> None:
         self._batch.operations.append(operation)
@@ -258,7 +268,7 @@ class LocalImporter:
             transaction.delete(operation.path, recursive=True)
 
     def _report(self, operations: list[_Operation], version: str) -> None:
-        sizes = [one.content.size for one in operations if isinstance(one, _Read) and one.content is not None]
+        sizes = [one.size for one in operations if isinstance(one, _Read) and one.content is not None]
         counts = CommitCounts(
             len(sizes),
             sum(sizes),
@@ -272,20 +282,25 @@ class LocalImporter:
         """Reads and hashes files; runs in a thread of the pool."""
         return [self._read_file(file, unless_hash) for file, unless_hash in group]
 
-    def _read_file(self, file: SourceFile, unless_hash: Hash | None) -> _Read:
+    def _read_file(self, file: SourceFile, unless_hash: Hash | None, at_once: bool = False) -> _Read:
+        """Reads a file; a tiny one's bytes are left to the transaction, which stores many at a time."""
+        content: StoredContent | bytes | None
         try:
             if file.size > SMALL_FILE:
                 content = self._read_large(file, unless_hash)
+                head = content.head if content is not None else b""
             else:
-                data = read_source(file.location, file.size)
-                if unless_hash is not None and content_hasher().update(data).digest() == unless_hash:
+                content = read_source(file.location, file.size)
+                if unless_hash is not None and content_hasher().update(content).digest() == unless_hash:
                     return _Read(file, None)
-                content = self._database.store_bytes(data)
+                head = content[:_HEAD_SIZE]
+                if not at_once:
+                    content = self._database.store_bytes(content)
         except SourceUnreadable as error:
             return _Read(file, None, failure=str(error))
         if content is None:
             return _Read(file, None)
-        return _Read(file, content, choose_content_type(None, content.head, file.path[-1]))
+        return _Read(file, content, choose_content_type(None, head, file.path[-1]))
 
     def _read_large(self, file: SourceFile, unless_hash: Hash | None) -> StoredContent | None:
         if unless_hash is not None and hash_source(file.location) == unless_hash:

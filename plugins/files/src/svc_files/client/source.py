@@ -6,8 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from svc.hashing import Hash, content_hasher
 from svc.paths import Path
@@ -45,8 +46,7 @@ class SourceUnreadable(Exception):
     """A file could not be read to its end; the text says why, in words for a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(msgspec.Struct, frozen=True, gc=False):
     """A regular file on the disk and the path that it gets in the database.
 
     Attributes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
@@ -18,6 +21,8 @@ from svc_files.commands.report import TransferReport
 from svc_files.commands.source_tree import SourceTree, count_files
 
 __all__ = ["load"]
+
+_NICENESS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,10 @@ def load(
     """
     options = LoadOptions(keep_times, mirror, checksum)
     request = _Request(directory, parse_path(path), options, jobs, dry_run, as_json, quiet)
-    with target.open(writable=not dry_run, create=not dry_run) as store:
+    with (
+        contextlib.nullcontext() if target.is_remote else _giving_way(),
+        target.open(writable=not dry_run, create=not dry_run) as store,
+    ):
         report = _run(store, request)
     if as_json:
         json_line(
@@ -82,6 +90,18 @@ def load(
         raise Incomplete(
             f"{count_of(report.problem_count, 'item')} of {printable(directory)} could not be loaded."
         )
+
+
+@contextlib.contextmanager
+def _giving_way() -> Iterator[None]:
+    """Lowers the priority of this process: a server of the same database has callers who wait."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(before, _NICENESS))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 def _run(store: FileStore, request: _Request) -> TransferReport:

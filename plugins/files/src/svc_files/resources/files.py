@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import falcon
@@ -18,11 +19,12 @@ from svc.pipeline import (
     requires_any,
     send_content,
     send_json,
+    set_fields,
 )
 from svc.plugins import Operation
 from svc.tree import Entry, EntryKind
 from svc_files.access import authorize_below, authorize_put, guarded
-from svc_files.content_types import OCTET_STREAM, base_type, choose_content_type
+from svc_files.content_types import OCTET_STREAM, base_type, check_content_type, choose_content_type
 from svc_files.headers import caching, describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
 from svc_files.requests import Writing, reading_of, settings_of, writing_of
@@ -34,6 +36,8 @@ __all__ = ["FileResource"]
 
 FORM = "application/x-www-form-urlencoded"
 _MAXIMUM_TIME = 253402300799999
+_DIRECTORY = EntryKind.DIRECTORY
+_SYMLINK = EntryKind.SYMLINK
 
 
 class FileResource:
@@ -45,22 +49,22 @@ class FileResource:
         reading = reading_of(req)
         final = not query_flag(req, "nofollow")
         found, entry = reading.find(path, final=final)
-        link = reading.version.get(path) if found != path else None
-        if link is not None and link.kind is not EntryKind.SYMLINK:
+        version = reading.version
+        link = version.get(path) if found != path else None
+        if link is not None and link.kind is not _SYMLINK:
             link = None
-        if entry.kind is EntryKind.DIRECTORY:
+        if entry.kind is _DIRECTORY:
             send_listing(req, resp, reading, found, entry, link)
             return
         etag = entry.hash.hex()
-        cache = caching(reading)
-        describe(resp, found, entry, reading.version.root, etag=etag, link=link, cache=cache)
-        if entry.kind is EntryKind.SYMLINK:
+        describe(resp, found, entry, version.root, etag=etag, link=link, cache=caching(reading))
+        if entry.kind is _SYMLINK:
             if not_modified(req, etag, entry.updated_ms):
                 resp.status = 304
                 return
             send_json(resp, listing_item(found, entry))
             return
-        set_content_headers(resp, entry, sandbox=settings_of(req).sandbox_active_content)
+        set_content_headers(req, resp, entry)
         send_content(
             req,
             resp,
@@ -68,7 +72,8 @@ class FileResource:
             etag=etag,
             updated_ms=entry.updated_ms,
             content_type=entry.content_type or OCTET_STREAM,
-            read=lambda start, length: reading.version.read(entry, start, length),
+            read=partial(version.read, entry),
+            read_all=partial(version.read_all, entry),
         )
 
     @requires_any(Operation.CREATE, Operation.UPDATE, path="path")
@@ -81,13 +86,13 @@ class FileResource:
         created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
         given = _stated_type(req)
         name = place.path[-1] if place.path else ""
-        choose_content_type(given, b"", name)  # a bad one is refused before the body is taken
+        stated = check_content_type(given)  # a bad one is refused before the body is taken
         content = writing.database.store(body_stream(req, settings_of(req).maximum_body))
         with writing.transaction() as transaction:
             handle = transaction.put(
                 place.path,
                 content,
-                content_type=choose_content_type(given, content.head, name),
+                content_type=stated or choose_content_type(None, content.head, name),
                 created_ms=created_ms,
                 updated_ms=updated_ms,
                 condition=condition,
@@ -184,6 +189,12 @@ def _time(req: falcon.Request, header: str) -> int | None:
 
 
 def _set_write_headers(resp: falcon.Response, entry: Entry, version: bytes) -> None:
-    resp.set_header("ETag", quote_etag(entry.hash.hex()))
-    resp.set_header("X-Svc-Version", version.hex())
-    resp.set_header("X-Svc-Content-Hash", entry.hash.hex())
+    content_hash = entry.hash.hex()
+    set_fields(
+        resp,
+        {
+            "etag": quote_etag(content_hash),
+            "x-svc-version": version.hex(),
+            "x-svc-content-hash": content_hash,
+        },
+    )
