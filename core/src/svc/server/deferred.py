@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,6 +19,9 @@ from svc.server.logs import configure_logs
 from svc.server.options import OPTIONS, ServerSettings, resolve_settings
 
 __all__ = ["DeferredApplication", "defer_application", "open_in_background"]
+
+_SWITCH_SECONDS = 0.0005
+"""Threads that append and sync run Python between their system calls; requests wait for the interpreter."""
 
 
 class DeferredApplication:
@@ -88,6 +93,7 @@ def open_in_background(
     """
     service = application.service
     process = os.getpid()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     companions: list[Companion] = []
 
     def close() -> None:
@@ -109,6 +115,9 @@ def open_in_background(
             companion = Companion(application, directory, supervisor, keeps_background=settings["background"])
             companions.append(companion)
             companion.start()
+        # Programs and plugins stay for good: a collection need not go through them while requests wait.
+        gc.collect()
+        gc.freeze()
         if on_open is not None:
             on_open()
 

@@ -32,6 +32,8 @@ __all__ = ["Stop", "main", "run_background"]
 
 STANDBY_SECONDS = 0.25
 BEAT_SECONDS = 1.0
+_NICENESS = 10
+"""Where a processor is wanted by both, those who answer requests come first."""
 
 logger = logging.getLogger("svc.background")
 
@@ -156,6 +158,7 @@ def _state_directory(path: Path) -> Path:
 
 def main() -> None:
     """Runs what ``Supervisor`` starts: reads the settings from standard input, and exits."""
+    os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), _NICENESS))
     order = json.load(sys.stdin)
     settings = ServerSettings(order["values"], order["given"])
     configure_logs(settings["log_format"])
