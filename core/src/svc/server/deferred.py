@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,11 +16,9 @@ from svc.server.background.supervision import Supervisor
 from svc.server.companion import Companion
 from svc.server.logs import configure_logs
 from svc.server.options import OPTIONS, ServerSettings, resolve_settings
+from svc.server.scheduling import prefer_quick_turns
 
 __all__ = ["DeferredApplication", "defer_application", "open_in_background"]
-
-_SWITCH_SECONDS = 0.0005
-"""Threads that append and sync run Python between their system calls; requests wait for the interpreter."""
 
 
 class DeferredApplication:
@@ -93,7 +90,7 @@ def open_in_background(
     """
     service = application.service
     process = os.getpid()
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    prefer_quick_turns()
     companions: list[Companion] = []
 
     def close() -> None:
