@@ -38,7 +38,8 @@ _WAIT_SECONDS = 0.25
 _MOST_WAITING = 4096
 _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
-_LARGEST_QUICK_FOLD = 256
+_MOST_ON_THE_LOOP = 256
+"""Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
 
 
 @dataclass(slots=True, eq=False)
@@ -206,9 +207,8 @@ class Committer:
 
     def _fold(self, head: Head, batch: list[CommitRequest]) -> Fold:
         size = sum(len(request.operations) + len(request.pending.placed) for request in batch)
-        if size <= _LARGEST_QUICK_FOLD:
+        if size <= _MOST_ON_THE_LOOP:
             return self._fold_now(head, batch)
-        # Milliseconds of work: in a thread, the event loop gets its turns meanwhile.
         return run_at_once(lambda: self._fold_now(head, batch))
 
     def _fold_now(self, head: Head, batch: list[CommitRequest]) -> Fold:
@@ -226,13 +226,7 @@ class Committer:
         return self._parent
 
     def _write(self, fold: Fold) -> None:
-        """Makes durable and shows what was folded, off the event loop: disk and index take their time."""
-        run_at_once(lambda: self._write_now(fold))
-        self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
-        fold.share_nodes()
-
-    def _write_now(self, fold: Fold) -> None:
-        """Appends, syncs, indexes and publishes: in this order, or not at all."""
+        """Appends, syncs, indexes and publishes what was folded: in this order, or not at all."""
         state = self._state
         framed: list[bytes] = []
         places: list[tuple[Hash, Place]] = []
@@ -241,7 +235,8 @@ class Committer:
             framed += folded.records
             places += folded.places
             placed.update(folded.placed)
-        offset = state.append_and_sync(framed)
+        # Not on the event loop: the disk takes its time, and others may be writing large pieces just now.
+        offset = run_at_once(lambda: state.append_and_sync(framed))
         located: list[tuple[Hash, Place]] = []
         commits: list[tuple[Commit, Place]] = []
         waiting = iter(fold.commits)
@@ -252,9 +247,14 @@ class Committer:
             offset += len(record)
         located += placed.items()
         try:
-            state.index_and_publish(located, commits)
+            if len(located) <= _MOST_ON_THE_LOOP:
+                state.index_and_publish(located, commits)
+            else:
+                run_at_once(lambda: state.index_and_publish(located, commits))
         except Exception as error:
             # It is durable: whoever holds the lock next takes it into the index.
             raise ServiceUnavailable(
                 "The write is in the log but could not be shown yet; read the path to see it."
             ) from error
+        self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
+        fold.share_nodes()
