@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-import gevent
-
+from svc.database.blocking import pause
 from svc.server.http1.bodies import BufferPool, ChunkedBody, LengthBody, NoBody, RequestBody
 from svc.server.http1.files import FileSegment, FileWrapper
 from svc.server.http1.head import CHUNKED, HeadParser
@@ -190,7 +189,7 @@ class Connection:
         data = stream.buffered
         if data:
             # A pipelined request must not keep others waiting that came before it.
-            gevent.sleep(0)
+            pause()
         else:
             if not (self._is_first or self._server.is_serving):
                 return None

@@ -18,6 +18,7 @@ from typing import Any
 
 import gevent
 
+from svc.database.blocking import pause
 from svc.server.http1.refusals import ClientDisconnected
 
 __all__ = ["FAIRNESS_BYTES", "PlainStream", "Stream", "StreamExpired", "TlsStream"]
@@ -164,7 +165,7 @@ class Stream(abc.ABC):
         self._unfair_bytes += count
         if self._unfair_bytes >= FAIRNESS_BYTES:
             self._unfair_bytes = 0
-            gevent.sleep(0)
+            pause()
 
 
 class PlainStream(Stream):
@@ -331,7 +332,7 @@ class TlsStream(Stream):
         """Waits and receives; see the base class."""
         self.deadline = deadline
         if self.socket.pending():
-            gevent.sleep(0)
+            pause()
         else:
             self._wait(self._read_event)
         count = 0
