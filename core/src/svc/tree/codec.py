@@ -7,8 +7,9 @@ what is malformed raises ``CorruptRecord`` here and nowhere later.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import lt
-from struct import pack
+from struct import Struct, pack
 from typing import Any, NoReturn
 
 import cbor2
@@ -26,6 +27,7 @@ __all__ = [
     "decode_node",
     "empty_payload",
     "encode_columns",
+    "encode_names",
     "leaf_columns",
 ]
 
@@ -38,8 +40,30 @@ MAXIMUM_NODE_BYTES = 2 << 20
 _FILE, _DIRECTORY, _SYMLINK = int(EntryKind.FILE), int(EntryKind.DIRECTORY), int(EntryKind.SYMLINK)
 _NO_NAMES = frozenset(("", ".", ".."))
 _KIND_BYTES = bytes((_FILE, _DIRECTORY, _SYMLINK))
+_KINDS = {kind: bytes((kind,)) for kind in _KIND_BYTES}
+_ROW = Struct("<3Q")
 _LEAF_ITEMS = 11
 _INNER_ITEMS = 5
+_LEAF_START = cbor2.dumps([FORMAT, 0, *[0] * (_LEAF_ITEMS - 2)])[:3]
+_INNER_STARTS = [
+    cbor2.dumps([FORMAT, level, *[0] * (_INNER_ITEMS - 2)])[: 2 - _INNER_ITEMS]
+    for level in range(MAXIMUM_LEVEL + 1)
+]
+_EMPTY_MAP = cbor2.dumps({})
+_NO_EXTRAS = _EMPTY_MAP * 3
+_THREE = cbor2.dumps([0, 0, 0])[:1]
+_NUMBERS = [cbor2.dumps(number) for number in range(256)]
+_MAPS = [
+    cbor2.dumps(dict.fromkeys(range(count)))[: 1 if count < 24 else 2] for count in range(MAXIMUM_ENTRIES + 1)
+]
+# By number of rows: the heads of the array of names, and of byte strings of 1, 24, 32 and 56 bytes a row.
+_HEADS = [
+    (
+        cbor2.dumps([0] * count)[: -count or None],
+        *[cbor2.dumps(bytes(count * width))[: -count * width or None] for width in (1, 24, 32, 56)],
+    )
+    for count in range(MAXIMUM_ENTRIES + 1)
+]
 
 
 def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
@@ -49,6 +73,8 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
         InvalidPath: a name that no path can hold.
         InvalidInput: an entry that does not fit its kind, or a number out of range.
     """
+    if len(items) == 1:
+        return _leaf_row(*items[0])
     names = [name for name, _ in items]
     joined = "".join(names)
     if (
@@ -57,11 +83,11 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
         or not _NO_NAMES.isdisjoint(names)
         or max(map(len, names), default=0) > MAXIMUM_SEGMENT_BYTES
     ):
-        raise InvalidPath("An entry's name may not be empty, '.' or '..', too long, nor hold '/' or NUL.")
+        _refuse_name()
     entries = [entry for _, entry in items]
     types = [entry.content_type for entry in entries]
     if any(text is not None and len(text) > MAXIMUM_CONTENT_TYPE for text in set(types)):
-        raise InvalidInput("A content type is too long.", limit=MAXIMUM_CONTENT_TYPE)
+        _refuse_type()
     extras = [
         None
         if entry.record is None and entry.target is None and entry.totals is None and entry.kind == _FILE
@@ -70,23 +96,70 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
     ]
     hashes = [entry.hash for entry in entries]
     if hashes and set(map(len, hashes)) != {HASH_SIZE}:
-        raise InvalidInput("An entry's hash must have 32 bytes.")
+        _refuse_hash()
     kinds = bytes([entry.kind for entry in entries])
-    return names, kinds, b"".join(hashes), _pack(entries), types, extras
+    numbers = [number for entry in entries for number in (entry.size, entry.created_ms, entry.updated_ms)]
+    if numbers and not (min(numbers) >= 0 and max(numbers) <= MAXIMUM_NUMBER):
+        _refuse_number()
+    return names, kinds, b"".join(hashes), pack(f"<{len(numbers)}Q", *numbers), types, extras
 
 
-def encode_columns(level: int, columns: Columns) -> bytes:
+def _leaf_row(name: str, entry: Entry) -> Columns:
+    """The columns of one entry: what most edits need."""
+    if "/" in name or "\0" in name or name in _NO_NAMES or len(name) > MAXIMUM_SEGMENT_BYTES:
+        _refuse_name()
+    kind, content_type = entry.kind, entry.content_type
+    if content_type is not None and len(content_type) > MAXIMUM_CONTENT_TYPE:
+        _refuse_type()
+    is_plain = kind == _FILE and entry.record is None and entry.target is None and entry.totals is None
+    extra = None if is_plain else _extra_of(entry)
+    content_hash = entry.hash
+    if len(content_hash) != HASH_SIZE:
+        _refuse_hash()
+    numbers = entry.size, entry.created_ms, entry.updated_ms
+    if min(numbers) < 0 or max(numbers) > MAXIMUM_NUMBER:
+        _refuse_number()
+    return [name], _KINDS[kind], content_hash, _ROW.pack(*numbers), [content_type], [extra]
+
+
+def encode_names(names: Sequence[str]) -> bytes:
+    """Returns the encoded names of a node, without the head of their array.
+
+    Raises:
+        InvalidPath: a name that is not valid Unicode.
+    """
+    return _dumps(names)[1 if len(names) < 24 else 2 :] if names else b""
+
+
+def encode_columns(level: int, columns: Columns, names: bytes | None = None) -> bytes:
     """Returns the payload of a node: the only byte string for its content.
+
+    Args:
+        level: the node's level.
+        columns: its columns.
+        names: what ``encode_names`` gives for its names, where the caller has it.
 
     Raises:
         InvalidPath: a name that is not valid Unicode.
         InvalidInput: the node is over ``MAXIMUM_NODE_BYTES``.
     """
-    document = [FORMAT, level, *columns] if level else _leaf_document(columns)
-    try:
-        payload = cbor2.dumps(document)
-    except (cbor2.CBOREncodeError, UnicodeEncodeError):
-        raise InvalidPath("A name, target or content type must be valid Unicode text.") from None
+    count = len(columns[0])
+    if names is None:
+        names = encode_names(columns[0])
+    of_names, of_1, of_24, of_32, of_56 = _HEADS[count]
+    if level:
+        _, hashes, numbers = columns
+        payload = b"".join((_INNER_STARTS[level], of_names, names, of_32, hashes, of_56, numbers))
+    else:
+        _, kinds, hashes, numbers, types, extras = columns
+        unique, index = _encode_types(types)
+        sparse = _encode_extras(extras) if any(extras) else _NO_EXTRAS
+        payload = b"".join(
+            (
+                _LEAF_START, of_names, names, of_1, kinds, of_32, hashes, of_24, numbers,
+                unique, of_1, index, sparse,
+            )
+        )  # fmt: skip
     if len(payload) > MAXIMUM_NODE_BYTES:
         raise InvalidInput("The names, targets and content types of a directory are too long.")
     return payload
@@ -231,26 +304,56 @@ def _check_names(names: Any, minimum: int) -> int:
     return len(names)
 
 
-def _leaf_document(columns: Columns) -> list[Any]:
-    names, kinds, hashes, numbers, types, extras = columns
+def _encode_types(types: Sequence[str | None]) -> tuple[bytes, bytes]:
+    """Returns the encoded array of different content types, and the number of each row's own."""
+    different = frozenset(types)
+    unique, numbers = _type_table(different)
+    if len(different) == 1:
+        return unique, bytes((numbers[types[0]],)) * len(types)
+    return unique, bytes([numbers[text] for text in types])
+
+
+@lru_cache(128)
+def _type_table(types: frozenset[str | None]) -> tuple[bytes, dict[str | None, int]]:
+    """Returns the encoded array of the different content types of a node, and their numbers in its index."""
+    texts = sorted([text for text in types if text is not None])
+    return _dumps(texts), {None: 0, **{text: number for number, text in enumerate(texts, 1)}}
+
+
+def _encode_extras(extras: Sequence[tuple[Any, ...] | None]) -> bytes:
+    """Returns the three encoded maps of records, targets and totals."""
     records: dict[int, Hash] = {}
     targets: dict[int, str] = {}
-    totals: dict[int, list[int]] = {}
-    if any(extras):
-        for at, extra in enumerate(extras):
-            if extra is None:
-                continue
-            record, target, counts = extra
-            if record is not None:
-                records[at] = record
-            elif target is not None:
-                targets[at] = target
-            else:
-                totals[at] = list(counts)
-    unique = sorted(set(types) - {None})
-    places: dict[str | None, int] = {None: 0, **{text: place for place, text in enumerate(unique, 1)}}
-    index = bytes([places[text] for text in types])
-    return [FORMAT, 0, names, kinds, hashes, numbers, unique, index, records, targets, totals]
+    totals: dict[int, tuple[int, ...]] = {}
+    for at, extra in enumerate(extras):
+        if extra is None:
+            continue
+        record, target, counts = extra
+        if record is not None:
+            records[at] = record
+        elif target is not None:
+            targets[at] = target
+        else:
+            totals[at] = counts
+    return b"".join(
+        (
+            _dumps(records) if records else _EMPTY_MAP,
+            _dumps(targets) if targets else _EMPTY_MAP,
+            _MAPS[len(totals)],
+            *[_NUMBERS[at] + _THREE + b"".join(map(_number, counts)) for at, counts in totals.items()],
+        )
+    )
+
+
+def _number(value: int) -> bytes:
+    return _NUMBERS[value] if value < len(_NUMBERS) else cbor2.dumps(value)
+
+
+def _dumps(value: Any) -> bytes:
+    try:
+        return cbor2.dumps(value)
+    except (cbor2.CBOREncodeError, UnicodeEncodeError):
+        raise InvalidPath("A name, target or content type must be valid Unicode text.") from None
 
 
 def _extra_of(entry: Entry) -> tuple[Any, ...]:
@@ -278,13 +381,6 @@ def _extra_of(entry: Entry) -> tuple[Any, ...]:
     return extra
 
 
-def _pack(entries: Sequence[Entry]) -> bytes:
-    numbers = [number for entry in entries for number in (entry.size, entry.created_ms, entry.updated_ms)]
-    if numbers and not (min(numbers) >= 0 and max(numbers) <= MAXIMUM_NUMBER):
-        raise InvalidInput("An entry's size and times must be between 0 and 2**63 - 1.")
-    return pack(f"<{len(numbers)}Q", *numbers)
-
-
 def _check_bytes(column: Any, size: int) -> None:
     if type(column) is not bytes or len(column) != size:
         _corrupt("a column has the wrong length")
@@ -303,6 +399,22 @@ _NO_TAGS = dict.fromkeys(
     (0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43000, 55799),
     _refuse_tag,
 )
+
+
+def _refuse_name() -> NoReturn:
+    raise InvalidPath("An entry's name may not be empty, '.' or '..', too long, nor hold '/' or NUL.")
+
+
+def _refuse_type() -> NoReturn:
+    raise InvalidInput("A content type is too long.", limit=MAXIMUM_CONTENT_TYPE)
+
+
+def _refuse_hash() -> NoReturn:
+    raise InvalidInput("An entry's hash must have 32 bytes.")
+
+
+def _refuse_number() -> NoReturn:
+    raise InvalidInput("An entry's size and times must be between 0 and 2**63 - 1.")
 
 
 def _corrupt(reason: str) -> NoReturn:

@@ -17,6 +17,7 @@ from svc.errors import InvalidInput
 from svc.hashing import Hash
 from svc.tree.boundaries import closed_ends
 from svc.tree.codec import empty_payload, encode_columns, leaf_columns
+from svc.tree.edit_one import edit_one
 from svc.tree.entry import Entry
 from svc.tree.node import (
     INNER_WIDTHS,
@@ -91,6 +92,10 @@ def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> H
         InvalidPath: a name that no path can hold.
         CorruptRecord: a node of the directory is damaged.
     """
+    if len(changes) == 1:
+        new = edit_one(store, root, *next(iter(changes.items())))
+        if new is not None:
+            return new
     top = store.read_node(root)
     pending: list[_Change] = sorted(changes.items(), key=itemgetter(0))
     for level in range(top.level):

@@ -20,16 +20,19 @@ __all__ = [
     "MAXIMUM_ENTRIES",
     "MAXIMUM_NUMBER",
     "MINIMUM_ENTRIES",
+    "NO_ROW",
     "Columns",
     "Inner",
     "Leaf",
     "Node",
     "Summary",
+    "entry_summary",
     "inner_columns",
     "join_columns",
     "node_of",
     "slice_columns",
     "splice_columns",
+    "summary_after",
     "totals_of",
 ]
 
@@ -52,6 +55,7 @@ _LEAF_ROW, _INNER_ROW = Struct("<3Q"), Struct("<7Q")
 _LEAF_NUMBERS = [Struct(f"<{count * 3}Q") for count in range(MAXIMUM_ENTRIES + 1)]
 _INNER_NUMBERS = [Struct(f"<{count * 7}Q") for count in range(MAXIMUM_ENTRIES + 1)]
 _ZERO = bytes(8)
+_new_tuple = tuple.__new__
 
 
 class Summary(NamedTuple):
@@ -67,6 +71,8 @@ class Summary(NamedTuple):
 
 
 _NOTHING = Summary(0, 0, 0, 0, 0, 0, 0)
+NO_ROW = Summary(0, 0, 0, 0, 0, MAXIMUM_NUMBER, 0)
+"""What the absence of a row adds to a sum: nothing, and neither the least nor the greatest time."""
 
 
 class Leaf:
@@ -76,17 +82,19 @@ class Leaf:
         names: the entries' names, ascending by code point.
         hashes: the entries' hashes, 32 bytes each, in the same order.
         columns: all columns, as ``LEAF_WIDTHS`` lays them out.
+        spelled: the names as ``svc.tree.codec.encode_names`` gives them, where an edit left them.
     """
 
-    __slots__ = ("_summary", "columns", "hashes", "names")
+    __slots__ = ("_summary", "columns", "hashes", "names", "spelled")
 
     level = 0
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, summary: Summary | None = None) -> None:
         self.columns = columns
         self.names: list[str] = columns[0]
         self.hashes: bytes = columns[2]
-        self._summary: Summary | None = None
+        self.spelled: bytes | None = None
+        self._summary = summary
 
     def entry(self, index: int) -> Entry:
         """Builds the entry at a position, 0 <= index < len(names)."""
@@ -100,6 +108,20 @@ class Leaf:
         totals = None if counts is None else totals_of(counts, size, created_ms, updated_ms)
         kind = _KINDS[kinds[index]]
         return Entry(kind, content_hash, size, created_ms, updated_ms, types[index], record, target, totals)
+
+    def spliced(self, start: int, stop: int, rows: Columns) -> Columns:
+        """Returns the columns with other rows in place of ``start`` to ``stop``."""
+        names, kinds, hashes, numbers, types, extras = self.columns
+        names, types, extras = names.copy(), types.copy(), extras.copy()
+        names[start:stop], _, _, _, types[start:stop], extras[start:stop] = rows
+        return (
+            names,
+            kinds[:start] + rows[1] + kinds[stop:],
+            hashes[: start * 32] + rows[2] + hashes[stop * 32 :],
+            numbers[: start * 24] + rows[3] + numbers[stop * 24 :],
+            types,
+            extras,
+        )
 
     def directory_root(self, index: int) -> Hash | None:
         """The root of the directory at a position; None when the entry there is something else."""
@@ -185,20 +207,31 @@ class Inner:
         names: the last key below each child, ascending.
         hashes: the children's hashes, 32 bytes each.
         columns: all columns, as ``INNER_WIDTHS`` lays them out.
+        spelled: the names as ``svc.tree.codec.encode_names`` gives them, where an edit left them.
     """
 
-    __slots__ = ("_summary", "columns", "hashes", "level", "names")
+    __slots__ = ("_summary", "columns", "hashes", "level", "names", "spelled")
 
-    def __init__(self, level: int, columns: Columns) -> None:
+    def __init__(self, level: int, columns: Columns, summary: Summary | None = None) -> None:
         self.level = level
         self.columns = columns
         self.names: list[str] = columns[0]
         self.hashes: bytes = columns[1]
-        self._summary: Summary | None = None
+        self.spelled: bytes | None = None
+        self._summary = summary
 
     def child(self, index: int) -> Hash:
         """The hash of a child, 0 <= index < len(names)."""
         return self.hashes[index * 32 : index * 32 + 32]
+
+    def spliced(self, start: int, stop: int, rows: Columns) -> Columns:
+        """Returns the columns with other rows in place of ``start`` to ``stop``."""
+        names, hashes, numbers = self.columns
+        return (
+            names[:start] + rows[0] + names[stop:],
+            hashes[: start * 32] + rows[1] + hashes[stop * 32 :],
+            numbers[: start * 56] + rows[2] + numbers[stop * 56 :],
+        )
 
     def children(self) -> list[Hash]:
         """The hashes of all children, in order."""
@@ -227,9 +260,9 @@ class Inner:
 Node = Leaf | Inner
 
 
-def node_of(level: int, columns: Columns) -> Node:
-    """Returns the node that holds the given columns."""
-    return Inner(level, columns) if level else Leaf(columns)
+def node_of(level: int, columns: Columns, summary: Summary | None = None) -> Node:
+    """Returns the node that holds the given columns; ``summary`` is what they sum up to, if it is known."""
+    return Inner(level, columns, summary) if level else Leaf(columns, summary)
 
 
 def slice_columns(columns: Columns, widths: Sequence[int], start: int, stop: int) -> Columns:
@@ -277,6 +310,43 @@ def inner_columns(key: str, child: Hash, summary: Summary) -> Columns:
     return ([key], child, _INNER_ROW.pack(*summary))
 
 
+def entry_summary(entry: Entry) -> Summary:
+    """What one entry adds to the sum of its leaf."""
+    below, size, created_ms, updated_ms = entry.totals, entry.size, entry.created_ms, entry.updated_ms
+    if below is not None:
+        directories = below.directories + 1
+        return Summary(1, below.files, directories, below.symlinks, size, created_ms, updated_ms)
+    if entry.target is not None:
+        return Summary(1, 0, 0, 1, 0, created_ms, updated_ms)
+    return Summary(1, 1, 0, 0, size, created_ms, updated_ms)
+
+
+def summary_after(whole: Summary, before: Summary, after: Summary) -> Summary | None:
+    """Returns a sum in which one part has changed; None where only summing up anew can tell.
+
+    Args:
+        whole: the sum of at least one part.
+        before: what the part was, ``NO_ROW`` when it is new.
+        after: what it became, ``NO_ROW`` when it is gone.
+    """
+    entries, files, directories, symlinks, size, first_ms, last_ms = whole
+    was_entries, was_files, was_directories, was_symlinks, was_size, was_first_ms, was_last_ms = before
+    is_entries, is_files, is_directories, is_symlinks, is_size, is_first_ms, is_last_ms = after
+    if was_first_ms == first_ms < is_first_ms or was_last_ms == last_ms > is_last_ms:
+        return None
+    if MAXIMUM_NUMBER in whole:
+        return None
+    return _bounded(
+        entries - was_entries + is_entries,
+        files - was_files + is_files,
+        directories - was_directories + is_directories,
+        symlinks - was_symlinks + is_symlinks,
+        size - was_size + is_size,
+        min(first_ms, is_first_ms),
+        max(last_ms, is_last_ms),
+    )
+
+
 def _bounded(
     entries: int, files: int, directories: int, symlinks: int, size: int, created_ms: int, updated_ms: int
 ) -> Summary:
@@ -285,4 +355,6 @@ def _bounded(
     if max(files, directories, symlinks, size) > MAXIMUM_NUMBER:
         files, directories = min(files, MAXIMUM_NUMBER), min(directories, MAXIMUM_NUMBER)
         symlinks, size = min(symlinks, MAXIMUM_NUMBER), min(size, MAXIMUM_NUMBER)
-    return Summary(min(entries, MAXIMUM_NUMBER), files, directories, symlinks, size, created_ms, updated_ms)
+    entries = min(entries, MAXIMUM_NUMBER)
+    # Half the price of calling the class.
+    return _new_tuple(Summary, (entries, files, directories, symlinks, size, created_ms, updated_ms))

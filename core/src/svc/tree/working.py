@@ -280,6 +280,16 @@ class WorkingTree:
             now_ms: Unix milliseconds: the time of directories that became empty.
         """
         root = self._open(())
+        new = self._write_directories(root, now_ms) if self._journal or root.base is None else root.base
+        self._opened.clear()
+        self._foreseen.clear()
+        self._top = {_ROOT: _Directory(new, 0, {})}
+        self._journal = []
+        self._generation += 1
+        return new
+
+    def _write_directories(self, root: _Directory, now_ms: int) -> Hash:
+        """Writes a directory and all that it holds, deepest first; returns its root."""
         written: dict[int, Entry] = {}
         stack: list[tuple[Path, _Directory, bool]] = [((), root, False)]
         while stack:
@@ -295,13 +305,7 @@ class WorkingTree:
                 continue
             done = {name: written[id(value)] for name, value in below}
             written[id(directory)] = self._flush(self._store_of(path), directory, done, now_ms)
-        new = written[id(root)].hash
-        self._opened.clear()
-        self._foreseen.clear()
-        self._top = {_ROOT: _Directory(new, 0, {})}
-        self._journal = []
-        self._generation += 1
-        return new
+        return written[id(root)].hash
 
     def _flush(self, store: NodeStore, directory: _Directory, done: dict[str, Entry], now_ms: int) -> Entry:
         """Writes one directory whose subdirectories are written."""
