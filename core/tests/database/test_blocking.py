@@ -34,3 +34,23 @@ def test_without_gevent_there_is_nobody_to_wait_for() -> None:
     script = "from svc.database.blocking import pause; import sys; pause(); print('gevent' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+_PATCHED_LATER = """
+from svc.database.committer import CommitRequest
+from svc.objects.store import PendingObjects
+from gevent import monkey, spawn
+monkey.patch_all()
+from svc.database.blocking import wait_for
+waiting = CommitRequest("HEAD", [], PendingObjects())
+print(type(waiting.wake).__module__)
+waiter = spawn(wait_for, waiting.wake)
+monkey.get_original("_thread", "start_new_thread")(waiting.wake.set, ())
+waiter.get(timeout=10)
+print("woken")
+"""
+
+
+def test_who_waits_for_a_commit_is_woken_by_any_thread_also_where_gevent_came_late() -> None:
+    done = subprocess.run([sys.executable, "-c", _PATCHED_LATER], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["gevent._gevent_cevent", "woken"], done.stderr

@@ -59,6 +59,81 @@ def test_every_kind_of_change_comes_back() -> None:
     assert EXAMPLE.ref_roots() == ()
 
 
+_NUMBERS = st.one_of(
+    st.integers(0, 300), st.sampled_from([2**16, 2**32]).map(lambda n: n - 1), st.integers(0, 2**64 - 1)
+)
+_TEXTS = st.one_of(st.text(max_size=30), st.integers(0, 70_000).map(lambda length: "é" * length))
+_PATHS = st.lists(_TEXTS, max_size=3).map(tuple)
+_HASHES = st.binary(min_size=32, max_size=32)
+_CHANGES = st.builds(
+    PathChange,
+    st.sampled_from(["put", "delete", "move", "copy", "link", "mkdir", "ref"]),
+    _PATHS,
+    st.none() | _PATHS,
+    st.booleans(),
+)
+_TRANSACTIONS = st.builds(
+    TransactionRecord,
+    st.none() | _TEXTS,
+    st.none() | _TEXTS,
+    _TEXTS,
+    st.lists(_CHANGES, max_size=30).map(tuple),
+    st.none() | _HASHES,
+)
+_COMMITS = st.builds(
+    Commit,
+    _NUMBERS,
+    st.none() | _HASHES,
+    _NUMBERS,
+    _HASHES,
+    _HASHES,
+    _HASHES,
+    _HASHES,
+    _NUMBERS,
+    _NUMBERS,
+    st.builds(DatabaseTotals, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
+    st.lists(_TRANSACTIONS, max_size=30).map(tuple),
+)
+
+
+@given(_COMMITS)
+def test_the_payload_is_the_canonical_one(commit: Commit) -> None:
+    totals = commit.totals
+    fields = [
+        1,
+        commit.sequence,
+        commit.parent,
+        commit.time_ms,
+        commit.root,
+        commit.system_root,
+        commit.parent_root,
+        commit.parent_system_root,
+        commit.first_offset,
+        commit.durable_end,
+        [totals.files, totals.directories, totals.symlinks, totals.size, totals.chunks, totals.chunk_bytes],
+        [_transaction_fields(one) for one in commit.transactions],
+    ]
+    assert commit.encode() == cbor2.dumps(fields, canonical=True)
+
+
+def _transaction_fields(one: TransactionRecord) -> list[object]:
+    changes = [
+        [
+            ("put", "delete", "move", "copy", "link", "mkdir", "ref").index(change.kind) + 16 * change.system,
+            *["/".join(path) for path in (change.path, change.source) if path is not None],
+        ]
+        for change in one.changes
+    ]
+    root = [] if one.root is None else [one.root]
+    return [one.actor, one.message, one.ref, changes, *root]
+
+
+def test_a_text_that_is_no_unicode_is_refused() -> None:
+    transaction = TransactionRecord(None, "\ud800", "HEAD", ())
+    with pytest.raises(UnicodeEncodeError):
+        replace(EXAMPLE, transactions=(transaction,)).encode()
+
+
 def test_a_newer_commit_is_told_from_a_damaged_one() -> None:
     with pytest.raises(UnsupportedFormat):
         Commit.decode(cbor2.dumps([2]))

@@ -80,6 +80,23 @@ def test_a_writer_killed_at_any_byte_leaves_the_value_before(cell, cell_path, da
     assert cell.read() == value(5)
 
 
+def test_a_writer_sees_what_another_one_left_between_two_of_its_own_writes(cell, cell_path):
+    other = SharedCell(cell_path, SIZE)
+    cell.write(value(1))
+    cell.write(value(2))
+    left_by_cell = cell_path.read_bytes()
+    other.write(value(3))
+    cell.write(value(4))
+    assert other.read() == cell.read() == value(4)
+    # A writer that was killed: the slot that it was writing is half what it was before.
+    with open(cell_path, "r+b") as file:
+        file.write(left_by_cell[:64] + bytes(16) + left_by_cell[80:])
+    assert cell.read() == value(2)
+    cell.write(value(5))
+    assert other.read() == cell.read() == value(5)
+    other.close()
+
+
 def test_a_cell_of_another_shape_is_emptied_and_never_shortened(cell, cell_path):
     cell.write(value(1))
     length = cell_path.stat().st_size

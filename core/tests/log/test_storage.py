@@ -48,6 +48,9 @@ class MemoryStorage:
     def sync(self):
         pass
 
+    def begin_sync(self, offset, length):
+        assert offset + length <= len(self.content)
+
     def save(self, offset):
         self.saved.append(bytes(self.content[offset:]))
         return "saved"

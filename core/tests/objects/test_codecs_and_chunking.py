@@ -11,20 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.errors import CorruptRecord
-from svc.objects.chunking import MAXIMUM_CHUNK, MINIMUM_CHUNK, Chunker
+from svc.objects.chunking import MAXIMUM_CHUNK, MINIMUM_CHUNK, Chunker, Window
 from svc.objects.codecs import Codec, CompressionTrial, compress, decompress
 
 
 def chunks_of(content: bytes, pieces: list[int]) -> list[bytes]:
     """Cuts a content that arrives in pieces of the given sizes, and a last one."""
-    chunker = Chunker()
-    chunks: list[bytes] = []
+    chunker, window, chunks = Chunker(), Window(), []
     position = 0
-    for size in pieces:
-        chunks += chunker.feed(content[position : position + size])
+    for size in [*pieces, len(content)]:
+        rest = content[position : position + size]
         position += size
-    chunks += chunker.feed(content[position:])
-    return chunks + list(chunker.finish())
+        while rest:
+            room = window.room
+            part, rest = rest[: len(room)], rest[len(room) :]
+            room[: len(part)] = part
+            window.size += len(part)
+            if len(part) == len(room):
+                chunks += [bytes(chunk) for chunk in chunker.cut(window)]
+                window.size = 0
+    return chunks + [bytes(chunk) for chunk in chunker.cut(window, is_last=True)]
 
 
 @given(st.binary(max_size=9000))

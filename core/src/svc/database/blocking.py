@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-__all__ = ["pause", "run_at_once", "run_blocking", "run_shielded", "sleep", "under_gevent"]
+__all__ = [
+    "begin_blocking",
+    "pause",
+    "run_at_once",
+    "run_blocking",
+    "run_shielded",
+    "sleep",
+    "under_gevent",
+    "wait_for",
+]
 
 T = TypeVar("T")
 
 _OWN_THREADS = 16
+_WAIT_SECONDS = 0.25
 _own_pool: tuple[int, Any] | None = None
 
 
@@ -42,6 +53,24 @@ def run_blocking(function: Callable[..., T], *args: Any) -> T:
     if error is not None:
         raise error
     return cast("T", result)
+
+
+def begin_blocking(function: Callable[..., T], *args: Any) -> Callable[[], T]:
+    """Begins ``function(*args)`` and returns what waits for its outcome, which raises what it raised.
+
+    In plain threads it is done when this returns.
+    """
+    if not under_gevent():
+        outcome = _outcome_of(function, *args)
+        return lambda: _unwrap(outcome)
+    from gevent import get_hub
+
+    hub = get_hub()
+    if not hub.main_hub:
+        outcome = _outcome_of(function, *args)
+        return lambda: _unwrap(outcome)
+    begun = hub.threadpool.spawn(_outcome_of, function, *args)
+    return lambda: _unwrap(begun.get())
 
 
 def run_at_once(function: Callable[[], T]) -> T:
@@ -78,12 +107,32 @@ def run_shielded(function: Callable[[], None]) -> None:
         raise error
 
 
+def wait_for(event: threading.Event) -> None:
+    """Waits until an event is set, by whichever thread or greenlet."""
+    if under_gevent():
+        from gevent import get_hub
+
+        if get_hub().main_hub:
+            event.wait()  # A timer would cost as much as the rest of the wait.
+            return
+    # A thread of gevent's pool has nothing else that would keep it waiting.
+    while not event.wait(_WAIT_SECONDS):
+        pass
+
+
 def _outcome_of(function: Callable[..., T], *args: Any) -> tuple[T | None, BaseException | None]:
     """Returns a result, or an error as a value: what is raised in a thread of its own, gevent prints."""
     try:
         return function(*args), None
     except BaseException as error:  # noqa: BLE001
         return None, error
+
+
+def _unwrap(outcome: tuple[T | None, BaseException | None]) -> T:
+    result, error = outcome
+    if error is not None:
+        raise error
+    return cast("T", result)
 
 
 def pause() -> None:

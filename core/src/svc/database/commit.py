@@ -6,6 +6,7 @@ which paths, and the running totals, so that statistics are exact and cost nothi
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,17 @@ __all__ = ["Commit", "DatabaseTotals", "PathChange", "TransactionRecord"]
 PAYLOAD_VERSION = 1
 CHANGE_KINDS = ("put", "delete", "move", "copy", "link", "mkdir", "ref")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
+
+# Major types of CBOR as they stand in an item's first byte (RFC 8949, section 3.1), and what never varies.
+_UNSIGNED, _TEXT, _ARRAY = 0x00, 0x60, 0x80
+_NULL = b"\xf6"
+_START = bytes((_ARRAY + 12, PAYLOAD_VERSION))
+_TOTALS = bytes((_ARRAY + 6,))
+_HASH = bytes((0x58, HASH_SIZE))
+_FIRST_BYTES = tuple(bytes((number,)) for number in range(256))
+_PAIRS = tuple(bytes((_ARRAY + 2, number)) for number in range(24))
+_TRIPLES = tuple(bytes((_ARRAY + 3, number)) for number in range(24))
+_pack_8, _pack_16, _pack_32, _pack_64 = [struct.Struct(f">B{code}").pack for code in "BHIQ"]
 
 
 class PathChange(msgspec.Struct, frozen=True, gc=False):
@@ -117,29 +129,32 @@ class Commit:
     def encode(self) -> bytes:
         """Returns the canonical CBOR payload of the commit record (docs/format/commit.md)."""
         totals = self.totals
-        return cbor2.dumps(
+        return b"".join(
             [
-                PAYLOAD_VERSION,
-                self.sequence,
-                self.parent,
-                self.time_ms,
+                _START,
+                _head(_UNSIGNED, self.sequence),
+                *((_NULL,) if self.parent is None else (_HASH, self.parent)),
+                _head(_UNSIGNED, self.time_ms),
+                _HASH,
                 self.root,
+                _HASH,
                 self.system_root,
+                _HASH,
                 self.parent_root,
+                _HASH,
                 self.parent_system_root,
-                self.first_offset,
-                self.durable_end,
-                [
-                    totals.files,
-                    totals.directories,
-                    totals.symlinks,
-                    totals.size,
-                    totals.chunks,
-                    totals.chunk_bytes,
-                ],
-                [_encode_transaction(one) for one in self.transactions],
-            ],
-            canonical=True,
+                _head(_UNSIGNED, self.first_offset),
+                _head(_UNSIGNED, self.durable_end),
+                _TOTALS,
+                _head(_UNSIGNED, totals.files),
+                _head(_UNSIGNED, totals.directories),
+                _head(_UNSIGNED, totals.symlinks),
+                _head(_UNSIGNED, totals.size),
+                _head(_UNSIGNED, totals.chunks),
+                _head(_UNSIGNED, totals.chunk_bytes),
+                _head(_ARRAY, len(self.transactions)),
+                *[_encode_transaction(one) for one in self.transactions],
+            ]
         )
 
     def ref_roots(self) -> tuple[Hash, ...]:
@@ -203,12 +218,19 @@ def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
     )
 
 
-def _encode_transaction(one: TransactionRecord) -> list[Any]:
+def _encode_transaction(one: TransactionRecord) -> bytes:
     """``[actor, message, ref, changes]``, and the root where the ref is not HEAD."""
-    row: list[Any] = [one.actor, one.message, one.ref, [_encode_change(change) for change in one.changes]]
-    if one.root is not None:
-        row.append(one.root)
-    return row
+    return b"".join(
+        [
+            _FIRST_BYTES[_ARRAY + (4 if one.root is None else 5)],
+            _NULL if one.actor is None else _text(one.actor),
+            _NULL if one.message is None else _text(one.message),
+            _text(one.ref),
+            _head(_ARRAY, len(one.changes)),
+            *[_encode_change(change) for change in one.changes],
+            *(() if one.root is None else (_HASH, one.root)),
+        ]
+    )
 
 
 def _decode_transaction(
@@ -223,13 +245,13 @@ def _decode_transaction(
     return TransactionRecord(actor, message, ref, tuple(_decode_change(change) for change in changes), root)
 
 
-def _encode_change(change: PathChange) -> list[Any]:
+def _encode_change(change: PathChange) -> bytes:
     """``[kind number + 16 when of the system tree, path]``, and the source where there is one."""
     number = _KIND_NUMBERS[change.kind] + (16 if change.system else 0)
-    fields: list[Any] = [number, "/".join(change.path)]
-    if change.source is not None:
-        fields.append("/".join(change.source))
-    return fields
+    path = _text("/".join(change.path))
+    if change.source is None:
+        return _PAIRS[number] + path
+    return _TRIPLES[number] + path + _text("/".join(change.source))
 
 
 def _decode_change(fields: list[Any]) -> PathChange:
@@ -242,3 +264,28 @@ def _decode_change(fields: list[Any]) -> PathChange:
 
 def _split(text: str) -> Path:
     return tuple(text.split("/")) if text else ()
+
+
+def _head(major: int, count: int) -> bytes:
+    """The head of a CBOR item in its shortest form (RFC 8949, section 4.2.1); of a number it is all.
+
+    By hand, since a commit of an import holds thousands of items of two bytes and a path.
+    """
+    if 0 <= count < 24:
+        return _FIRST_BYTES[major + count]
+    if count < 1 << 8:
+        return _pack_8(major + 24, count)
+    if count < 1 << 16:
+        return _pack_16(major + 25, count)
+    if count < 1 << 32:
+        return _pack_32(major + 26, count)
+    return _pack_64(major + 27, count)
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode()
+    length = len(encoded)
+    return (_TEXT_HEADS[length] if length < 256 else _head(_TEXT, length)) + encoded
+
+
+_TEXT_HEADS = tuple(_head(_TEXT, length) for length in range(256))

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from svc.database.blocking import run_at_once, run_shielded
+from svc.database.blocking import run_at_once, run_shielded, wait_for
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
@@ -27,19 +27,23 @@ from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
-from svc.objects.key_index import Place
+from svc.objects.key_index import Place, place_of
 from svc.objects.store import PendingObjects
 
 __all__ = ["CommitRequest", "Committer"]
 
 _LARGEST_BATCH = 512
 _LARGEST_BATCH_BYTES = 16 * 1024 * 1024
-_WAIT_SECONDS = 0.25
 _MOST_WAITING = 4096
 _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
 _MOST_ON_THE_LOOP = 256
 """Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
+
+
+def _event() -> threading.Event:
+    """Returns an event as it is now: gevent's own where gevent came after this module."""
+    return threading.Event()
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +73,7 @@ class CommitRequest:
     time_ms: int = 0
     error: BaseException | None = None
     leads: bool = False
-    wake: threading.Event = field(default_factory=threading.Event)
+    wake: threading.Event = field(default_factory=_event)
 
 
 class Committer:
@@ -101,9 +105,8 @@ class Committer:
                 self._admit(request)
                 request.leads = not self._has_leader
                 self._has_leader = True
-            # With a timeout, for a thread of gevent's pool has nothing else that would keep it waiting.
-            while not (request.leads or request.wake.wait(_WAIT_SECONDS)):
-                pass
+            if not request.leads:
+                wait_for(request.wake)
             if request.leads:
                 run_shielded(self._lead)
         except BaseException:
@@ -241,7 +244,7 @@ class Committer:
         commits: list[tuple[Commit, Place]] = []
         waiting = iter(fold.commits)
         for (hash, place), record in zip(places, framed, strict=True):
-            located.append((hash, Place(offset, *place[1:])))
+            located.append((hash, place_of((offset, *place[1:]))))
             if place.kind == ObjectKind.COMMIT:
                 commits.append((next(waiting).commit, located[-1][1]))
             offset += len(record)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
 
-from svc.database.blocking import pause, run_blocking, sleep
+from svc.database.blocking import begin_blocking, sleep
 from svc.database.catch_up import Progress
 from svc.database.commit import Commit, DatabaseTotals
 from svc.database.committer import CommitRequest, Committer
@@ -74,7 +75,8 @@ class Database:
         )
         self._state = self._opened.state
         self._committer = Committer(self._state)
-        self._writer = ContentWriter(self._state.objects, pause=pause, run_blocking=run_blocking)
+        store = partial(ContentWriter, self._state.objects, begin_blocking=begin_blocking)
+        self._writer, self._system_writer = store(), store(system=True)
         self._views = ViewSet(self, self._opened.directory / "views")
         # A head and its version: one attribute, so that threads see a pair.
         self._present: tuple[Head | None, Version] = (None, Version(self._state.objects, EMPTY_ROOT))
@@ -150,7 +152,11 @@ class Database:
             NotFound: no commit and no ref ever had this root.
         """
         if root is None:
-            return self.version_at(self.head())
+            if self._closed:
+                self._require_open()
+            head = self._state.head()
+            seen, version = self._present
+            return version if seen is head else self.version_at(head)
         self.require_version(root)
         return Version(self._state.objects, root)
 
@@ -294,7 +300,7 @@ class Database:
         """Stores a content that is in memory."""
         self._require_writable()
         if system:
-            return ContentWriter(self._state.objects, system=True).store_bytes(content)
+            return self._system_writer.store_bytes(content)
         return self._writer.store_bytes(content)
 
     def transaction(

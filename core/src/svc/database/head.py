@@ -42,6 +42,19 @@ class Head:
     boot_id: bytes
     latched: bool = False
 
+    def announcing(self) -> Head:
+        """Returns the same state, and that a commit was begun where it ends."""
+        return Head(
+            self.sequence,
+            self.root,
+            self.system_root,
+            self.time_ms,
+            self.commit_end,
+            max(self.commit_end, 1),
+            self.boot_id,
+            self.latched,
+        )
+
     def pack(self) -> bytes:
         """Returns the cell's payload."""
         return _HEAD.pack(

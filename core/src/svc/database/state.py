@@ -7,9 +7,10 @@ dies after, the next holder of the commit lock brings the three into agreement a
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import TracebackType
 
 import lmdb
 
@@ -43,6 +44,7 @@ class SharedState:
         self.objects = ObjectStore(log, index)
         self._cell = cell
         self._boot_id = boot_id()
+        self._commit_lock = _CommitLock(log)
         self._fixed_head: Head | None = None
         # One attribute, so that threads see a pair.
         self._seen: tuple[bytes | None, Head | None] = (None, None)
@@ -81,7 +83,9 @@ class SharedState:
         """Makes a head the one that every process sees."""
         self._fixed_head = head
         if self._cell is not None:
-            self._cell.write(head.pack())
+            payload = head.pack()
+            self._cell.write(payload)
+            self._seen = (payload, head)
 
     def head_of_index(self) -> Head:
         """Returns the head that the key index's last commit gives."""
@@ -113,15 +117,9 @@ class SharedState:
 
     # -- writing, under the commit lock ----------------------------------------------------------
 
-    @contextmanager
-    def commit_lock(self) -> Iterator[None]:
+    def commit_lock(self) -> AbstractContextManager[None]:
         """Holds the lock that one process at a time commits under; blocks without stopping greenlets."""
-        if not self.log.try_acquire_commit_lock():
-            run_at_once(self.log.acquire_commit_lock)
-        try:
-            yield
-        finally:
-            self.log.release_commit_lock()
+        return self._commit_lock
 
     def settled_head(self) -> Head:
         """Returns HEAD, after finishing a commit whose process died; the caller holds the commit lock."""
@@ -159,7 +157,7 @@ class SharedState:
                 database writes again until it is opened anew.
         """
         head = self.head()
-        self.publish(replace(head, pending_from=max(head.commit_end, 1)))
+        self.publish(head.announcing())
         try:
             try:
                 offset = self.log.append(records)
@@ -242,3 +240,19 @@ class SharedState:
             self._cell.close()
         self.index.close()
         self.log.close()
+
+
+class _CommitLock:
+    """The log's commit lock as a context manager; without state, so that one serves all."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __enter__(self) -> None:
+        if not self._log.try_acquire_commit_lock():
+            run_at_once(self._log.acquire_commit_lock)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.release_commit_lock()

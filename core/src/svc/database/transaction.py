@@ -6,9 +6,10 @@ exist, is it the expected state) is made when the commit is made, against the st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from svc.database.committer import CommitRequest
 from svc.database.operations import (
@@ -42,8 +43,7 @@ __all__ = ["CommitResult", "OperationHandle", "Transaction"]
 _APPEND_AHEAD = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(msgspec.Struct, frozen=True, gc=False):
     """What a committed transaction became.
 
     Attributes:

@@ -6,9 +6,22 @@ short writes and deaths at any step.
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 __all__ = ["FileOperations"]
+
+_WRITE = 2
+"""``SYNC_FILE_RANGE_WRITE``: start writing, wait for nothing."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _begin_writeback(descriptor: int, offset: int, length: int) -> None:
+    """Starts writing a range's dirty pages to the disk (sync_file_range(2)), if it can be done."""
+    _libc.sync_file_range(
+        ctypes.c_int(descriptor), ctypes.c_int64(offset), ctypes.c_int64(length), ctypes.c_uint(_WRITE)
+    )
 
 
 class FileOperations:
@@ -19,3 +32,4 @@ class FileOperations:
     fdatasync = staticmethod(os.fdatasync)
     fsync = staticmethod(os.fsync)
     ftruncate = staticmethod(os.ftruncate)
+    begin_writeback = staticmethod(_begin_writeback)

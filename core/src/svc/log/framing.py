@@ -205,13 +205,41 @@ def encode_record(
     return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
 
 
-def encode_raw(kind: ObjectKind | int, hash: Hash, payload: bytes, time_ms: int) -> bytes:
-    """As ``encode_record`` for a small object of the user tree that is stored as it is; checks nothing.
+def frame_record(
+    kind: ObjectKind | int,
+    hash: Hash,
+    payload: bytes | memoryview,
+    *,
+    codec: int,
+    raw_length: int,
+    time_ms: int,
+    system: bool,
+) -> tuple[bytes | memoryview, ...]:
+    """As ``encode_record``, but gives header, payload and padding (if any) one by one, uncopied."""
+    length = len(payload)
+    if length > MAXIMUM_STORED_LENGTH or raw_length > MAXIMUM_STORED_LENGTH:
+        raise PayloadTooLarge(
+            f"A record holds at most {MAXIMUM_STORED_LENGTH} bytes.", limit=MAXIMUM_STORED_LENGTH
+        )
+    checked = _pack_checked(
+        _MAGIC, kind, system, codec, 0, length, raw_length, time_ms, hash, xxh3_64_intdigest(payload)
+    )
+    header = checked + _pack_checksum(xxh3_64_intdigest(checked))
+    padding = _PADDING[length & 7]
+    return (header, payload, padding) if padding else (header, payload)
 
-    Bulk imports come here for each file.
+
+def encode_raw(
+    kind: ObjectKind | int, hash: Hash, payload: bytes, time_ms: int, system: bool = False
+) -> bytes:
+    """As ``encode_record`` for a small object that is stored as it is; checks nothing.
+
+    Bulk imports come here for each file, and commits for each small node.
     """
     length = len(payload)
-    checked = _pack_checked(_MAGIC, kind, 0, 0, 0, length, length, time_ms, hash, xxh3_64_intdigest(payload))
+    checked = _pack_checked(
+        _MAGIC, kind, system, 0, 0, length, length, time_ms, hash, xxh3_64_intdigest(payload)
+    )
     return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
 
 

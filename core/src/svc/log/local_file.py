@@ -185,7 +185,7 @@ class LocalFileStorage:
                 raise self._unusable() from None
             raise
 
-    def write(self, offset: int, pieces: Sequence[bytes], total: int) -> None:
+    def write(self, offset: int, pieces: Sequence[bytes | memoryview], total: int) -> None:
         """One ``pwritev``, more only where the system writes less than asked."""
         fd = self._descriptor()
         batch = pieces if len(pieces) <= _MANY else [b"".join(pieces)]
@@ -204,6 +204,10 @@ class LocalFileStorage:
     def sync(self) -> None:
         """One ``fdatasync``. One that failed, here or in ``cut``, is told again and again."""
         self._sync_by(self.operations.fdatasync)
+
+    def begin_sync(self, offset: int, length: int) -> None:
+        """Starts the writing of a range, and waits for none of it."""
+        self.operations.begin_writeback(self._descriptor(), offset, length)
 
     def save(self, offset: int) -> str:
         """Copies the end of the file to ``x.svcdb.cut-<offset>`` and returns that path."""
@@ -345,7 +349,7 @@ class LocalFileStorage:
                 offset=size,
             )
 
-    def _write_rest(self, fd: int, pieces: Sequence[bytes], offset: int, written: int) -> None:
+    def _write_rest(self, fd: int, pieces: Sequence[bytes | memoryview], offset: int, written: int) -> None:
         rest = memoryview(b"".join(pieces))[written:]
         while rest:
             count = self.operations.pwritev(fd, [rest], offset + written)

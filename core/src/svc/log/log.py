@@ -108,14 +108,14 @@ class Log:
         """Whether nobody has recovered this file since the machine started."""
         return self.storage.tail() is None
 
-    def append(self, encoded: Sequence[bytes]) -> int:
+    def append(self, encoded: Sequence[bytes | memoryview]) -> int:
         """Writes framed records at the end, in one piece; does not sync. Blocks for other appenders.
 
         What an appender left that was killed is dealt with first: its whole records stay, the rest is
         cut.
 
         Args:
-            encoded: results of ``encode_record``.
+            encoded: results of ``encode_record``, or of ``frame_record`` one behind the other.
 
         Returns:
             The offset of the first byte.
@@ -256,6 +256,14 @@ class Log:
             DatabaseClosed: the log was closed, or opened before a fork.
         """
         self.storage.sync()
+
+    def begin_sync(self, offset: int, length: int) -> None:
+        """Lets the disk begin to make a range durable that was appended; ``sync`` is what it is durable by.
+
+        Raises:
+            DatabaseClosed: the log was closed, or opened before a fork.
+        """
+        self.storage.begin_sync(offset, length)
 
     def acquire_commit_lock(self) -> None:
         """Excludes every other commit, in this process and others; blocks. Not reentrant."""

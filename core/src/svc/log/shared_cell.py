@@ -75,6 +75,8 @@ class SharedCell:
         # Both slots as they were last verified, and the newest payload: one attribute, so that threads
         # see a pair.
         self._seen = (b"", b"")
+        # Both slots as the last write here left them, where the next one goes, and its counter.
+        self._next = (b"", self._first, 1)
         if not read_only:
             self._map = self._open_writable()
 
@@ -85,11 +87,14 @@ class SharedCell:
             memory = self._open_readable()
             if memory is None:
                 return None
+        content = memory[_CONTENT]
+        seen, payload = self._seen
+        return payload if content == seen else self._newest(memory)
+
+    def _newest(self, memory: mmap.mmap) -> bytes | None:
+        """As ``read``, where something else stands there than was seen last."""
         for _ in range(_ATTEMPTS):
             content = memory[_CONTENT]
-            seen, payload = self._seen
-            if content == seen:
-                return payload
             one, two = self._counters(content)
             if not (one or two):
                 return None
@@ -114,16 +119,18 @@ class SharedCell:
             raise ValueError("The cell is not open for writing.")
         if len(payload) != self.payload_size:
             raise ValueError(f"The cell holds {self.payload_size} bytes, not {len(payload)}.")
-        present = memory[_SLOTS:]
-        one, two = self._counters(present)
-        # A slot that its writer left half written counts as the oldest, whatever its counter says.
-        if one > two:
-            one, two = (one, two) if self._slot(present, self._first) is not None else (0, two)
-        elif two:
-            one, two = (one, two) if self._slot(present, self._second) is not None else (one, 0)
-        target = _SLOTS + (self._second if one > two else self._first)
-        content = _COUNTER.pack(max(one, two) + 1) + payload
-        memory[target : target + len(content) + 8] = content + _COUNTER.pack(xxh3_64_intdigest(content))
+        present = memory[_CONTENT]
+        left, target, counter = self._next
+        if present != left:
+            target, counter = self._next_slot(present)
+        content = _COUNTER.pack(counter) + payload
+        slot = content + _COUNTER.pack(xxh3_64_intdigest(content))
+        end = target + len(slot)
+        memory[_SLOTS + target : _SLOTS + end] = slot
+        # What stands there now, should nobody else write meanwhile: it need not be verified.
+        left = present[:target] + slot + present[end:]
+        self._next = (left, self._second if target == self._first else self._first, counter + 1)
+        self._seen = (left, payload)
 
     @property
     def orphaned(self) -> bool:
@@ -142,6 +149,16 @@ class SharedCell:
         self._closed = True
         if memory is not None:
             memory.close()
+
+    def _next_slot(self, present: bytes) -> tuple[int, int]:
+        """Where the next write goes, and its counter: never into the newest slot that is whole."""
+        one, two = self._counters(present)
+        # A slot that its writer left half written counts as the oldest, whatever its counter says.
+        if one > two:
+            one, two = (one, two) if self._slot(present, self._first) is not None else (0, two)
+        elif two:
+            one, two = (one, two) if self._slot(present, self._second) is not None else (one, 0)
+        return self._second if one > two else self._first, max(one, two) + 1
 
     def _slot(self, slots: bytes, start: int) -> bytes | None:
         """The payload of a slot if it is whole."""

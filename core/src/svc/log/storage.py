@@ -51,7 +51,7 @@ class LogStorage(Protocol):
         """Returns bytes; fewer only where the log ends."""
         ...
 
-    def write(self, offset: int, pieces: Sequence[bytes], total: int) -> None:
+    def write(self, offset: int, pieces: Sequence[bytes | memoryview], total: int) -> None:
         """Writes at the end, ``offset`` being the size; called under the append lock.
 
         Args:
@@ -70,6 +70,14 @@ class LogStorage(Protocol):
 
         Raises:
             OSError: it may not be durable, and never will be by trying again.
+        """
+        ...
+
+    def begin_sync(self, offset: int, length: int) -> None:
+        """Lets the medium begin to make a range durable, so that the next ``sync`` has less to wait for.
+
+        A hint: it may do nothing, raises nothing for a medium that fails, and what it began counts only
+        once ``sync`` has returned.
         """
         ...
 

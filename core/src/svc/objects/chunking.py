@@ -22,6 +22,7 @@ __all__ = [
     "WHOLE_LIMIT",
     "Chunker",
     "Readable",
+    "Window",
 ]
 
 MINIMUM_CHUNK = 16 * 1024
@@ -41,8 +42,33 @@ class Readable(Protocol):
         ...
 
 
+class Window:
+    """Up to 1 MiB of a stream, with room in front for what the window before it left over.
+
+    Attributes:
+        size: bytes of the stream that are in it.
+    """
+
+    __slots__ = ("_view", "size")
+
+    def __init__(self) -> None:
+        self._view = memoryview(bytearray(MAXIMUM_CHUNK + _WINDOW))
+        self.size = 0
+
+    @property
+    def room(self) -> memoryview:
+        """Where the next bytes go; of no length when it is full. Who fills it adds to ``size``."""
+        return self._view[MAXIMUM_CHUNK + self.size :]
+
+    def behind(self, rest: bytes) -> memoryview:
+        """Returns what is in it, with the rest of the window before it in front."""
+        begin = MAXIMUM_CHUNK - len(rest)
+        self._view[begin:MAXIMUM_CHUNK] = rest
+        return self._view[begin : MAXIMUM_CHUNK + self.size]
+
+
 class Chunker:
-    """Takes a stream piece by piece and gives its chunks; holds at most about 1.3 MiB."""
+    """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them."""
 
     def __init__(self) -> None:
         _require_native_implementation()
@@ -53,33 +79,23 @@ class Chunker:
             normalized_chunking=1,
             seed=0,
         )
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._rest = b""
 
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yields the chunks that are certain after this piece.
+    def cut(self, window: Window, *, is_last: bool = False) -> Iterator[memoryview]:
+        """Yields the chunks that are certain after this window: parts of it, good until it is filled anew.
 
-        A boundary is certain once a maximum chunk's worth of bytes lies behind its start.
+        A boundary is certain once a maximum chunk's worth of bytes lies behind its start, or the end
+        of the stream.
         """
-        self._pieces.append(piece)
-        self._size += len(piece)
-        if self._size >= _WINDOW:
-            yield from self._cut(self._size - MAXIMUM_CHUNK)
-
-    def finish(self) -> Iterator[bytes]:
-        """Yields the last chunks."""
-        yield from self._cut(self._size)
-
-    def _cut(self, certain: int) -> Iterator[bytes]:
-        window = b"".join(self._pieces)
+        view = window.behind(self._rest)
+        certain = len(view) if is_last else len(view) - MAXIMUM_CHUNK
+        chunks = self._cdc.cut_buf(view)
         used = 0
-        for chunk in self._cdc.cut_buf(window):
-            if used >= certain:
-                break
-            yield window[chunk.offset : chunk.offset + chunk.length]
-            used = chunk.offset + chunk.length
-        self._pieces = [window[used:]]
-        self._size = len(window) - used
+        while used < certain:
+            end = used + next(chunks).length
+            yield view[used:end]
+            used = end
+        self._rest = bytes(view[used:])
 
 
 def _require_native_implementation() -> None:

@@ -83,11 +83,11 @@ class CompressionTrial:
     def __init__(self) -> None:
         self._failures = 0
 
-    def compress(self, content: bytes | bytearray | memoryview) -> tuple[Codec, bytes]:
-        """As the module's ``compress``, but may leave a content raw without a trial."""
+    def compress(self, content: bytes | memoryview) -> tuple[Codec, bytes | memoryview]:
+        """As the module's ``compress``, but may leave a content raw without a trial, uncopied."""
         if self._failures >= _GIVE_UP_AFTER and (self._failures - _GIVE_UP_AFTER) % _TRY_AGAIN_EVERY:
             self._failures += 1
-            return Codec.RAW, bytes(content)
+            return Codec.RAW, content
         codec, stored = compress(content)
         self._failures = 0 if codec is Codec.ZSTD else self._failures + 1
         return codec, stored

@@ -1,24 +1,23 @@
 """File contents: a stream becomes chunks on its way in, an entry becomes pieces on its way out.
 
-Memory is bounded both ways: a writer holds about 2 MiB, a reader one chunk. A content of up to 64 KiB
+Memory is bounded both ways: a writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB
 waits in memory for its commit; a larger one is appended to the log ahead, outside every lock that
 others need, and what no commit takes is garbage.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from svc.errors import InvalidInput, PayloadTooLarge
-from svc.hashing import Hash, ObjectKind, content_hasher, hash_content, hash_object
-from svc.log import encode_record
-from svc.objects.chunking import WHOLE_LIMIT, Chunker, Readable
-from svc.objects.codecs import CompressionTrial
+from svc.hashing import Hash, ObjectKind, hash_content, hash_object
+from svc.objects.chunking import WHOLE_LIMIT, Readable
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import Place
+from svc.objects.key_index import place_of
+from svc.objects.large_content import LargeContent
 from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
 
@@ -27,7 +26,6 @@ __all__ = ["ContentWriter", "SmallContents", "StoredContent", "read_range", "sto
 _NOTHING_PENDING = PendingObjects()
 
 READ_PIECE = 256 * 1024
-_APPEND_PIECE = 1024 * 1024
 _HEAD_SIZE = 4096
 
 
@@ -55,8 +53,7 @@ class ContentWriter:
     Args:
         objects: the database's objects.
         system: whether the contents belong to the system tree.
-        pause: called after each piece of 256 KiB, to let others run.
-        run_blocking: calls a function that blocks, with its arguments; None calls it here.
+        begin_blocking: begins a call that blocks, with its arguments, and returns what waits for its outcome.
     """
 
     def __init__(
@@ -64,18 +61,16 @@ class ContentWriter:
         objects: ObjectStore,
         *,
         system: bool = False,
-        pause: Callable[[], None] | None = None,
-        run_blocking: Callable[..., None] | None = None,
+        begin_blocking: Callable[..., Callable[[], None]],
     ) -> None:
         self._objects = objects
         self._system = system
-        self._pause = pause
-        self._run_blocking = run_blocking
+        self._begin_blocking = begin_blocking
 
     def store_bytes(self, content: bytes) -> StoredContent:
         """Returns a small or large content that is in memory, stored."""
         if len(content) > WHOLE_LIMIT:
-            return self._store_chunked(iter([content]), None)
+            return self._store_large(content)
         return self._store_whole(content)
 
     def store_stream(
@@ -88,7 +83,7 @@ class ContentWriter:
         """Reads a stream to its end and returns its content, stored.
 
         Args:
-            stream: has ``read(size)``; read in pieces of 256 KiB.
+            stream: has ``read(size)``, and ``readinto(buffer)`` if it can; read in pieces of 256 KiB.
             limit: most bytes that are taken.
             on_bytes: called with the size of each piece, for progress.
 
@@ -96,12 +91,12 @@ class ContentWriter:
             PayloadTooLarge: the stream is longer than ``limit``.
             InsufficientStorage: the disk is full.
         """
-        pieces = _read_pieces(stream, limit, on_bytes)
+        source = _Source(stream, limit, on_bytes)
         first = bytearray()
-        for piece in pieces:
+        while piece := source.read():
             first += piece
             if len(first) > WHOLE_LIMIT:
-                return self._store_chunked(pieces, bytes(first))
+                return self._store_large(bytes(first), source)
         return self._store_whole(bytes(first))
 
     def _store_whole(self, content: bytes) -> StoredContent:
@@ -110,80 +105,29 @@ class ContentWriter:
         record = None
         if content and self._system:
             # System chunks hash under their own context: the content hash cannot name the chunk.
-            record = self._add_record(
-                pending, [(self._add_chunk(pending, content), len(content))], content_hash
-            )
+            chunk = hash_object(ObjectKind.CHUNK, content, system=True)
+            if not self._objects.index.contains(chunk):
+                add_object(pending, ObjectKind.CHUNK, chunk, content, system=True)
+            record = self._add_record(pending, chunk, len(content), content_hash)
         elif content and not self._objects.index.contains(content_hash):
             add_object(pending, ObjectKind.CHUNK, content_hash, content)
         return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending)
 
-    def _store_chunked(self, pieces: Iterator[bytes], first: bytes | None) -> StoredContent:
-        pending = PendingObjects()
-        chunker = Chunker()
-        hasher = content_hasher()
-        trial = CompressionTrial()
-        chunks: list[tuple[Hash, int]] = []
-        head = b""
+    def _store_large(self, first: bytes, source: _Source | None = None) -> StoredContent:
+        content = LargeContent(self._objects, self._system, self._begin_blocking)
+        try:
+            content.take_bytes(first)
+            while source is not None and (count := source.read_into(content.room)):
+                content.take(count)
+            content.finish()
+        except BaseException:
+            content.abandon()
+            raise
+        pending = PendingObjects(placed=content.placed)
+        return StoredContent(content.size, content.content_hash, content.record, first[:_HEAD_SIZE], pending)
 
-        def take(piece: bytes) -> None:
-            nonlocal head
-            if len(head) < _HEAD_SIZE:
-                head = (head + piece)[:_HEAD_SIZE]
-            hasher.update(piece)
-            for chunk in chunker.feed(piece):
-                chunks.append((self._add_chunk(pending, chunk, trial), len(chunk)))
-                if self._pause is not None:
-                    self._pause()
-            if pending.size >= _APPEND_PIECE:
-                self._append_ahead(pending)
-
-        if first is not None:
-            take(first)
-        for piece in pieces:
-            take(piece)
-        chunks.extend((self._add_chunk(pending, chunk, trial), len(chunk)) for chunk in chunker.finish())
-        record = self._add_record(pending, chunks, hasher.digest())
-        self._append_ahead(pending)
-        return StoredContent(sum(length for _, length in chunks), hasher.digest(), record, head, pending)
-
-    def _append_ahead(self, pending: PendingObjects) -> None:
-        """Appends; the pages of a large piece take milliseconds, and others may hold the end of the log."""
-        if self._run_blocking is None:
-            append_ahead(self._objects, pending)
-        else:
-            self._run_blocking(append_ahead, self._objects, pending)
-
-    def _add_chunk(
-        self, pending: PendingObjects, chunk: bytes, trial: CompressionTrial | None = None
-    ) -> Hash:
-        hash = hash_object(ObjectKind.CHUNK, chunk, self._system)
-        if hash in pending or self._objects.index.contains(hash):
-            return hash
-        codec, stored = (trial or CompressionTrial()).compress(chunk)
-        framed = encode_record(
-            ObjectKind.CHUNK,
-            hash,
-            stored,
-            codec=codec,
-            raw_length=len(chunk),
-            time_ms=time.time_ns() // 1_000_000,
-            system=self._system,
-        )
-        pending.add(
-            hash, framed, Place(0, len(stored), len(chunk), ObjectKind.CHUNK, int(self._system), codec)
-        )
-        return hash
-
-    def _add_record(
-        self, pending: PendingObjects, chunks: list[tuple[Hash, int]], content_hash: Hash
-    ) -> Hash:
-        record = FileRecord(
-            sum(length for _, length in chunks),
-            content_hash,
-            tuple(hash for hash, _ in chunks),
-            tuple(length for _, length in chunks),
-        )
-        payload = record.encode()
+    def _add_record(self, pending: PendingObjects, chunk: Hash, size: int, content_hash: Hash) -> Hash:
+        payload = FileRecord(size, content_hash, (chunk,), (size,)).encode()
         hash = hash_object(ObjectKind.FILE_RECORD, payload, self._system)
         if not self._objects.index.contains(hash):
             add_object(pending, ObjectKind.FILE_RECORD, hash, payload, system=self._system)
@@ -219,10 +163,13 @@ class SmallContents:
         return StoredContent(size, content_hash, None, b"", _NOTHING_PENDING)
 
     def settle(self) -> None:
-        """Makes pending what waits and is new; afterwards nothing waits."""
-        waiting, self._waiting, self.size = self._waiting, {}, 0
-        for known in self._objects.known(waiting):
-            del waiting[known]
+        """Makes pending what waits, but for much that is stored already; afterwards nothing waits."""
+        waiting, size = self._waiting, self.size
+        self._waiting, self.size = {}, 0
+        # The fold asks again for all; for a few bytes that nobody compresses, framing costs less than asking.
+        if size >= MINIMUM_COMPRESSED_SIZE:
+            for known in self._objects.known(waiting):
+                del waiting[known]
         add_chunks(self._pending, waiting)
 
 
@@ -232,7 +179,7 @@ def append_ahead(objects: ObjectStore, pending: PendingObjects) -> None:
         return
     offset = objects.log.append([framed for framed, _ in pending.records.values()])
     for hash, (framed, place) in pending.records.items():
-        pending.placed[hash] = Place(offset, *place[1:])
+        pending.placed[hash] = place_of((offset, *place[1:]))
         offset += len(framed)
     pending.records.clear()
     pending.size = 0
@@ -315,14 +262,37 @@ def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
     return place is not None and place.kind == ObjectKind.CHUNK and not place.system
 
 
-def _read_pieces(
-    stream: Readable, limit: int | None, on_bytes: Callable[[int], None] | None
-) -> Iterator[bytes]:
-    total = 0
-    while piece := stream.read(READ_PIECE):
-        total += len(piece)
-        if limit is not None and total > limit:
-            raise PayloadTooLarge(f"The content is larger than {limit} bytes.", limit=limit)
-        if on_bytes is not None:
-            on_bytes(len(piece))
-        yield piece
+class _Source:
+    """A stream that is read in pieces of at most 256 KiB, up to a limit."""
+
+    def __init__(self, stream: Readable, limit: int | None, on_bytes: Callable[[int], None] | None) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._on_bytes = on_bytes
+        self._read_into: Callable[[memoryview], int] | None = getattr(stream, "readinto", None)
+        self._total = 0
+
+    def read(self) -> bytes:
+        """Returns the next bytes; none at the end."""
+        piece = self._stream.read(READ_PIECE)
+        self._count(len(piece))
+        return piece
+
+    def read_into(self, room: memoryview) -> int:
+        """Puts the next bytes where there is room and returns how many they are; 0 at the end."""
+        room = room[:READ_PIECE]
+        if self._read_into is not None:
+            count = self._read_into(room)
+        else:
+            piece = self._stream.read(len(room))
+            count = len(piece)
+            room[:count] = piece
+        self._count(count)
+        return count
+
+    def _count(self, count: int) -> None:
+        self._total += count
+        if self._limit is not None and self._total > self._limit:
+            raise PayloadTooLarge(f"The content is larger than {self._limit} bytes.", limit=self._limit)
+        if count and self._on_bytes is not None:
+            self._on_bytes(count)

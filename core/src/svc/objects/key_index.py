@@ -11,12 +11,12 @@ import errno
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import lmdb
+import msgspec
 
 from svc.errors import DatabaseClosed, InsufficientStorage, InternalError
 from svc.hashing import Hash
@@ -29,7 +29,7 @@ from svc.objects.environments import (
     open_environment,
 )
 
-__all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place"]
+__all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place", "place_of"]
 
 _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
@@ -64,7 +64,8 @@ class Place(NamedTuple):
     codec: int
 
 
-_place_of = partial(tuple.__new__, Place)  # ``_make`` without its check of the length
+place_of = partial(tuple.__new__, Place)
+"""Makes a place of its fields as a tuple, for half of what ``Place`` costs; checks nothing."""
 
 
 class IndexedCommit(NamedTuple):
@@ -85,8 +86,7 @@ class IndexedCommit(NamedTuple):
     ref_roots: tuple[Hash, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageMark:
+class CoverageMark(msgspec.Struct, frozen=True, gc=False):
     """How far the index covers the log.
 
     Attributes:
@@ -130,7 +130,7 @@ class KeyIndex:
     def find(self, hash: Hash) -> Place | None:
         """Returns the place of an object, or None. Costs about 1.5 µs."""
         value = self._get(_OBJECTS, hash)
-        return None if value is None else _place_of(_PLACE.unpack(value))
+        return None if value is None else place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
         """Whether the index knows the object."""
@@ -138,9 +138,9 @@ class KeyIndex:
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
         """Returns which of some objects the index knows; one transaction for all of them."""
-        with self._begin(_OBJECTS) as transaction:
-            get = transaction.get
-            return {hash for hash in hashes if get(hash) is not None}
+        # The transaction ends when nothing refers to it: that costs less than a with statement.
+        get = self._begin(_OBJECTS).get
+        return {hash for hash in hashes if get(hash) is not None}
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""

@@ -5,6 +5,8 @@ All of it is kept by hashes, which name one content for ever, so what is in it c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from svc.hashing import Hash
 from svc.paths import MAXIMUM_SEGMENT_BYTES
 from svc.tree import Entry, Node
@@ -59,6 +61,16 @@ class ReadCache:
             self._old_nodes = self.nodes.copy()
             self.nodes.clear()
             self._node_size = 0
+
+    def put_nodes(self, nodes: Mapping[Hash, Node], size: int) -> None:
+        """Keeps many nodes; ``size`` is what each of their payloads counts."""
+        total = size * len(nodes)
+        if self._node_size + total <= self._node_limit:
+            self.nodes.update(nodes)
+            self._node_size += total
+        else:
+            for hash, node in nodes.items():
+                self.put_node(hash, node, size)
 
     def put_entry(self, root: Hash, name: str, entry: Entry | None) -> None:
         """Keeps what stands under a name of a directory, or that nothing does."""

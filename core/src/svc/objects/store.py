@@ -16,7 +16,7 @@ from svc.log import Log, encode_record
 from svc.log.framing import encode_raw
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import KeyIndex, Place
+from svc.objects.key_index import KeyIndex, Place, place_of
 from svc.objects.read_cache import ReadCache
 from svc.paths import Path
 from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload, lookup, resolve
@@ -29,7 +29,10 @@ EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
 EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
 """Identity of the empty directory of the system tree."""
 
-_RAW, _CHUNK = int(Codec.RAW), int(ObjectKind.CHUNK)
+_EMPTY_ROOTS = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
+_RAW, _CHUNK, _NODE = int(Codec.RAW), int(ObjectKind.CHUNK), int(ObjectKind.NODE)
+_OF_NODES = ObjectKind.NODE  # a member is read through its class for ten times the price
+_NO_DIRECTORY = b""
 _UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
 """Stands for an answer that the cache does not have; None is one."""
 
@@ -154,18 +157,20 @@ class ObjectStore:
             return resolve(self, root, path)
         known = self._entries
         entry: Entry | None = None
-        below: Hash | None = root
+        below = root
         for name in path:
-            if below is None:
-                return None  # what stands above is no directory
-            names = known.get(below)
-            entry = _UNKNOWN if names is None else names.get(name, _UNKNOWN)
+            try:
+                entry = known[below][name]
+            except KeyError:
+                entry = _UNKNOWN
             if entry is _UNKNOWN:
+                if not below:
+                    return None  # what stands above is no directory
                 entry = lookup(self, below, name)
                 self.cache.put_entry(below, name, entry)
             if entry is None:
                 return None
-            below = entry.hash if entry.totals is not None else None
+            below = entry.hash if entry.totals is not None else _NO_DIRECTORY
         return entry
 
     def read_record(self, hash: Hash) -> FileRecord:
@@ -226,6 +231,7 @@ class TreeStore:
 
     def __init__(self, objects: ObjectStore, pending: PendingObjects, system: bool = False) -> None:
         self._objects = objects
+        self._known = objects.cache.nodes
         self._pending = pending
         self._system = system
         self._fresh: dict[Hash, Node] = {}
@@ -233,15 +239,20 @@ class TreeStore:
     def read_node(self, hash: Hash) -> Node:
         """Returns a node of the database or one that was just written here."""
         node = self._fresh.get(hash)
+        if node is None:
+            node = self._known.get(hash)
         return node if node is not None else self._objects.read_node(hash)
 
     def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
         """Makes a node pending and returns its hash."""
-        hash = hash_object(ObjectKind.NODE, payload, self._system)
+        hash = hash_object(_OF_NODES, payload, self._system)
         if hash not in self._fresh:
             self._fresh[hash] = node if node is not None else decode_node(payload)
-            if hash not in (EMPTY_ROOT, EMPTY_SYSTEM_ROOT):
-                add_object(self._pending, ObjectKind.NODE, hash, payload, system=self._system)
+            pending = self._pending
+            if hash not in pending.records and hash not in pending.placed and hash not in _EMPTY_ROOTS:
+                record = _encode(_NODE, hash, payload, time.time_ns() // 1_000_000, self._system)
+                pending.records[hash] = record
+                pending.size += len(record[0])
         return hash
 
     def collect_into(self, pending: PendingObjects) -> None:
@@ -250,8 +261,7 @@ class TreeStore:
 
     def share_fresh_nodes(self) -> None:
         """Puts the new nodes into the database's cache; called once they are committed."""
-        for hash, node in self._fresh.items():
-            self._objects.cache.put_node(hash, node, 4096)
+        self._objects.cache.put_nodes(self._fresh, 4096)
 
 
 def encode_object(
@@ -281,7 +291,7 @@ def add_chunks(pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
         size = len(content)
         if size < MINIMUM_COMPRESSED_SIZE:
             framed = encode_raw(_CHUNK, hash, content, time_ms)
-            records[hash] = framed, Place(0, size, size, _CHUNK, 0, _RAW)
+            records[hash] = framed, place_of((0, size, size, _CHUNK, 0, _RAW))
         else:
             framed, place = _encode(_CHUNK, hash, content, time_ms, False)
             records[hash] = framed, place
@@ -293,6 +303,9 @@ def _encode(
     kind: ObjectKind | int, hash: Hash, content: bytes, time_ms: int, system: bool
 ) -> tuple[bytes, Place]:
     size = len(content)
-    codec, stored = compress(content) if size >= MINIMUM_COMPRESSED_SIZE else (_RAW, content)
+    if size < MINIMUM_COMPRESSED_SIZE:
+        framed = encode_raw(kind, hash, content, time_ms, system)
+        return framed, place_of((0, size, size, kind, int(system), _RAW))
+    codec, stored = compress(content)
     framed = encode_record(kind, hash, stored, codec=codec, raw_length=size, time_ms=time_ms, system=system)
     return framed, Place(0, len(stored), size, kind, int(system), codec)

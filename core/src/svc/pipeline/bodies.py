@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import falcon
@@ -85,28 +86,37 @@ class RequestInput:
         """
         if self._done:
             return b""
-        if self.declared is not None:
-            size = min(size, self.declared - self.received)
-        try:
-            piece = self._read_raw(size)
-        except TimeoutError:
-            self._failed = True
-            raise RequestTimeout("The client stopped sending the body.") from None
-        except Exception:  # noqa: BLE001 - each server has types of its own for this
-            # Whatever it raises, it is about what the client sent: bad chunk framing, a connection
-            # that broke.
-            self._failed = True
-            raise InvalidInput("The body broke off or is not framed as it should be.") from None
-        if not piece:
+        assert self._raw is not None
+        piece: bytes = self._receive(self._raw.read, self._bounded(size))
+        self._note(len(piece))
+        return piece
+
+    def readinto(self, view: memoryview) -> int:
+        """Puts the next bytes into a view and returns how many they are, 0 at the end; raises as ``read``."""
+        read_into = getattr(self._raw, "readinto", None)
+        if self._done or read_into is None:
+            piece = self.read(len(view))
+            view[: len(piece)] = piece
+            return len(piece)
+        count: int = self._receive(read_into, view[: self._bounded(len(view))])
+        self._note(count)
+        return count
+
+    def _bounded(self, size: int) -> int:
+        """Returns no more than what is declared and still to come."""
+        return size if self.declared is None else min(size, self.declared - self.received)
+
+    def _note(self, count: int) -> None:
+        """Counts what was received; nothing is the end."""
+        if not count:
             if self.declared is not None:
                 self._failed = True
                 raise InvalidInput(f"The body ended after {self.received} of {self.declared} bytes.")
             self._done = True
-            return b""
-        self.received += len(piece)
+            return
+        self.received += count
         if self.received == self.declared:
             self._done = True
-        return piece
 
     def drain(self) -> bool:
         """Reads and drops a rest of the body, for a moment; returns whether the end was reached."""
@@ -144,18 +154,24 @@ class RequestInput:
         """Whether the client sends nothing before it has seen ``100 Continue`` (our own worker knows)."""
         return self.received == 0 and bool(getattr(self._raw, "awaits_continue", False))
 
-    def _read_raw(self, size: int) -> bytes:
-        assert self._raw is not None
-        if self._timeout_s is None or self._socket is None:
-            piece: bytes = self._raw.read(size)
-            return piece
-        self._socket.settimeout(self._timeout_s)
+    def _receive(self, call: Callable[[Any], Any], argument: int | memoryview) -> Any:
         try:
-            piece = self._raw.read(size)
-        finally:
-            with contextlib.suppress(OSError):
-                self._socket.settimeout(None)
-        return piece
+            if self._timeout_s is None or self._socket is None:
+                return call(argument)
+            self._socket.settimeout(self._timeout_s)
+            try:
+                return call(argument)
+            finally:
+                with contextlib.suppress(OSError):
+                    self._socket.settimeout(None)
+        except TimeoutError:
+            self._failed = True
+            raise RequestTimeout("The client stopped sending the body.") from None
+        except Exception:  # noqa: BLE001 - each server has types of its own for this
+            # Whatever it raises, it is about what the client sent: bad chunk framing, a connection
+            # that broke.
+            self._failed = True
+            raise InvalidInput("The body broke off or is not framed as it should be.") from None
 
 
 def input_of(environ: dict[str, Any], timeout_s: float | None) -> RequestInput:
@@ -201,13 +217,22 @@ class BodyStream:
         if size < 0:
             return b"".join(iter(lambda: self.read(PIECE_SIZE), b""))
         piece = self._source.read(size)
+        self._check(len(piece))
+        return piece
+
+    def readinto(self, view: memoryview) -> int:
+        """Puts the next bytes into a view and returns how many they are, 0 at the end; raises as ``read``."""
+        count = self._source.readinto(view)
+        self._check(count)
+        return count
+
+    def _check(self, count: int) -> None:
         if self._limit is not None and self._source.received > self._limit:
             raise _too_large(self._limit)
-        if len(piece) >= 65536:
+        if count >= 65536:
             # Where data keeps coming, a receive never yields by itself: a large upload would hold
             # up every other request of this worker.
             pause()
-        return piece
 
 
 def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:

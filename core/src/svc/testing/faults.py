@@ -45,10 +45,11 @@ def _ends_what_was_announced(arguments: tuple[Any, ...]) -> bool:
 
 def _appends_a_commit(arguments: tuple[Any, ...]) -> bool:
     from svc.hashing import ObjectKind
+    from svc.log.framing import RECORD_HEADER_SIZE, decode_header
 
-    kind_byte = 4
     _, records = arguments
-    return bool(records) and records[-1][kind_byte] == ObjectKind.COMMIT
+    header = decode_header(records[-1]) if records and len(records[-1]) >= RECORD_HEADER_SIZE else None
+    return header is not None and header.kind is ObjectKind.COMMIT
 
 
 def _indexes_a_commit(arguments: tuple[Any, ...]) -> bool:
@@ -56,7 +57,7 @@ def _indexes_a_commit(arguments: tuple[Any, ...]) -> bool:
 
 
 _STEPS: dict[str, tuple[str, _Condition | None]] = {
-    "uploads.append": ("svc.objects.content.append_ahead", None),
+    "uploads.append": ("svc.objects.large_content.append_pieces", None),
     "commit.announce": ("svc.database.state.SharedState.publish", _announces),
     "commit.append": ("svc.log.Log.append", _appends_a_commit),
     "commit.sync": ("svc.log.LocalFileStorage.sync", None),
