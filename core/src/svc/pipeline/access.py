@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from svc.pipeline.bodies import RequestInput
+from svc.pipeline.framework import Fields
 
 if TYPE_CHECKING:
     from svc.pipeline.context import RequestContext
@@ -57,13 +58,16 @@ class Exchange:
         self.request_id = request_id
         self.source = source
         self.status_line = ""
-        self.headers: list[tuple[str, str]] = []
+        self.headers: Fields = []
 
-    def capture(self, status: str, headers: list[tuple[str, str]], *_exc_info: Any) -> Callable[[bytes], Any]:
-        """A ``start_response`` (PEP 3333) that keeps what it is given."""
-        self.status_line = status
-        self.headers = headers
-        return _write
+    def pairs(self) -> list[tuple[str, str]]:
+        """The header fields as PEP 3333 has them."""
+        headers = self.headers
+        return list(headers.items()) if isinstance(headers, dict) else headers
+
+    def fields_for(self, environ: dict[str, Any]) -> Fields:
+        """The header fields in a form that the server of this environment takes."""
+        return self.headers if "svc.takes_mappings" in environ else self.pairs()
 
     def log(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
         """Writes the access line."""
@@ -186,10 +190,6 @@ def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], 
             close()
         raise
     return (iter(()) if first is None else _chain(first, iterator)), close
-
-
-def _write(_piece: bytes) -> None:
-    raise RuntimeError("Answers are iterated, not written.")
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

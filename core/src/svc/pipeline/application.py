@@ -15,6 +15,7 @@ from falcon.routing import PathConverter
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
 from svc.pipeline.bodies import input_of
 from svc.pipeline.context import SvcRequest
+from svc.pipeline.framework import LeanApp, LeanResponse, RememberingRouter
 from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import (
@@ -42,10 +43,8 @@ __all__ = ["Application", "create_app", "create_service_app"]
 
 StartResponse = Callable[..., Any]
 
-_answer = falcon.App.__call__
 
-
-class Application(falcon.App[SvcRequest, falcon.Response]):
+class Application(LeanApp[SvcRequest]):
     """The WSGI application. Made by ``create_app``.
 
     Attributes:
@@ -66,7 +65,12 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
             PermissionCheck(),
             LimitCheck(limits),
         ]
-        super().__init__(request_type=SvcRequest, middleware=middleware)
+        super().__init__(
+            request_type=SvcRequest,
+            response_type=LeanResponse,
+            middleware=middleware,
+            router=RememberingRouter(),
+        )
         self.service = service
         self.settings = settings
         self.lifetime = lifetime
@@ -87,11 +91,11 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         request_id = env["svc.request_id"] = request_id_of(env)
         exchange = env["svc.exchange"] = Exchange(request_id, source, self._logs_access)
         try:
-            body = _answer(self, env, exchange.capture)
+            exchange.status_line, exchange.headers, body = self.answer(env)
             if isinstance(body, list):
                 if source.is_finished and not self._logs_access:
                     # Nothing is left to do behind it.
-                    start_response(exchange.status_line, exchange.headers)
+                    start_response(exchange.status_line, exchange.fields_for(env))
                     return body
                 pieces, close = iter(body), None
             else:
@@ -99,7 +103,7 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         except Exception as error:  # noqa: BLE001 - the last place that can still answer
             pieces, close = iter(self._late_answer(env, exchange, error)), None
         exchange.prepare_connection()
-        start_response(exchange.status_line, exchange.headers)
+        start_response(exchange.status_line, exchange.fields_for(env))
         return AnswerBody(env, exchange, pieces, close)
 
     def _answer_error(
@@ -124,19 +128,17 @@ class Application(falcon.App[SvcRequest, falcon.Response]):
         body = encode_json(answer.body)
         kept = [
             (name, value)
-            for name, value in exchange.headers
+            for name, value in exchange.pairs()
             if name.lower() == "vary" or name.lower().startswith("access-control-")
         ]
-        exchange.capture(
-            falcon.code_to_http_status(answer.status),
-            [
-                ("X-Request-Id", exchange.request_id),
-                ("Content-Type", JSON_MEDIA_TYPE),
-                ("Content-Length", str(len(body))),
-                *kept,
-                *answer.headers.items(),
-            ],
-        )
+        exchange.status_line = falcon.code_to_http_status(answer.status)
+        exchange.headers = [
+            ("X-Request-Id", exchange.request_id),
+            ("Content-Type", JSON_MEDIA_TYPE),
+            ("Content-Length", str(len(body))),
+            *kept,
+            *answer.headers.items(),
+        ]
         return [body]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import falcon
-
 from svc.errors import AuthRequired, Forbidden
 from svc.paths import Path, format_path
+from svc.pipeline.framework import LeanRequest
 from svc.pipeline.permission import effective_permissions, hides_denials, is_unrestricted_root, permits
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.settings import Limits
@@ -144,8 +143,10 @@ def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
     return Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))
 
 
-class SvcRequest(falcon.Request):
+class SvcRequest(LeanRequest):
     """Falcon's request with our context in it."""
+
+    __slots__ = ()
 
     context_type = RequestContext
     context: RequestContext  # type: ignore[assignment]

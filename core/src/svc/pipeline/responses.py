@@ -25,7 +25,15 @@ def set_fields(resp: falcon.Response, fields: Mapping[str, str]) -> None:
         resp: the response.
         fields: by name in lower case; values are visible ASCII. Never ``set-cookie``.
     """
-    resp._headers.update(fields)
+    present = resp._headers
+    if len(fields) <= len(present):
+        present.update(fields)
+        return
+    # To copy a dictionary costs a fraction of what its entries cost one by one.
+    resp._headers = headers = {**fields}
+    for name, value in present.items():
+        if name not in headers:
+            headers[name] = value
 
 
 def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:

@@ -28,9 +28,9 @@ SPICES = [
 
 
 def parse(head: bytes):
-    parser, environ = HeadParser(SETTINGS), {}
+    parser = HeadParser(SETTINGS, {})
     try:
-        parser.parse(head, environ)
+        environ = parser.parse(head)
     except Refusal as refusal:
         return refusal
     return parser, environ
@@ -62,43 +62,41 @@ def test_no_bytes_fail_otherwise_than_by_a_refusal(data: bytes) -> None:
 
 
 def test_a_parser_reads_one_head_after_another() -> None:
-    parser = HeadParser(SETTINGS)
+    parser = HeadParser(SETTINGS, {})
     for number in range(3):
         for fields, length in (
             (b"", 0),
             (b"Content-Length: 7\r\n", 7),
             (b"Transfer-Encoding: chunked\r\n", CHUNKED),
         ):
-            environ: dict = {}
-            parser.parse(b"PUT /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, fields), environ)
+            environ = parser.parse(b"PUT /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, fields))
             assert (environ["PATH_INFO"], parser.length) == (f"/{number}", length)
         with pytest.raises(Refusal):
-            parser.parse(b"PUT / HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n", {})
+            parser.parse(b"PUT / HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n")
 
 
 @given(st.lists(st.sampled_from(HEADS), min_size=2, max_size=6), st.integers(0, 5))
 def test_a_used_parser_reads_the_next_head_as_a_fresh_one_does(heads: list[bytes], at: int) -> None:
-    used = HeadParser(SETTINGS)
+    used = HeadParser(SETTINGS, {})
     for head in (*heads, heads[at % len(heads)], heads[at % len(heads)]):
-        environ: dict[str, str] = {}
         outcome = parse(head)
         if isinstance(outcome, Refusal):
             with pytest.raises(Refusal) as caught:
-                used.parse(head, environ)
+                used.parse(head)
             assert (caught.value.status, caught.value.text) == (outcome.status, outcome.text)
-            used = HeadParser(SETTINGS)
+            used = HeadParser(SETTINGS, {})
             continue
-        used.parse(head, environ)
+        environ = used.parse(head)
         fresh, expected = outcome
         assert environ == expected
         for name in ("length", "keep_alive", "expects_continue", "is_http_1_0"):
             assert getattr(used, name) == getattr(fresh, name), name
         if not used.keep_alive:
-            used = HeadParser(SETTINGS)
+            used = HeadParser(SETTINGS, {})
 
 
 def test_fields_that_come_again_count_as_they_did_and_others_do_not() -> None:
-    parser = HeadParser(SETTINGS)
+    parser = HeadParser(SETTINGS, {})
     usual = b"Host: a\r\nX-One: 1\r\n\r\n"
     for line, fields, found in (
         (b"GET /1 HTTP/1.1\r\n", usual, ("a", "1", True)),
@@ -109,8 +107,7 @@ def test_fields_that_come_again_count_as_they_did_and_others_do_not() -> None:
         (b"GET /6 HTTP/1.1\r\n", b"Host: c\r\n\r\n", ("c", None, True)),
         (b"GET /7 HTTP/1.1\r\n", usual.replace(b"1", b"2"), ("a", "2", True)),
     ):
-        environ: dict[str, str] = {}
-        parser.parse(line + fields, environ)
+        environ = parser.parse(line + fields)
         assert (environ["HTTP_HOST"], environ.get("HTTP_X_ONE"), parser.keep_alive) == found, line
 
 

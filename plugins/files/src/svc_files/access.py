@@ -93,7 +93,7 @@ class Reading(msgspec.Struct, frozen=True):
             # Whether a link is broken or runs in a circle is for those to know who may read it.
             self.context.authorize(Operation.READ, path)
             raise
-        if self.sees_all:
+        if is_unrestricted_root(self.context.identity):
             return found, entry  # nothing of the system is ever found
         needed = operations or (_reading_operation(entry),)
         for operation in needed:

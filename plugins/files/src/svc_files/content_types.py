@@ -78,6 +78,7 @@ _TEXT_SIGNATURES = (
     (b"{\\rtf", "application/rtf"),
     (b"!<arch>\n", "application/x-unix-archive"),
 )
+_TEXT_STARTS = tuple(start for start, _ in _TEXT_SIGNATURES)
 
 # What contents that the library knows begin with, or a part of it: most unknown contents begin otherwise,
 # and need not be shown to all of its types. It holds for this version of it; another one is always asked.
@@ -159,7 +160,9 @@ def _by_bytes(head: bytes, is_text: bool) -> str | None:
     if len(head) < 4:
         return None
     if is_text:
-        return next((mime for start, mime in _TEXT_SIGNATURES if head.startswith(start)), None)
+        if not head.startswith(_TEXT_STARTS):
+            return None
+        return next(mime for start, mime in _TEXT_SIGNATURES if head.startswith(start))
     if filetype.version == _SIGNATURES_OF and _SIGNATURES.match(head) is None:
         return None
     mime = filetype.guess_mime(head)

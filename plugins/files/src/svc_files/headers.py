@@ -12,7 +12,7 @@ import falcon
 from svc.hashing import Hash
 from svc.paths import Path, format_path
 from svc.pipeline import format_http_date, quote_etag, set_fields
-from svc.tree import Entry
+from svc.tree import Entry, EntryKind
 from svc_files.access import Reading
 from svc_files.content_types import base_type
 from svc_files.items import ENTRY_TYPE_NAMES
@@ -30,6 +30,7 @@ _ACTIVE_TYPES = frozenset(
     {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "text/xsl"}
 )
 _SANDBOX = "sandbox"
+_FILE = EntryKind.FILE
 _PLAIN = re.compile(r"[/!$&'()*+,;=:@~\-._0-9A-Za-z]*")
 
 
@@ -73,14 +74,17 @@ def describe(
     if cache != REVALIDATE:
         # One browser may serve several callers, one after the other.
         resp.append_header("Vary", "Authorization")
-    set_fields(resp, _fields_of(path, entry, target, etag))
-    set_fields(resp, {"cache-control": cache, "x-svc-version": version.hex()})
+    set_fields(resp, _fields_of(path, entry, target, etag, cache))
+    resp.set_header("X-Svc-Version", version.hex())
 
 
 @functools.lru_cache(maxsize=2048)
-def _fields_of(path: Path, entry: Entry, target: str | None, etag: str | None) -> Mapping[str, str]:
+def _fields_of(
+    path: Path, entry: Entry, target: str | None, etag: str | None, cache: str
+) -> Mapping[str, str]:
     """The fields that are the same in every version with this entry at this path; nobody changes them."""
     fields = {
+        "cache-control": cache,
         "last-modified": format_http_date(entry.updated_ms),
         "x-content-type-options": "nosniff",
         "x-svc-entry-type": ENTRY_TYPE_NAMES[entry.kind],
@@ -90,6 +94,8 @@ def _fields_of(path: Path, entry: Entry, target: str | None, etag: str | None) -
         "x-svc-updated-at": str(entry.updated_ms),
         "x-svc-content-hash": entry.hash.hex(),
     }
+    if entry.kind is _FILE:
+        fields["accept-ranges"] = "bytes"
     if target is not None:
         fields["x-svc-symlink-target"] = header_path(target)
     if etag is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import falcon
+import msgspec
 
 from svc.database import Database, Transaction, Version, parse_time
 from svc.errors import InvalidInput, NotFound
@@ -58,8 +57,7 @@ def reading_of(req: falcon.Request) -> Reading:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(msgspec.Struct, frozen=True):
     """Where a request writes: HEAD, or a fork.
 
     Attributes:
@@ -93,12 +91,13 @@ def writing_of(req: falcon.Request) -> Writing:
         InvalidInput: it names a snapshot, a version or a time, which never change.
         NotFound: there is no such fork.
     """
+    context = context_of(req)
     if not req.query_string:
-        return _writing(context_of(req), None)
+        return Writing(context, _HEAD, context.version)
     for name in ("snapshot", "version", "at"):
         if query_text(req, name) is not None:
             raise InvalidInput(f"A write takes fork, not {name}: what was never changes.", field=name)
-    return _writing(context_of(req), query_text(req, "fork"))
+    return _writing(context, query_text(req, "fork"))
 
 
 def _writing(context: RequestContext, fork: str | None) -> Writing:

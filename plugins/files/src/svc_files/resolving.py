@@ -15,6 +15,7 @@ from svc.tree import Entry, EntryKind
 
 __all__ = ["Place", "find", "follow", "missing"]
 
+_DIRECTORY = EntryKind.DIRECTORY
 _SYMLINK = EntryKind.SYMLINK
 
 
@@ -71,7 +72,17 @@ def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Ent
 def _follow(version: Version, path: Path, final: bool) -> tuple[Path, Entry | None]:
     if is_system_path(path):
         raise missing(path)
+    entry = version.get(path)
+    if entry is not None:
+        if entry.kind is not _SYMLINK or not final:
+            return path, entry
+    elif len(path) == 1 or _is_directory(version.get(path[:-1])):
+        return path, None  # nearly always where a new file comes: no link is on the way
     place = version.follow_parents(path, last=final)
     if place[0] is not path and is_system_path(place[0]):
         raise missing(path)
     return place
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is _DIRECTORY

@@ -58,6 +58,7 @@ class Connection:
     """Serves a client.
 
     Attributes:
+        server: the worker.
         stream: the client's bytes.
         settings: the limits.
         buffers: for large bodies.
@@ -78,13 +79,13 @@ class Connection:
         "_is_first",
         "_parser",
         "_scheme_fields",
-        "_server",
         "_template",
         "buffers",
         "head_sent",
         "is_http_1_0",
         "is_idle",
         "keep_alive",
+        "server",
         "settings",
         "stream",
     )
@@ -96,13 +97,13 @@ class Connection:
         template: dict[str, Any],
         scheme_fields: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self._server = server
+        self.server = server
         self.stream = stream
         self.settings = server.settings
         self.buffers = server.buffers
         self._template = template
         self._scheme_fields = scheme_fields
-        self._parser = HeadParser(server.settings)
+        self._parser = HeadParser(server.settings, template)
         self.is_idle = False
         self._is_first = True
         self.head_sent = False
@@ -110,6 +111,7 @@ class Connection:
         self.is_http_1_0 = False
         self._empty_body = NoBody(self)
         template["wsgi.input"] = self._empty_body
+        template["svc.takes_mappings"] = True
         if stream.can_send_files:
             template["svc.file_segment"] = FileSegment
 
@@ -124,14 +126,6 @@ class Connection:
         finally:
             stream.close()
 
-    def may_go_on(self) -> bool:
-        """Whether the server will serve another request on this connection."""
-        return self._server.is_serving and self.settings.keepalive_s > 0
-
-    def date_line(self) -> str:
-        """The ``Date`` field with its end."""
-        return self._server.date
-
     def _serve_one(self) -> bool:
         """Serves a request; returns whether another may follow."""
         self.head_sent = False
@@ -140,9 +134,8 @@ class Connection:
             head = self._next_head()
             if head is None:
                 return False
-            environ = self._template.copy()
             parser = self._parser
-            parser.parse(head, environ)
+            environ = parser.parse(head)
             if self._scheme_fields:
                 self._set_scheme(environ)
         except Refusal as refusal:
@@ -151,7 +144,7 @@ class Connection:
         self._is_first = False
         self.keep_alive = parser.keep_alive
         self.is_http_1_0 = parser.is_http_1_0
-        self._server.count_request()
+        self.server.count_request()
         body: RequestBody = self._empty_body
         if parser.length:
             body = self._body_of(parser)
@@ -191,7 +184,7 @@ class Connection:
             # A pipelined request must not keep others waiting that came before it.
             pause()
         else:
-            if not (self._is_first or self._server.is_serving):
+            if not (self._is_first or self.server.is_serving):
                 return None
             settings = self.settings
             patience = settings.header_timeout_s if self._is_first else settings.keepalive_s
@@ -256,7 +249,7 @@ class Connection:
     def _respond(self, environ: dict[str, Any], body: RequestBody) -> None:
         """Calls the application, and sends what it gives."""
         response = Response(self, body, environ["REQUEST_METHOD"] == "HEAD")
-        hooks = self._server.hooks
+        hooks = self.server.hooks
         began = time.perf_counter() if hooks.timed else 0.0
         try:
             if hooks.active:
@@ -269,10 +262,10 @@ class Connection:
             # The application let the flaws of a body pass.
             self._fail(response, environ, refusal)
         except (Exception, SystemExit) as error:
-            if isinstance(error, SystemExit) and not self._server.is_serving:
+            if isinstance(error, SystemExit) and not self.server.is_serving:
                 raise
             if not (self.head_sent and isinstance(error, ConnectionError)):
-                self._server.log.exception("The application failed to answer a request.")
+                self.server.log.exception("The application failed to answer a request.")
             self._fail(
                 response, environ, Refusal(500, "The server failed to handle the request.", "INTERNAL_ERROR")
             )
@@ -283,7 +276,7 @@ class Connection:
 
     def _run_application(self, environ: dict[str, Any], response: Response) -> None:
         """Runs the WSGI protocol (PEP 3333) once."""
-        result = self._server.application(environ, response.start)
+        result = self.server.application(environ, response.start)
         if type(result) is list and len(result) == 1:
             response.write_only(result[0])
             response.finish()
@@ -322,7 +315,7 @@ class Connection:
             reason.status,
             reason.text,
             reason.code,
-            self._server.date,
+            self.server.date,
             request_id=environ.get("svc.request_id"),
             with_body=environ["REQUEST_METHOD"] != "HEAD",
         )
@@ -331,9 +324,9 @@ class Connection:
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answers what isn't a request."""
-        self._server.log.info(
+        self.server.log.info(
             "Refused a request of %s: %s", self._template.get("REMOTE_ADDR") or "?", refusal.text
         )
         with contextlib.suppress(ClientDisconnected):
-            self.stream.send(refusal_bytes(refusal.status, refusal.text, refusal.code, self._server.date))
+            self.stream.send(refusal_bytes(refusal.status, refusal.text, refusal.code, self.server.date))
             self.stream.linger()

@@ -41,6 +41,7 @@ class HeadParser:
 
     Args:
         settings: the limits.
+        template: what is the same in the environments of all its requests.
     """
 
     __slots__ = (
@@ -50,23 +51,27 @@ class HeadParser:
         "_fields",
         "_flaw",
         "_good_host",
-        "_known_fields",
+        "_known",
         "_known_text",
         "_llhttp",
+        "_longest",
         "_settings",
+        "_template",
         "expects_continue",
         "is_http_1_0",
         "keep_alive",
         "length",
     )
 
-    def __init__(self, settings: HttpSettings) -> None:
+    def __init__(self, settings: HttpSettings, template: dict[str, Any]) -> None:
         self._settings = settings
+        self._longest = settings.head
+        self._template = template
         self._llhttp: HttpRequestParser | None = None
         self._fields: dict[str, str] = {}
-        # Of the last head whose fields leave nothing to decide: their bytes, and what they came to.
+        # Of the last head whose fields leave nothing to decide: their bytes, and the environment with them.
         self._known_text = b""
-        self._known_fields: dict[str, str] = {}
+        self._known: dict[str, Any] = {}
         self._flaw: Refusal | None = None
         self._good_host: str | None = None
         self._count = 0
@@ -76,27 +81,27 @@ class HeadParser:
         self.expects_continue = False
         self.is_http_1_0 = False
 
-    def parse(self, head: bytes, environ: dict[str, Any]) -> None:
-        """Reads a head into a WSGI environment, and sets the attributes.
+    def parse(self, head: bytes) -> dict[str, Any]:
+        """Returns the WSGI environment of a request, and sets the attributes.
 
         Args:
             head: from the first byte of the request line to the empty line, that included.
-            environ: a copy of the connection's template.
 
         Raises:
             Refusal: the request must not be served.
         """
         settings = self._settings
-        start = parse_request_line(head, environ, settings.request_line)
-        if len(head) > settings.head:
+        line, _, text = head.partition(b"\r\n")
+        is_known = text == self._known_text
+        environ = self._known.copy() if is_known else self._template.copy()
+        parse_request_line(line, environ, settings.request_line)
+        if len(head) > self._longest:
             raise _too_large()
-        text = head[start:]
         is_usual = environ["SERVER_PROTOCOL"] == "HTTP/1.1" and "svc.authority" not in environ
-        if is_usual and text == self._known_text:
-            environ.update(self._known_fields)
+        if is_known and is_usual:
             self.is_http_1_0 = self.expects_continue = False
             self.keep_alive, self.length = True, 0
-            return
+            return environ
         fields = self._fields = {}
         self._count = self._complete = 0
         self._flaw = None
@@ -113,7 +118,8 @@ class HeadParser:
             # llhttp would take the next head for the body, which we read ourselves.
             self._llhttp = None
         elif is_usual and self.keep_alive:
-            self._known_text, self._known_fields = text, fields
+            self._known_text, self._known = text, environ.copy()
+        return environ
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp with each field."""

@@ -60,6 +60,8 @@ class Hooks:
     def after(self, environ: dict[str, Any], response: Response, elapsed: timedelta) -> None:
         """After the answer, whatever became of it."""
         request = RequestView(environ)
+        if isinstance(response.headers, dict):
+            response.headers = list(response.headers.items())
         if self._logs_access:
             response.status = response.status or "-"
             self._log.access(response, request, environ, elapsed)

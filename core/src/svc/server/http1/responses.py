@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from svc.server.http1.bodies import RequestBody
 from svc.server.http1.files import FileSegment
 from svc.server.http1.settings import HttpSettings
 from svc.server.http1.streams import Stream
 
-__all__ = ["AnswerError", "Response", "ResponseOwner"]
+__all__ = ["AnswerError", "Fields", "Response", "ResponseOwner"]
+
+Fields: TypeAlias = Sequence[tuple[str, str]] | Mapping[str, str]
+"""Header fields: pairs, as in PEP 3333, or values by name where no name comes twice."""
 
 JOIN_BYTES = 32768
 """Up to this size a piece is copied behind the head; a larger one is sent from where it lies."""
@@ -22,7 +25,8 @@ ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 _STATUS = re.compile(r"[2-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?")
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_LENGTH = re.compile(r"[0-9]{1,18}")
+_LENGTH_DIGITS = 18
+_LENGTH = re.compile(rf"[0-9]{{1,{_LENGTH_DIGITS}}}")
 _KNOWN_NAMES = 1024
 _PLAIN, _CONTENT_LENGTH, _DATE, _CONNECTION, _DROPPED = range(5)
 _HOP_BY_HOP = frozenset(
@@ -40,14 +44,24 @@ _HOP_BY_HOP = frozenset(
 )
 _names: dict[str, tuple[int, str]] = {}
 _statuses: dict[str, tuple[int, str]] = {}
-# By the names of an answer's fields: what makes a text of their values, and which of them is the length.
-_forms: dict[tuple[str, ...], tuple[str, int]] = {}
-_NO_FORM = ("", -1)
-_PRINTABLE = bytes(range(0x20, 0x7F))
+# By the names of an answer's fields: the text between their values, with an empty place for the status line
+# and for each of the values; and which of the values is the length (-1: none).
+_forms: dict[tuple[str, ...], tuple[list[str], int]] = {}
+_NO_FORM: tuple[list[str], int] = ([], -1)
+_VALUES = slice(2, None, 2)
+# Leaves printable ASCII as it is, and nothing else.
+_PRINTABLE = bytes(byte if 0x20 <= byte < 0x7F else byte ^ 1 for byte in range(256))
 
 
 class AnswerError(RuntimeError):
     """The application broke a rule of WSGI or HTTP: its fault, not the client's."""
+
+
+class AnsweringServer(Protocol):
+    """The worker, as answers see it."""
+
+    date: str
+    is_serving: bool
 
 
 class ResponseOwner(Protocol):
@@ -59,11 +73,9 @@ class ResponseOwner(Protocol):
     keep_alive: bool
     is_http_1_0: bool
 
-    def may_go_on(self) -> bool:
-        """Whether the server will serve another request on this connection."""
-
-    def date_line(self) -> str:
-        """The ``Date`` field with its end."""
+    @property
+    def server(self) -> AnsweringServer:
+        """Who answers."""
 
 
 class Response:
@@ -100,7 +112,7 @@ class Response:
         self._body = body
         self._is_head = is_head
         self.status: str | None = None
-        self.headers: Sequence[tuple[str, str]] = ()
+        self.headers: Fields = ()
         self.sent = 0
         self._declared: int | None = None
         self._chunked = False
@@ -112,10 +124,10 @@ class Response:
     def start(
         self,
         status: str,
-        headers: Sequence[tuple[str, str]],
+        headers: Fields,
         exc_info: ExceptionInfo | None = None,
     ) -> Callable[[bytes], None]:
-        """WSGI's ``start_response``.
+        """WSGI's ``start_response``; takes a dictionary too, which spares both sides the pairs.
 
         Raises:
             AnswerError: called twice without ``exc_info``, or with what HTTP can't carry.
@@ -132,31 +144,43 @@ class Response:
         code, line = _statuses.get(status) or _learn_status(status)
         self._code = code
         self._declared, self._dated = None, False
-        fields = self._fields_by_form(headers)
-        self._text = [line, fields] if fields else [line, *self._fields_one_by_one(headers)]
+        self._text = self._fields_by_form(line, headers) or self._fields_one_by_one(line, headers)
         self._bodiless = self._is_head or code in (204, 304)
         self.status, self.headers = status, headers
         return self.write
 
-    def _fields_by_form(self, headers: Sequence[tuple[str, str]]) -> str:
-        """The lines of all fields in one step; empty where each needs a look of its own."""
+    def _fields_by_form(self, line: str, headers: Fields) -> list[str]:
+        """The head with all fields in one step; empty where each needs a look of its own."""
         if not headers:
-            return ""
-        names, values = zip(*headers, strict=False)
+            return []
+        names: tuple[str, ...]
+        values: Sequence[str]
+        if isinstance(headers, dict):
+            names, values = tuple(headers), list(headers.values())
+        else:
+            names, values = zip(*headers, strict=False)
         form, length_at = _forms.get(names) or _learn_form(names)
         content = "".join(values)
-        if not (form and content.isascii()) or content.encode("ascii").translate(None, _PRINTABLE):
-            return ""
+        if not (form and content.isascii()):
+            return []
+        encoded = content.encode()
+        if encoded.translate(_PRINTABLE) != encoded:
+            return []
         if length_at >= 0:
             length = values[length_at]
-            if self._code == 204 or _LENGTH.fullmatch(length) is None:
-                return ""
+            if self._code == 204 or not 0 < len(length) <= _LENGTH_DIGITS or not length.isdigit():
+                return []
             self._declared = int(length)
-        return form % values
+        text = form.copy()
+        text[0] = line
+        text[_VALUES] = values
+        text.append("\r\n")
+        return text
 
-    def _fields_one_by_one(self, headers: Sequence[tuple[str, str]]) -> list[str]:
-        text: list[str] = []
-        for name, value in headers:
+    def _fields_one_by_one(self, line: str, headers: Fields) -> list[str]:
+        text = [line]
+        pairs: Iterable[tuple[str, str]] = headers.items() if isinstance(headers, Mapping) else headers
+        for name, value in pairs:
             kind, prefix = _names.get(name) or _learn(name)
             if not (value.isascii() and value.isprintable()) and _VALUE.fullmatch(value) is None:
                 raise AnswerError(f"The field {name} has a value that HTTP can't carry.")
@@ -257,13 +281,14 @@ class Response:
         if self.status is None:
             raise AnswerError("The application gave a body before it called start_response.")
         owner = self._owner
+        server = owner.server
         text = self._text
         if not self._dated:
-            text.append(owner.date_line())
+            text.append(server.date)
         body = self._body
         if not body.is_finished and _spoils(body, owner.settings.drain_bytes):
             owner.keep_alive = False
-        if not owner.may_go_on():
+        if not (server.is_serving and owner.settings.keepalive_s > 0):
             owner.keep_alive = False
         if not owner.keep_alive:
             text.append("Connection: close\r\n\r\n")
@@ -307,8 +332,8 @@ def _learn_status(status: object) -> tuple[int, str]:
     return entry
 
 
-def _learn_form(names: tuple[str, ...]) -> tuple[str, int]:
-    """Returns what makes a text of the values of fields, and where in them the length is (-1: nowhere).
+def _learn_form(names: tuple[str, ...]) -> tuple[list[str], int]:
+    """Returns the form of an answer with these fields, as ``_forms`` keeps it.
 
     Fields that concern the connection, and a length that is stated twice, have no such form.
     """
@@ -316,8 +341,10 @@ def _learn_form(names: tuple[str, ...]) -> tuple[str, int]:
     lengths = kinds.count(_CONTENT_LENGTH)
     form = _NO_FORM
     if lengths <= 1 and kinds.count(_PLAIN) + lengths == len(kinds):
-        lines = [_learn(name)[1].replace("%", "%%") + "%s\r\n" for name in names]
-        form = ("".join(lines), kinds.index(_CONTENT_LENGTH) if lengths else -1)
+        text = [""]
+        for name in names:
+            text += (("\r\n" if len(text) > 1 else "") + _learn(name)[1], "")
+        form = (text, kinds.index(_CONTENT_LENGTH) if lengths else -1)
     if len(_forms) < _KNOWN_NAMES:
         _forms[names] = form
     return form

@@ -12,7 +12,11 @@ __all__ = ["check_start", "is_valid_host", "parse_request_line"]
 
 METHOD_BYTES = 32
 
-_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e]+) HTTP/([0-9])\.([0-9])\r\n")
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VISIBLE = bytes(range(0x21, 0x7F))
+_VERSION = re.compile(rb"HTTP/[0-9]\.[0-9]")
+# A higher minor version is answered as the highest that we know (RFC 9110, 2.5).
+_PROTOCOLS = {b"HTTP/1.%d" % minor: "HTTP/1.1" if minor else "HTTP/1.0" for minor in range(10)}
 _START = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?: [\x21-\x7e]*(?: [^\x00-\x1f\x7f ]*)?)?\r?\Z")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]*)(?::[0-9]{0,5})?")
 _METHODS = {
@@ -20,47 +24,49 @@ _METHODS = {
 }
 
 
-def parse_request_line(head: bytes, environ: dict[str, Any], limit: int) -> int:
+def parse_request_line(line: bytes, environ: dict[str, Any], limit: int) -> None:
     """Reads the request line into the WSGI environment.
 
     Sets ``REQUEST_METHOD``, ``RAW_URI``, ``PATH_INFO``, ``QUERY_STRING``, ``SERVER_PROTOCOL``, and, for an
     absolute target, ``svc.authority``.
 
     Args:
-        head: a whole head; the line is its first.
+        line: the first line of a head, without its end.
         environ: what to set.
         limit: most bytes of the line.
-
-    Returns:
-        Where the header fields begin.
 
     Raises:
         Refusal: 414 for a line over the limit, 505 for a major version that isn't 1, 501 for what no
             resource can do, 400 for everything else that is wrong.
     """
-    match = _LINE.match(head)
-    if match is None:
-        raise _explain(head, limit)
-    method, target, major, minor = match.groups()
-    if match.end() - 2 > limit:
+    words = line.split(b" ")
+    if len(words) != 3:
+        raise _explain(line, limit)
+    method, target, version = words
+    name, protocol = _METHODS.get(method), _PROTOCOLS.get(version)
+    if (
+        not target
+        or target.translate(None, _VISIBLE)
+        or not (protocol or _VERSION.fullmatch(version))
+        or not (name or _TOKEN.fullmatch(method))
+    ):
+        raise _explain(line, limit)
+    if len(line) > limit:
         raise _too_long()
-    if major != b"1":
+    if protocol is None:
         raise Refusal(505, "The server speaks HTTP/1.1.")
-    name = _METHODS.get(method)
     if name is None:
         name = _unusual_method(method)
     environ["REQUEST_METHOD"] = name
-    # A higher minor version is answered as the highest that we know (RFC 9110, 2.5).
-    environ["SERVER_PROTOCOL"] = "HTTP/1.0" if minor == b"0" else "HTTP/1.1"
-    text = target.decode("latin-1")
+    environ["SERVER_PROTOCOL"] = protocol
+    text = path = target.decode()
     environ["RAW_URI"] = text
     if "#" in text:
         raise bad_request("The target of a request has no fragment.")
     if text[0] != "/":
-        text = _other_form(text, name, environ)
-    path, _, environ["QUERY_STRING"] = text.partition("?")
-    environ["PATH_INFO"] = unquote_to_bytes(path.encode("latin-1")).decode("latin-1") if "%" in path else path
-    return match.end()
+        path = _other_form(text, name, environ)
+    path, _, environ["QUERY_STRING"] = path.partition("?")
+    environ["PATH_INFO"] = unquote_to_bytes(path).decode("latin-1") if "%" in path else path
 
 
 def check_start(data: bytes, limit: int) -> None:
@@ -113,16 +119,15 @@ def _other_form(text: str, method: str, environ: dict[str, Any]) -> str:
     return path if path.startswith("/") else f"/{path}"
 
 
-def _explain(head: bytes, limit: int) -> Refusal:
+def _explain(line: bytes, limit: int) -> Refusal:
     """What is wrong with a line that has an end."""
-    end = head.find(b"\r\n")
-    if end > limit:
+    if len(line) > limit:
         return _too_long()
-    words = head[:end].split(b" ")
+    words = line.split(b" ")
     if len(words) == 3 and re.fullmatch(rb"HTTP/[0-9]+(\.[0-9]+)?", words[2]):
-        if not re.fullmatch(rb"HTTP/[0-9]\.[0-9]", words[2]):
+        if _VERSION.fullmatch(words[2]) is None:
             return Refusal(505, "The server speaks HTTP/1.1.")
-        if re.fullmatch(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", words[0]) is None:
+        if _TOKEN.fullmatch(words[0]) is None:
             return bad_request("The method is not valid.")
         return bad_request("The target of the request is not valid.")
     return bad_request("The request line is not valid.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import falcon
@@ -36,6 +35,12 @@ __all__ = ["FileResource"]
 
 FORM = "application/x-www-form-urlencoded"
 _MAXIMUM_TIME = 253402300799999
+_TIME_FIELDS = {
+    "X-Svc-Created-At": "HTTP_X_SVC_CREATED_AT",
+    "X-Svc-Updated-At": "HTTP_X_SVC_UPDATED_AT",
+}
+"""As they stand in the environment: Falcon spells a name anew, and looks in two places, each time."""
+
 _DIRECTORY = EntryKind.DIRECTORY
 _SYMLINK = EntryKind.SYMLINK
 
@@ -72,8 +77,8 @@ class FileResource:
             etag=etag,
             updated_ms=entry.updated_ms,
             content_type=entry.content_type or OCTET_STREAM,
-            read=partial(version.read, entry),
-            read_all=partial(version.read_all, entry),
+            read=lambda start, length: version.read(entry, start, length),
+            read_all=lambda: version.read_all(entry),
         )
 
     @requires_any(Operation.CREATE, Operation.UPDATE, path="path")
@@ -154,13 +159,13 @@ def _refuse_early(writing: Writing, place: Place, condition: Condition | None) -
     """Refuses what the commit would refuse too, before a large body is taken in vain."""
     if condition is not None:
         condition.check(place.path, place.entry)
-    if place.entry is not None and place.entry.kind is EntryKind.DIRECTORY:
+    if place.entry is not None and place.entry.kind is _DIRECTORY:
         raise Conflict("A directory stands at this path.", path=format_path(place.path))
     if place.entry is None:
         for length in range(len(place.path) - 1, 0, -1):
             above = writing.version.get(place.path[:length])
             if above is not None:
-                if above.kind is not EntryKind.DIRECTORY:
+                if above.kind is not _DIRECTORY:
                     raise Conflict(
                         "A file stands where a directory is needed.", path=format_path(place.path[:length])
                     )
@@ -179,7 +184,7 @@ def _stated_type(req: falcon.Request) -> str | None:
 
 def _time(req: falcon.Request, header: str) -> int | None:
     """A time that the caller wants to keep, in Unix milliseconds."""
-    value = req.get_header(header)
+    value = req.env.get(_TIME_FIELDS[header])
     if value is None:
         return None
     value = value.strip()
