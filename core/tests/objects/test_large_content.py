@@ -6,12 +6,14 @@ import io
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from svc.database import Database
 from svc.errors import InsufficientStorage, PayloadTooLarge
+from svc.objects.content import ContentWriter
 from svc.testing.faults import Fault, inject
 
 WINDOW = 1024 * 1024
@@ -124,6 +126,25 @@ with Database(sys.argv[1]) as database:
         assert (entry is None and name in ("f1", "f5")) or version.read_all(entry) == content, name
 print("done")
 """
+
+
+def test_who_gives_up_waits_for_the_thread_that_still_works(tmp_path: Path) -> None:
+    waits: list[str] = []
+
+    def begin_blocking(function: Callable[..., None], *arguments: object) -> Callable[[], None]:
+        def wait() -> None:
+            waits.append(function.__name__)
+            if len(waits) == 1:
+                raise KeyboardInterrupt
+            function(*arguments)
+
+        return wait
+
+    with Database(tmp_path / "x.svcdb") as database:
+        writer = ContentWriter(database.objects, begin_blocking=begin_blocking)
+        with pytest.raises(KeyboardInterrupt):
+            writer.store_bytes(random.Random(3).randbytes(3 * WINDOW))
+    assert waits == ["_store", "_store"]
 
 
 def test_uploads_at_once_do_not_mix_and_one_may_be_killed(tmp_path: Path) -> None:

@@ -107,10 +107,10 @@ class LargeContent:
 
     def _settle(self) -> None:
         """Waits for the window that is worked on, if one is."""
-        working, self._working = self._working, None
-        if working is not None:
-            window, wait = working
-            wait()
+        if self._working is not None:
+            window, wait = self._working
+            wait()  # who is killed here waits once more, in ``abandon``
+            self._working = None
             _windows.append(window)
 
     def _store(self, window: Window, is_last: bool) -> None:
