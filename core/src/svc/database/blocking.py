@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 __all__ = [
     "begin_blocking",
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_Outcome: TypeAlias = tuple[T | None, BaseException | None]
 
 _OWN_THREADS = 16
 _WAIT_SECONDS = 0.25
@@ -49,10 +50,8 @@ def run_blocking(function: Callable[..., T], *args: Any) -> T:
     hub = get_hub()
     if not hub.main_hub:
         return function(*args)  # A thread of the pool already: nobody else waits for it.
-    result, error = hub.threadpool.apply(_outcome_of, (function, *args))
-    if error is not None:
-        raise error
-    return cast("T", result)
+    outcome: _Outcome[T] = hub.threadpool.apply(_outcome_of, (function, *args))
+    return _unwrap(outcome)
 
 
 def begin_blocking(function: Callable[..., T], *args: Any) -> Callable[[], T]:
@@ -60,17 +59,15 @@ def begin_blocking(function: Callable[..., T], *args: Any) -> Callable[[], T]:
 
     In plain threads it is done when this returns.
     """
-    if not under_gevent():
-        outcome = _outcome_of(function, *args)
-        return lambda: _unwrap(outcome)
-    from gevent import get_hub
+    if under_gevent():
+        from gevent import get_hub
 
-    hub = get_hub()
-    if not hub.main_hub:
-        outcome = _outcome_of(function, *args)
-        return lambda: _unwrap(outcome)
-    begun = hub.threadpool.spawn(_outcome_of, function, *args)
-    return lambda: _unwrap(begun.get())
+        hub = get_hub()
+        if hub.main_hub:
+            begun = hub.threadpool.spawn(_outcome_of, function, *args)
+            return lambda: _unwrap(begun.get())
+    outcome = _outcome_of(function, *args)
+    return lambda: _unwrap(outcome)
 
 
 def run_at_once(function: Callable[[], T]) -> T:
@@ -86,10 +83,8 @@ def run_at_once(function: Callable[[], T]) -> T:
         return function()
     if _own_pool is None or _own_pool[0] != os.getpid():
         _own_pool = (os.getpid(), ThreadPool(_OWN_THREADS, hub=hub))
-    result, error = _own_pool[1].apply(_outcome_of, (function,))
-    if error is not None:
-        raise error
-    return cast("T", result)
+    outcome: _Outcome[T] = _own_pool[1].apply(_outcome_of, (function,))
+    return _unwrap(outcome)
 
 
 def run_shielded(function: Callable[[], None]) -> None:
@@ -102,9 +97,7 @@ def run_shielded(function: Callable[[], None]) -> None:
         return
     from gevent import spawn
 
-    _, error = spawn(_outcome_of, function).get()
-    if error is not None:
-        raise error
+    _unwrap(spawn(_outcome_of, function).get())
 
 
 def wait_for(event: threading.Event) -> None:
@@ -120,7 +113,7 @@ def wait_for(event: threading.Event) -> None:
         pass
 
 
-def _outcome_of(function: Callable[..., T], *args: Any) -> tuple[T | None, BaseException | None]:
+def _outcome_of(function: Callable[..., T], *args: Any) -> _Outcome[T]:
     """Returns a result, or an error as a value: what is raised in a thread of its own, gevent prints."""
     try:
         return function(*args), None
@@ -128,7 +121,7 @@ def _outcome_of(function: Callable[..., T], *args: Any) -> tuple[T | None, BaseE
         return None, error
 
 
-def _unwrap(outcome: tuple[T | None, BaseException | None]) -> T:
+def _unwrap(outcome: _Outcome[T]) -> T:
     result, error = outcome
     if error is not None:
         raise error

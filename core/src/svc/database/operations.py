@@ -17,7 +17,7 @@ from svc.errors import AlreadyExists, Conflict, InvalidInput, InvalidPath, NotFo
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
-from svc.paths import MAXIMUM_PATH_BYTES, SYSTEM_NAMES, Path, format_path
+from svc.paths import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path
 from svc.tree import NO_TOTALS, Entry, EntryKind, WorkingTree
 
 __all__ = ["Condition", "Operation", "OperationResult"]
@@ -329,7 +329,7 @@ class SetRef:
 
 def refuse_system_path(path: Path) -> None:
     """Raises NotFound for a path in the system namespace: to users it does not exist."""
-    if path and path[0] in SYSTEM_NAMES:
+    if is_system_path(path):
         raise NotFound("Nothing is at this path.", path=format_path(path))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
@@ -36,8 +36,11 @@ __all__ = [
     "encode_raw",
     "encode_record",
     "encode_void",
+    "frame_record",
     "record_size",
 ]
+
+Payload = TypeVar("Payload", bound=bytes | bytearray | memoryview)
 
 FILE_MAGIC = b"\x89SVC\r\n\x1a\n"
 FORMAT_MAJOR = 1
@@ -188,42 +191,37 @@ def encode_record(
         PayloadTooLarge: the payload or the content has more than 2**32 - 1 bytes.
         ValueError: the hash is not 32 bytes, or another argument does not fit its field.
     """
-    length = len(payload)
-    if len(hash) != HASH_SIZE:
-        raise ValueError(f"A hash has {HASH_SIZE} bytes, not {len(hash)}.")
-    raw = length if raw_length is None else raw_length
-    if length > MAXIMUM_STORED_LENGTH or raw > MAXIMUM_STORED_LENGTH:
-        raise PayloadTooLarge(
-            f"A record holds at most {MAXIMUM_STORED_LENGTH} bytes.", limit=MAXIMUM_STORED_LENGTH
-        )
-    try:
-        checked = _pack_checked(
-            _MAGIC, kind, system, codec, 0, length, raw, time_ms, hash, xxh3_64_intdigest(payload)
-        )
-    except struct.error as error:
-        raise ValueError(f"A field of a record is out of range: {error}.") from None
-    return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
+    if raw_length is None:
+        raw_length = len(payload)
+    return b"".join(
+        frame_record(kind, hash, payload, codec=codec, raw_length=raw_length, time_ms=time_ms, system=system)
+    )
 
 
 def frame_record(
     kind: ObjectKind | int,
     hash: Hash,
-    payload: bytes | memoryview,
+    payload: Payload,
     *,
     codec: int,
     raw_length: int,
     time_ms: int,
     system: bool,
-) -> tuple[bytes | memoryview, ...]:
+) -> tuple[bytes | Payload, ...]:
     """As ``encode_record``, but gives header, payload and padding (if any) one by one, uncopied."""
     length = len(payload)
+    if len(hash) != HASH_SIZE:
+        raise ValueError(f"A hash has {HASH_SIZE} bytes, not {len(hash)}.")
     if length > MAXIMUM_STORED_LENGTH or raw_length > MAXIMUM_STORED_LENGTH:
         raise PayloadTooLarge(
             f"A record holds at most {MAXIMUM_STORED_LENGTH} bytes.", limit=MAXIMUM_STORED_LENGTH
         )
-    checked = _pack_checked(
-        _MAGIC, kind, system, codec, 0, length, raw_length, time_ms, hash, xxh3_64_intdigest(payload)
-    )
+    try:
+        checked = _pack_checked(
+            _MAGIC, kind, system, codec, 0, length, raw_length, time_ms, hash, xxh3_64_intdigest(payload)
+        )
+    except struct.error as error:
+        raise ValueError(f"A field of a record is out of range: {error}.") from None
     header = checked + _pack_checksum(xxh3_64_intdigest(checked))
     padding = _PADDING[length & 7]
     return (header, payload, padding) if padding else (header, payload)

@@ -58,11 +58,6 @@ def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Ent
         NotFound: nothing is there, or a link leads to nothing.
         InvalidInput: more than 32 links, or a cycle of them.
     """
-    if is_system_path(path):
-        raise missing(path)
-    entry = version.get(path)
-    if entry is not None and entry.kind is not _SYMLINK:
-        return path, entry  # nearly always: no link is on the way
     found, entry = _follow(version, path, final)
     if entry is None:
         raise missing(path)
