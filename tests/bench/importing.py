@@ -40,7 +40,7 @@ def from_disk(bench: Bench) -> None:
     """svc load of a tree of 50,000 x 1 KiB, beside git add, restic and borg, each into a new store."""
     tree, count = tree_of_small_files(bench), TREE_FILES
     stores = iter(bench.directory / f"store-{number}" for number in range(100))
-    environment = _environment(bench.directory)
+    environment = environment_of_peers(bench.directory)
 
     def timed(*commands: tuple[object, ...]) -> float:
         """Files a second of the last of some commands."""
@@ -97,7 +97,7 @@ def _fast_import(repository: Path, stream: Path) -> None:
         subprocess.run(command, stdin=source, check=True)
 
 
-def _environment(home: Path) -> dict[str, str]:
+def environment_of_peers(home: Path) -> dict[str, str]:
     """Variables with which restic and borg ask nothing and leave the caller's own settings alone."""
     return {
         **os.environ,

@@ -17,6 +17,7 @@ from pathlib import Path
 import backing_up
 import beside_load
 import directories
+import following
 import history_replay
 import http_files
 import http_worker
@@ -25,6 +26,7 @@ import kernel
 import large_files
 import objects
 import opening
+import starting
 import versioning
 from measurement import Bench
 from report import Report
@@ -42,7 +44,9 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "sizes": large_files.sizes,
     "update": directories.updates,
     "diff": directories.differences,
+    "views": following.views,
     "open": opening.opening,
+    "start": starting.starts,
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,

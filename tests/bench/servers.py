@@ -17,10 +17,10 @@ from pathlib import Path
 import processes
 from served.auth_bench import TOKEN
 
-from svc.testing import DistributionFactory
 from svc_default import PLUGINS
+from svc_testing import DistributionFactory
 
-OWN_WORKER = "svc.server.http1.Worker"
+OWN_WORKER = "svc_worker.Worker"
 STOCK_WORKER = "gevent"
 _SERVED = Path(__file__).parent / "served"
 _PROGRAMS = Path(sys.executable).parent

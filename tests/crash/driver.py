@@ -51,7 +51,7 @@ def main(path: str, name: str, seed: str, steps: str, *faults: str) -> None:
     """Works; faults are set once the database is open."""
     from crash.workload import Writer, run_writers
     from svc.database import Database
-    from svc.testing.faults import Fault, inject
+    from svc_testing.faults import Fault, inject
 
     def tell(writer: Writer, event: str, change: Change) -> None:
         line = json.dumps([writer.journal.name, event, dict(change), writer.journal.version])

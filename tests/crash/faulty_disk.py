@@ -59,7 +59,7 @@ def workers_of(server: Server, count: int) -> list[int]:
 
 def command_of(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        return Path(f"/proc/{pid}/comm").read_text()
     except OSError:
         return ""
 

@@ -129,15 +129,33 @@ def test_the_log_cut_anywhere_in_its_last_batches_holds_its_whole_commits(
         shutil.rmtree(f"{cut}.d", ignore_errors=True)
         if kept.exists():
             shutil.copytree(kept, f"{cut}.d")
+        if beside == "the index of the whole log" and length < states[-1][0]:
+            check_refused(cut, length)
+            shutil.rmtree(f"{cut}.d")
         with another_boot(), Database(cut) as database:
             ends = [end for end, _ in states if end <= length]
             assert database.head().sequence == len(ends) - 1, length
             assert snapshot(database) == states[len(ends) - 1][1], length
+            kept_bytes = b"".join(saved.read_bytes() for saved in memory.glob("*.cut-*"))
+            assert kept_bytes == whole[length - len(kept_bytes) : length], length
+            for saved in memory.glob("*.cut-*"):
+                saved.unlink()
             if length % 8 == 0:
                 assert verify(database).damaged == [], length
                 put(database, ("after", b"it goes on"))
-        for saved in memory.glob("*.cut-*"):
-            saved.unlink()
+
+
+def check_refused(path: Path, length: int) -> None:
+    """What lies beside the log proves that it held more: nothing is written, and a reader is told."""
+    with another_boot():
+        with pytest.raises(
+            TruncatedFile, match=r"proves that commit \d+ .* was durable.*move cut\.svcdb\.d away"
+        ):
+            Database(path)
+        assert path.stat().st_size == length
+        with Database(path, read_only=True) as database:
+            assert "database.lost_commits" in {one.code for one in database.findings()}
+            assert not verify(database).ok
 
 
 def test_a_log_that_lost_bytes_while_the_machine_ran_is_refused(written: Path) -> None:

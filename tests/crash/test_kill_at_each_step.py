@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import select
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from crash.workload import Writer, check_database, check_open_database, read_dir
 from svc.database import Database
 from svc.errors import InsufficientStorage
 from svc.objects.key_index import KeyIndex
-from svc.testing.faults import STEPS, Fault, inject
+from svc_testing.faults import STEPS, Fault, inject
 
 ENOUGH = 100_000
 DEATHS = [f"{step}:{{call}}:{action}" for step in STEPS for action in ("kill", "kill-after")]
@@ -124,6 +125,7 @@ def test_a_sync_that_fails_while_the_dead_ones_work_is_recovered_is_not_forgotte
     image = tmp_path / "image.svcdb"
     for number in range(20):
         image.write_bytes(recording.image(len(recording.events), random.Random(f"{SEED} {number}")))
+        shutil.rmtree(f"{image}.d", ignore_errors=True)
         with another_boot(), Database(image) as database:
             assert database.at().get(("after",)) is not None
         check_database(image, [])

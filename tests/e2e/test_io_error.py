@@ -19,7 +19,7 @@ class FaultyServer(Server):
     fault = "os.fdatasync:6+:EIO"
 
     def start_with(self, *arguments: str) -> Server:
-        command = [sys.executable, "-m", "svc.testing.faults", self.fault, "--", "start", *arguments]
+        command = [sys.executable, "-m", "svc_testing.faults", self.fault, "--", "start", *arguments]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
                 command,
@@ -66,7 +66,7 @@ def test_after_an_io_error_every_worker_reads_and_none_writes(server: Server) ->
             health = client.get("/system/health")
             assert health.status == 200
             assert health.json()["status"] == "degraded"
-            assert health.json()["checks"]["database"]["message"].startswith("The database takes no writes")
+            assert health.json()["findings"][0]["message"].startswith("The database takes no writes")
     status = run_svc("status", "-D", server.database, check=False)
     assert status.returncode == 9
     assert b"latched" in status.stdout

@@ -50,6 +50,15 @@ def test_the_answer_describes_the_directory(http: Client, tree: str) -> None:
     assert [item["name"] for item in value["items"]] == ["a.txt", "b.txt", "c.md", "link", "sub"]
 
 
+@pytest.mark.parametrize("depth", [0, -1])
+def test_head_states_no_other_length_than_get(http: Client, tree: str, depth: int) -> None:
+    response = http.get(files(tree), depth=depth)
+    head = http.head(files(tree), depth=depth)
+    assert (head.status, head.body) == (200, b"")
+    assert head["Content-Type"] == response["Content-Type"]
+    assert "Content-Length" not in head or int(head["Content-Length"]) == len(response.body)
+
+
 def test_the_item_of_a_file(http: Client, tree: str) -> None:
     item = http.listing(tree, limit=100)["items"][0]
     content = b"a.txta.txt"
@@ -160,11 +169,11 @@ class TestPages:
         value = assert_error(http.get(files(tree), **query), 400, "INVALID_INPUT")
         assert next(iter(query)) in value["error"] + str(value.get("field"))
 
-    def test_more_than_the_most_is_refused_or_cut(self, http: Client, tree: str) -> None:
-        response = http.get(files(tree), limit=1001)
-        assert response.status in (200, 400)
-        if response.status == 200:
-            assert len(response.json()["items"]) <= 1000
+    @pytest.mark.parametrize("depth", [0, 2, -1])
+    def test_more_than_the_most_is_refused(self, http: Client, tree: str, depth: int) -> None:
+        assert http.get(files(tree), limit=10_000, depth=depth).status == 200
+        value = assert_error(http.get(files(tree), limit=10_001, depth=depth), 400, "INVALID_INPUT")
+        assert (value["field"], value["limit"]) == ("limit", 10_000)
 
 
 class TestDepth:
@@ -245,5 +254,8 @@ def test_a_large_directory_keeps_exact_totals(http: Client, area: str) -> None:
     assert (item["file_count"], item["total_size"]) == (3000, 3000 * 10)
     assert http.listing(f"{area}/d", limit=1)["total"] == 3000
     assert [item["name"] for item in all_pages(http, f"{area}/d", 777)] == names
+    for depth in (0, -1):
+        assert len(http.listing(f"{area}/d", depth=depth)["items"]) == 1000
+        assert len(http.listing(f"{area}/d", depth=depth, limit=10_000)["items"]) == 3000
     page = http.listing(f"{area}/d", limit=2, offset=2998)
     assert [item["name"] for item in page["items"]] == names[-2:]

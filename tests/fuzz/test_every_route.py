@@ -111,6 +111,8 @@ PREFIXES = st.sampled_from(
         "/files/restore",
         "/system/health",
         "/system/plugins",
+        "/system/findings",
+        "/system/info",
         "/system",
         "/",
         "",

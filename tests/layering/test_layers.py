@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import re
 import subprocess
+import sys
 import tomllib
-from collections.abc import Iterator
+import types
+from collections.abc import Collection, Iterator
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 
+from svc.plugins import PluginDescriptor
+from svc.plugins.descriptor import ENTRY_POINT_GROUP
+
 ROOT = Path(__file__).parents[2]
-KERNEL = ROOT / "core" / "src" / "svc"
+KERNEL = ROOT / "core" / "kernel" / "src" / "svc"
+CORE = {path.name: path for path in sorted(ROOT.glob("core/*/src/*")) if (path / "__init__.py").exists()}
 PLUGINS = sorted(path.parent.parent for path in ROOT.glob("plugins/*/src/*/__init__.py"))
-PUBLIC = {
-    "svc",
-    "svc.errors",
-    "svc.hashing",
-    "svc.lines",
-    "svc.paths",
-    "svc.tree",
-    "svc.database",
-    "svc.plugins",
-    "svc.pipeline",
-    "svc.cli",
-    "svc.testing",
-}
-"""The packages of the kernel that a plugin may import, each as a whole, and only what ``__all__`` names."""
+PUBLIC = {"svc", "svc.errors", "svc.plugin", "svc.database.transfer", "svc_client", "svc_testing"}
+"""What a plugin may import, each as a whole, and only what ``__all__`` names."""
+
+OF_PLUGINS = {"svc_client"}
+"""Distributions of the core beside the kernel that a plugin may import, if it declares them."""
 
 MOST_LINES = 500
 
@@ -73,24 +71,127 @@ def test_the_kernel_imports_no_plugin() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES))
-def test_a_plugin_imports_the_public_kernel_and_itself(package: str) -> None:
+MAY_IMPORT = {
+    "svc": set(),
+    "svc_worker": set(),
+    "svc_server": {"svc", "svc_worker"},
+    "svc_client": {"svc"},
+    "svc_testing": {"svc", "svc_server"},
+}
+"""What each distribution of the core may import of the others."""
+
+
+def test_the_core_is_made_of_layers() -> None:
+    assert sorted(CORE) == sorted(MAY_IMPORT)
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {module}"
+        for package, allowed in MAY_IMPORT.items()
+        for path in modules(CORE[package])
+        for module, _, line in imports(path)
+        if re.match(r"svc(_|$|\.)", module) and module.partition(".")[0] not in {package, *allowed}
+    ]
+    assert found == []
+
+
+def test_the_tests_of_the_worker_need_the_worker_alone() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {module}"
+        for path in modules(ROOT / "core" / "worker" / "tests")
+        for module, _, line in imports(path)
+        if re.match(r"svc(_|$|\.)", module) and module.partition(".")[0] != "svc_worker"
+    ]
+    assert found == []
+
+
+def test_one_module_uses_what_is_private_to_falcon() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for folder in (*CORE.values(), *PACKAGES.values())
+        for path in modules(folder)
+        if path != KERNEL / "pipeline" / "framework.py"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"\b(req|resp|falcon\.\w+)\._[a-z]", line) and "gunicorn" not in path.read_text()
+    ]
+    assert found == []
+
+
+def test_the_kernel_needs_no_server() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {module}"
+        for path in modules(KERNEL)
+        for module, _, line in imports(path)
+        if module.partition(".")[0] in ("gunicorn", "gevent", "greenlet")
+    ]
+    assert found == []
+
+
+def descriptors() -> dict[str, PluginDescriptor]:
+    """The descriptors of our plugins, by package."""
+    return {
+        entry.module.partition(".")[0]: entry.load()
+        for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+        if entry.module.partition(".")[0] in PACKAGES
+    }
+
+
+def apis_of(plugin_ids: Collection[str]) -> set[str]:
+    """The public modules of the plugins that a descriptor names, of those that are ours."""
+    return {f"{package}.api" for package, item in descriptors().items() if item.id in plugin_ids}
+
+
+def forbidden_imports(folder: Path, package: str, apis: set[str]) -> list[str]:
     found = []
-    for path in modules(PACKAGES[package] / package):
+    for path in modules(folder):
         for module, name, line in imports(path):
-            place = f"{path.relative_to(ROOT)}:{line}"
+            place = f"{path.name}:{line}"
             top = module.partition(".")[0]
-            if top.startswith("svc_") and top != package:
+            if top.startswith("svc_") and top not in {package, *OF_PLUGINS} and module not in apis:
                 found.append(f"{place}: another plugin, {module}")
-            if top != "svc":
+            if top not in {"svc", *OF_PLUGINS} and module not in apis:
                 continue
             if name is not None and f"{module}.{name}" in PUBLIC:
                 continue
-            if module not in PUBLIC:
+            if module not in PUBLIC | apis:
                 found.append(f"{place}: private, {module}")
             elif name is not None and name not in importlib.import_module(module).__all__:
                 found.append(f"{place}: {module} does not publish {name}")
-    assert found == []
+    return found
+
+
+def test_every_plugin_is_installed_with_its_descriptor() -> None:
+    assert set(descriptors()) == set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_a_plugin_imports_the_public_kernel_itself_and_what_it_extends_or_needs(package: str) -> None:
+    descriptor = descriptors()[package]
+    apis = apis_of({*descriptor.drivers, *descriptor.needs})
+    assert forbidden_imports(PACKAGES[package] / package, package, apis) == []
+
+
+def test_of_another_plugin_only_the_public_module_may_be_imported_and_if_it_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = types.ModuleType("svc_driver.api")
+    api.__all__ = ["FAMILIES"]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "svc_driver.api", api)
+    (tmp_path / "extension.py").write_text(
+        "from svc_driver.api import FAMILIES\n"
+        "from svc_driver.api import hidden\n"
+        "from svc_driver.plugin import Driver\n"
+        "import svc_mine.other\n"
+    )
+    undeclared = forbidden_imports(tmp_path, "svc_mine", set())
+    assert [line.partition(": ")[2] for line in undeclared] == [
+        "another plugin, svc_driver.api",
+        "another plugin, svc_driver.api",
+        "another plugin, svc_driver.plugin",
+    ]
+    declared = forbidden_imports(tmp_path, "svc_mine", {"svc_driver.api"})
+    assert [line.partition(": ")[2] for line in declared] == [
+        "svc_driver.api does not publish hidden",
+        "another plugin, svc_driver.plugin",
+    ]
 
 
 def test_the_public_packages_publish_what_exists() -> None:
@@ -111,12 +212,21 @@ def test_a_plugin_declares_the_distributions_that_it_imports(package: str) -> No
         for line in config["options"]["install_requires"].split("\n")
         if line.strip()
     }
-    assert "svc_core" in required
-    assert not {name for name in required if name.startswith("svc_")} - {"svc_core"}
+    descriptor = descriptors()[package]
+    needed, extended = (
+        {module.partition(".")[0] for module in apis_of(plugin_ids)}
+        for plugin_ids in (descriptor.needs, descriptor.drivers)
+    )
+    imported = {
+        module.partition(".")[0] for path in modules(PACKAGES[package]) for module, _, _ in imports(path)
+    }
+    ours = {name for name in required if name.startswith("svc_")}
+    assert ours & {"svc_core", *OF_PLUGINS} == {"svc_core", *(OF_PLUGINS & imported)}
+    assert needed <= ours - {"svc_core", *OF_PLUGINS} <= needed | extended
 
 
 def sources() -> list[Path]:
-    folders = [KERNEL, ROOT / "src", *PLUGINS, ROOT / "contrib"]
+    folders = [*CORE.values(), ROOT / "src", *PLUGINS, ROOT / "contrib"]
     return [path for folder in folders if folder.exists() for path in modules(folder)]
 
 

@@ -1,4 +1,4 @@
-"""A stranger's plugin: copied, renamed, installed into a new environment, used, and absent elsewhere."""
+"""Strangers' plugins in a new environment: a copy of the template, a driver, and extensions of its family."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from svc.testing import Completed, Server, run_svc, start_server
+from svc_testing import Completed, Server, run_svc, start_server
+from svc_testing.hook_pages import files_of_page
 
 ROOT = Path(__file__).parents[2]
-RENAMED = {"svc-hello": "acme-greeter", "svc_hello": "acme_greeter", "contrib.hello": "acme.greeter"}
+TEMPLATE = ROOT / "contrib" / "template"
+PAGE = ROOT / "docs" / "plugins" / "driving-a-family.md"
 PLUGIN = "acme.greeter"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment that holds svc and the stranger's plugin."""
+    """A virtual environment that holds svc and the strangers' plugins."""
 
     python: str
     directory: Path
@@ -35,26 +37,56 @@ class Environment:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     base = tmp_path_factory.mktemp("stranger")
-    plugin = copy_and_rename(base / "their-own-place")
-    plugins = sorted(f"plugins/{path.name}" for path in (ROOT / "plugins").iterdir() if path.is_dir())
-    ours = [copy_source(name, base / name) for name in ("core", *plugins, "svc")]
-    python = install(base / "venv", [*ours, plugin])
-    return Environment(python, base)
-
-
-def copy_and_rename(target: Path) -> Path:
-    shutil.copytree(
-        ROOT / "contrib" / "template",
-        target,
-        ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".pytest_cache"),
+    members = sorted(
+        str(path.parent.relative_to(ROOT))
+        for folder in ("core", "plugins")
+        for path in (ROOT / folder).glob("*/setup.cfg")
     )
-    (target / "src" / "svc_hello").rename(target / "src" / "acme_greeter")
-    for file in target.rglob("*"):
-        if file.is_file():
-            text = file.read_text(encoding="utf-8")
-            for old, new in RENAMED.items():
-                text = text.replace(old, new)
-            file.write_text(text, encoding="utf-8")
+    installed = Installation(base / "venv")
+    installed.add(*(str(copy_source(name, base / name)) for name in (*members, "svc")), "pytest")
+    environment = Environment(installed.python, base)
+    made = environment.svc("plugins", "new", PLUGIN, "their-own-place")
+    assert made.exit_code == 0, made.stderr
+    installed.add(str(base / "their-own-place"), *map(str, write_family(base)))
+    return environment
+
+
+def write_family(base: Path) -> list[Path]:
+    """Writes the driver and the extension of the documentation, and another extension, which is broken."""
+    shown = files_of_page(PAGE)
+    broken = {
+        name.replace("acme_loud", "acme_broken"): text.replace("acme_loud", "acme_broken")
+        .replace("acme.loud", "acme.broken")
+        .replace("greeting_styles.add(Loud())", "greeting_styles.add(Loud)")
+        for name, text in shown.items()
+        if name.startswith("acme_loud/")
+    }
+    assert len(broken) == 3
+    assert "add(Loud)" in broken["acme_broken/plugin.py"]
+    return [
+        write_distribution(base / "svc-greeter", "greeter", "svc_greeter", shown),
+        write_distribution(base / "acme-loud", "acme.loud", "acme_loud", shown),
+        write_distribution(base / "acme-broken", "acme.broken", "acme_broken", broken),
+    ]
+
+
+def write_distribution(target: Path, plugin_id: str, package: str, files: dict[str, str]) -> Path:
+    names = {"svc-hello": target.name, "svc_hello": package, "contrib.hello": plugin_id}
+    target.mkdir()
+    for name in ("setup.cfg", "pyproject.toml"):
+        text = (TEMPLATE / name).read_text(encoding="utf-8")
+        for old, new in names.items():
+            text = text.replace(old, new)
+        (target / name).write_text(text, encoding="utf-8")
+    for name, text in {f"{package}/__init__.py": '"""A sample."""\n', **files}.items():
+        if name.startswith(f"{package}/"):
+            place = target / "src" / name
+        elif name.startswith("tests/"):
+            place = target / name
+        else:
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
     return target
 
 
@@ -74,18 +106,22 @@ def copy_source(name: str, target: Path) -> Path:
     return target
 
 
-def install(directory: Path, sources: list[Path]) -> str:
-    """Makes a virtual environment, installs the sources and pytest into it; returns its interpreter."""
-    python = str(directory / "bin" / "python")
-    uv = shutil.which("uv")
-    if uv is not None:
-        run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
-        installer = [uv, "pip", "install", "--quiet", "--python", python]
-    else:
-        run([sys.executable, "-m", "venv", str(directory)])
-        installer = [python, "-m", "pip", "install", "--quiet"]
-    run([*installer, *map(str, sources), "pytest"])
-    return python
+class Installation:
+    """A virtual environment, made by uv where that is at hand."""
+
+    def __init__(self, directory: Path) -> None:
+        self.python = str(directory / "bin" / "python")
+        uv = shutil.which("uv")
+        if uv is not None:
+            run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
+            self._installer = [uv, "pip", "install", "--quiet", "--python", self.python]
+        else:
+            run([sys.executable, "-m", "venv", str(directory)])
+            self._installer = [self.python, "-m", "pip", "install", "--quiet"]
+
+    def add(self, *sources: str) -> None:
+        """Installs distributions."""
+        run([*self._installer, *sources])
 
 
 def run(words: list[str]) -> None:
@@ -143,25 +179,74 @@ def test_a_server_without_external_plugins_says_what_the_database_needs(environm
     database = tmp_path / "needs.svcdb"
     with environment.serve(database) as server:
         assert server.request("POST", f"/system/plugins/{PLUGIN}/enable").status == 200
-    with environment.serve(database, "--plugins", "auth.disabled,backup,files,versions") as server:
+    with environment.serve(database, "--plugins", "auth.disabled,backup,files,history,versions") as server:
         assert server.get("/hello/World").status == 404
         reports = server.get("/system/plugins").json()
         assert PLUGIN in str(reports)
         assert server.get("/files/").status == 200
+        health = server.get("/system/health").json()
+        assert [(item["code"], item["source"]) for item in health["findings"]] == [
+            ("plugin.not-allowed", PLUGIN)
+        ]
     doctor = run_svc(
         "plugins", "doctor", "-D", str(database), "--json",
-        env={"SVC_PLUGINS": "auth.disabled,backup,files,versions"}, python=environment.python,
+        env={"SVC_PLUGINS": "auth.disabled,backup,files,history,versions"}, python=environment.python,
     )  # fmt: skip
     assert doctor.exit_code == 10
-    assert [item["id"] for item in doctor.json()] == [PLUGIN]
+    assert [(item["code"], item["source"]) for item in doctor.json()] == [("plugin.not-allowed", PLUGIN)]
 
 
-def test_its_own_tests_pass_where_it_is_installed(environment):
+def test_a_driver_serves_what_strangers_add_and_a_broken_extension_is_out_alone(environment, tmp_path):
+    database = tmp_path / "styles.svcdb"
+    with environment.serve(database) as server:
+        assert server.get("/greet/loud/Ann").status == 404
+        for plugin in ("greeter", "acme.loud"):
+            assert server.request("POST", f"/system/plugins/{plugin}/enable").status == 200
+        assert server.get("/greet/loud/Ann").json() == {"greeting": "HELLO, ANN!"}
+        words = ("plugins", "config", "acme.loud", "--set", "marks=3", "-D", str(database))
+        assert environment.svc(*words).exit_code == 0
+        assert server.get("/greet/loud/Ann").json() == {"greeting": "HELLO, ANN!!!"}
+
+        assert server.request("POST", "/system/plugins/acme.broken/enable").status >= 400
+        health = server.get("/system/health").json()
+        assert [(item["code"], item["source"]) for item in health["findings"]] == [
+            ("plugin.broken", "acme.broken")
+        ]
+        reports = {item["id"]: item for item in server.get("/system/plugins").json()["plugins"]}
+        assert "not a greeting style" in reports["acme.broken"]["problem"]
+        assert reports["acme.loud"]["adds"] == {"greeting_styles": ["loud"]}
+        assert reports["greeter"]["drives"] == ["greeting_styles"]
+
+        assert server.request("POST", "/system/plugins/acme.loud/disable").status == 200
+        refused = server.get("/greet/loud/Ann")
+        assert (refused.status, refused.json()["styles"]) == (400, [])
+        assert server.request("POST", "/system/plugins/greeter/disable").status == 200
+        assert server.get("/greet/loud/Ann").status == 404
+        assert server.get("/files/").status == 200
+
+
+def test_an_extension_rests_where_its_driver_is_not_allowed(environment):
+    told = {
+        allowed: run_svc(
+            "plugins", "info", "acme.loud", "--json",
+            cwd=environment.directory, env={"SVC_PLUGINS": allowed}, python=environment.python,
+        ).json()
+        for allowed in ("acme.loud", "acme.loud,greeter")
+    }  # fmt: skip
+    rests = [(report["problem"], report["rests"], report["adds"]) for report in told.values()]
+    assert rests == [
+        (None, ["greeter:greeting_styles"], {}),
+        (None, [], {"greeting_styles": ["loud"]}),
+    ]
+
+
+def test_their_own_tests_pass_where_they_are_installed(environment):
     completed = subprocess.run(
-        [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
-        cwd=environment.directory / "their-own-place",
+        [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
+         "their-own-place/tests", "acme-loud/tests"],
+        cwd=environment.directory,
         capture_output=True,
         text=True,
         timeout=180,
-    )
+    )  # fmt: skip
     assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -95,8 +95,9 @@ def _import_what_commands_use() -> None:
         "svc.database",
         "svc.plugins",
         "svc.pipeline",
-        "svc.server.progress",
+        "svc.cli.progress",
         "svc_files",
+        "svc_history",
         "svc_versions",
     ):
         importlib.import_module(module)

@@ -63,18 +63,34 @@ def free_port() -> int:
 
 
 def living_processes(group: int) -> list[int]:
-    """The processes of a process group that are not zombies."""
+    """The processes of a process group of which a thread still lives.
+
+    The first thread of a killed process may be a zombie while another one finishes a write: until that has
+    ended too, its files are open and its locks are held.
+    """
     living = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            fields = _stat(entry)
+            if int(fields[2]) == group and any(_stat(task)[0] not in "ZX" for task in _tasks(entry)):
+                living.append(int(entry.name))
         except OSError:
             continue
-        if int(fields[2]) == group and fields[0] not in "ZX":
-            living.append(int(entry.name))
     return living
+
+
+def _tasks(process: Path) -> list[Path]:
+    return list((process / "task").iterdir())
+
+
+def _stat(place: Path) -> list[str]:
+    """State, parent, group and so on; of one that is gone, the state of the dead."""
+    try:
+        return (place / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X", "", "-1"]
 
 
 class Server:

@@ -29,7 +29,7 @@ def git_repository(destination: Path) -> Path:
         shutil.copytree(own, destination, ignore=shutil.ignore_patterns("*.lock", "tmp_*"), symlinks=True)
         return destination
     work = destination.with_name(destination.name + "-work")
-    for name in ("core/src", "plugins", "tests"):
+    for name in ("core", "plugins", "tests"):
         shutil.copytree(PROJECT / name, work / name, ignore=shutil.ignore_patterns("__pycache__", "*.svcdb*"))
     identity = ["-c", "user.name=tester", "-c", "user.email=tester@example.org"]
     for arguments in (

@@ -143,12 +143,16 @@ def merge(
 
 
 def tree(client: Client, path: str = "/", **query: object) -> dict[str, str]:
-    """Content hash of every file below a directory, by path."""
-    response = client.get(files(path), depth=-1, **query)
-    assert response.status == 200, (path, query, response.status, response.body[:500])
-    value = response.json()
-    assert not value["has_more"]
-    return {item["path"]: item["hash"] for item in value["items"]}
+    """Content hash of every file below a directory, by path; page by page."""
+    found: dict[str, str] = {}
+    while True:
+        response = client.get(files(path), depth=-1, **query)
+        assert response.status == 200, (path, query, response.status, response.body[:500])
+        value = response.json()
+        found |= {item["path"]: item["hash"] for item in value["items"]}
+        if not value["has_more"]:
+            return found
+        query = {**query, "after": value["next_cursor"]}
 
 
 def contents(client: Client, path: str = "/", **query: object) -> dict[str, bytes]:

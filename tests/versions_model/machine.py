@@ -129,8 +129,9 @@ class Versions(RuleBasedStateMachine):
 
     def check_tree(self, expected: Tree, place: Place | None = None, **query: object) -> None:
         """The database lists exactly these files, with their contents' hashes and times."""
-        answer = self.ask("GET", "/files/", place=place, depth=-1, **query)
+        answer = self.ask("GET", "/files/", place=place, depth=-1, limit=10_000, **query)
         assert answer.status == 200, (query, answer.body)
+        assert answer.json()["has_more"] is False
         found = {
             item["path"]: (item["hash"], item["size"], item["updated_at"]) for item in answer.json()["items"]
         }
@@ -421,7 +422,7 @@ class Versions(RuleBasedStateMachine):
             return
         assert answer.status == 200, answer.body
         sides = (self.model.tree_of(into), self.model.trees[theirs])
-        items = self.ask("GET", "/files/", depth=-1, **self.at(into)).json()["items"]
+        items = self.ask("GET", "/files/", depth=-1, limit=10_000, **self.at(into)).json()["items"]
         merged = {}
         for item in items:
             entries = [side[item["path"]] for side in sides if item["path"] in side]

@@ -54,9 +54,9 @@ class Place(Protocol):
 @functools.cache
 def plugins() -> Plugins:
     """The plugins of a database in this process, with an auth mode in which everyone is root."""
-    from svc.testing import load_with_testing_auth
+    from svc_testing import load_with_testing_auth
 
-    return load_with_testing_auth("files", "versions", "backup")
+    return load_with_testing_auth("files", "history", "versions", "backup")
 
 
 class Within:

@@ -1,14 +1,10 @@
-"""How much the model is tried: ``SVC_TEST_MODEL_SCALE`` multiplies the number of runs (1 by default)."""
+"""How much these tests do: ``SVC_TEST_MODEL_SCALE`` and ``SVC_TEST_MODEL_SEED``."""
 
 from __future__ import annotations
 
-import os
+from long_runs import Extent
 
-__all__ = ["scaled"]
+__all__ = ["EXTENT", "SCALE", "SEED", "scaled"]
 
-SCALE = float(os.environ.get("SVC_TEST_MODEL_SCALE", "1"))
-
-
-def scaled(count: int) -> int:
-    """Returns how many runs to make: ``count`` in a short run, at least one."""
-    return max(1, round(count * SCALE))
+EXTENT = Extent("MODEL")
+SCALE, SEED, scaled = EXTENT.scale, EXTENT.seed, EXTENT.scaled

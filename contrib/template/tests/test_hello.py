@@ -8,7 +8,7 @@ from svc_hello.descriptor import PLUGIN
 from svc_hello.greeting import greet
 
 from svc.errors import InvalidInput
-from svc.testing import PluginContract, ViewContract
+from svc_testing import PluginContract, ViewContract
 
 
 class TestPlugin(PluginContract):

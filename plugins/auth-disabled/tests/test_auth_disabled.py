@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc.plugins import ROOT_USER_ID, Credentials, load_plugins, select_auth_mode
-from svc.testing import AuthModeContract, PluginContract
+from svc.plugin import ROOT_USER_ID, Credentials
+from svc.plugins import load_plugins, select_auth_mode
 from svc_auth_disabled.mode import DisabledAuthMode
+from svc_testing import AuthModeContract, PluginContract
 
 
 class TestPlugin(PluginContract):

@@ -20,16 +20,47 @@ from falcon.testing import Result, TestClient
 from xxhash import xxh3_64_intdigest
 
 from svc.cli import main
-from svc.database import Database, IncomingFile, IncomingLimits, plan_export, plan_patch
 from svc.database.commit import Commit
 from svc.errors import SvcError
-from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import encode_record
 from svc.log.scanning import scan_records
 from svc.objects.codecs import compress, decompress
-from svc.plugins import Identity, Plugins, initialize
-from svc.testing import TestingAuthMode, load_with_testing_auth, serve_in_process
+from svc.plugin import Database, Hash, Identity, ObjectKind, SystemPaths, hash_object
+from svc.plugins import Plugins, initialize
+from svc_backup.format import IncomingFile, IncomingLimits, plan_export, plan_patch
 from svc_backup.importing import ImportOptions, import_incoming
+from svc_testing import DistributionFactory, TestingAuthMode, load_with_testing_auth, serve_in_process
+
+HOLDER = """
+from svc.plugins import BackupRule, PluginDescriptor, SystemPath
+
+INCLUDE, SECRET, SKIP = BackupRule.INCLUDE, BackupRule.SECRET, BackupRule.SKIP
+PLUGIN = PluginDescriptor(
+    "test.holder", "1.0", "Keeps data in the system tree", (1, 1), "svc_test_holder",
+    system_paths=(
+        *(SystemPath(path, INCLUDE) for path in ("users", "groups", "config", "grants")),
+        *(SystemPath(path, SECRET) for path in ("api-keys", "refresh-tokens", "magic-links")),
+        SystemPath("users/api-keys", SECRET),
+        SystemPath("config/*/magic-links", SECRET),
+        SystemPath("tasks", SKIP),
+        SystemPath("refs/snapshots", INCLUDE, documents="versions/snapshots"),
+        SystemPath("refs/forks", SKIP),
+        SystemPath("versions", SKIP),
+        SystemPath("versions/snapshots", INCLUDE),
+    ),
+)
+"""
+"""A plugin that keeps users, keys and named versions, as its descriptor says."""
+
+
+def declared(source: str = HOLDER) -> SystemPaths:
+    """What the descriptor of a module says of the system tree."""
+    module: dict[str, Any] = {}
+    exec(source, module)
+    return SystemPaths([module["PLUGIN"]])
+
+
+HELD = declared()
 
 NOW = 1_790_000_000_000
 
@@ -53,8 +84,12 @@ class Source:
     first: Hash
     second: Hash
 
-    def export(self, root: Hash | None = None, **options: Any) -> bytes:
-        with plan_export(self.database, self.first if root is None else root, **options) as outgoing:
+    def export(
+        self, root: Hash | None = None, *, with_system: bool = False, system_paths: SystemPaths = HELD
+    ) -> bytes:
+        chosen = system_paths if with_system else None
+        root = self.first if root is None else root
+        with plan_export(self.database, root, system_paths=chosen) as outgoing:
             data = b"".join(outgoing.pieces())
             assert len(data) == outgoing.size
             return data
@@ -94,6 +129,23 @@ def fill(database: Database) -> Source:
 
 
 @pytest.fixture
+def holder(testing_auth: DistributionFactory) -> None:
+    """Lets processes that ``run_svc`` starts see the plugin ``test.holder``."""
+    if not any("svc-test-holder" in path for path in testing_auth.paths):
+        testing_auth.install(
+            "svc-test-holder",
+            modules={"svc_test_holder": HOLDER},
+            entry_points={"test.holder": "svc_test_holder:PLUGIN"},
+        )
+
+
+@pytest.fixture
+def hidden_rules() -> SystemPaths:
+    """What a forger might use: everything is included, and nothing secret."""
+    return declared(HOLDER.replace("SECRET)", "INCLUDE)").replace("SKIP)", "INCLUDE)"))
+
+
+@pytest.fixture
 def source(tmp_path: Path) -> Iterator[Source]:
     with Database(tmp_path / "source.svcdb") as database:
         yield fill(database)
@@ -119,6 +171,7 @@ def take_in(
     *,
     limits: IncomingLimits | None = None,
     name: str = "the file",
+    with_system: bool = False,
     **options: Any,
 ) -> Any:
     """Imports bytes and returns the result."""
@@ -129,7 +182,8 @@ def take_in(
         with IncomingFile(
             descriptor, name, limits=limits or IncomingLimits(), directory=database.state_directory
         ) as file:
-            return import_incoming(database, file, ImportOptions(**options))
+            chosen = HELD if with_system else None
+            return import_incoming(database, file, ImportOptions(system_paths=chosen, **options))
     finally:
         os.close(descriptor)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database
+from svc.plugin import Database
 
 
 @pytest.fixture
@@ -198,8 +198,8 @@ def test_an_export_can_be_listed_before_it_was_ever_started(run, ready, path: Pa
 
 
 def test_what_unpacks_to_too_much_needs_a_word(run, path: Path, tmp_path: Path, monkeypatch) -> None:
-    from svc.database import IncomingLimits
     from svc_backup.commands import import_files
+    from svc_backup.format import IncomingLimits
 
     run("export", "-D", path, "-o", tmp_path / "x.svcdb")
     narrow = lambda expansion=1: IncomingLimits(expansion=expansion, least_content=0)  # noqa: E731
@@ -213,3 +213,51 @@ def test_errors_are_json_where_that_is_asked_for(run, path: Path, tmp_path: Path
     ran = run("import", "-D", path, tmp_path / "bad", "--json", check=6)
     assert '"code": "INVALID_INPUT"' in ran.err
     assert "bad is not an svc database" in ran.err
+
+
+def test_a_place_that_takes_no_files_is_not_called_missing(run, path: Path, tmp_path: Path) -> None:
+    for words in (("export",), ("diff", "--from", "HEAD")):
+        ran = run(*words, "-D", path, "-o", "/proc/x.svcdb", check=5)
+        assert "directory takes no files" in ran.err
+        ran = run(*words, "-D", path, "-o", tmp_path / "none" / "x.svcdb", check=3)
+        assert "its directory does not exist" in ran.err
+        assert "is empty" in run(*words, "-D", path, "-o", "", check=2).err
+
+
+def test_import_speaks_of_the_names_that_were_given(run, path: Path, tmp_path: Path) -> None:
+    run("export", "-D", path, "-o", tmp_path / "x.svcdb")
+    ran = run("import", tmp_path / "x.svcdb", "-D", tmp_path / "none" / "new.svcdb", check=3)
+    assert "none/new.svcdb cannot be made" in ran.err
+    ran = run("import", tmp_path / "x.svcdb", "-D", "/proc/new.svcdb", check=5)
+    assert "/proc/new.svcdb" in ran.err
+    assert "is empty" in run("import", "", "-D", path, check=2).err
+    for given in ("", "ftp://127.0.0.1:6830"):
+        assert "--database" in run("import", tmp_path / "x.svcdb", "-D", given, check=2).err
+
+
+def test_versions_and_files_are_named_as_people_type_them(run, ready, path: Path, tmp_path: Path) -> None:
+    first, second = ready.first.hex(), ready.second.hex()
+    run("export", tmp_path / "x.svcdb", "-D", path, "--hash", first)
+    wanted = run("diff", "--from", first, "--to", second, "/many", "-D", path).out
+    assert "number 7" in wanted
+    for words in (
+        (first, second, "/many"),
+        (first, "/many"),
+        ("--from", first, "many"),
+        (first, "--to", second, "/many"),
+    ):
+        assert run("diff", *words, "-D", path).out == wanted
+    assert run("diff", first, second, "-D", path).out == run("diff", first, "-D", path).out
+    assert run("diff", first, "-o", tmp_path / "p", "-D", path).report["To"] == second
+    assert run("promote", first, "-D", path).report["HEAD"] == first
+
+
+def test_what_is_typed_twice_or_not_at_all_is_said(run, path: Path, tmp_path: Path) -> None:
+    for words, said in (
+        (("diff",), "svc diff FROM"),
+        (("diff", "a", "b", "c", "/d"), "'c' is more"),
+        (("export",), "svc export FILE"),
+        (("export", tmp_path / "x", "-o", tmp_path / "y"), "svc export FILE"),
+        (("promote",), "svc promote HASH"),
+    ):
+        assert said in run(*words, "-D", path, check=2).err

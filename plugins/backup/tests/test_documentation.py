@@ -9,7 +9,7 @@ import click
 import msgspec
 import pytest
 
-from svc.cli import LazyCommand
+from svc.plugin import LazyCommand
 from svc_backup import plugin
 from svc_backup.configuration import BackupConfiguration
 from svc_backup.reports import import_json
@@ -17,7 +17,7 @@ from svc_backup.server_paths import DIRECTORY_VARIABLE
 
 DOCS = Path(__file__).parents[3] / "docs"
 COMMANDS = [LazyCommand(name, home, summary).command for name, (home, summary) in plugin.COMMANDS.items()]
-SHARED = {"database"}
+SHARED = {"database", "url", "token", "tls_ca"}
 
 
 def test_every_setting_has_its_row_and_default() -> None:

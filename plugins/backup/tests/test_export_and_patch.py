@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, plan_export, plan_patch, verify
+from svc.database import verify
 from svc.errors import AlreadyExists, CorruptRecord, NotFound, UnsupportedFormat
-from svc.hashing import ObjectKind
 from svc.log import Log
-from svc.tree import EntryKind
+from svc.plugin import Database, EntryKind, ObjectKind
+from svc_backup.format import plan_export, plan_patch
 from svc_backup.output_files import write_file
 
 
@@ -115,7 +115,7 @@ def test_a_patch_holds_what_is_new_and_not_more(source, forge) -> None:
 
 
 def test_a_patch_lists_what_goes(source, forge) -> None:
-    from svc.database.transfer.file_format import Deletions
+    from svc_backup.format.layout import Deletions
 
     (piece,) = forge.of(source.patch()).of_kind(ObjectKind.DELETION)
     assert Deletions.decode(piece.content).paths == ("/deep/er/data", "/link", "/many/file-050.txt")
@@ -202,7 +202,8 @@ def test_a_file_appears_whole_or_not_at_all(source, tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from svc.database import Database, plan_export
+from svc.database import Database
+from svc_backup.format import plan_export
 from svc_backup.output_files import write_file
 database = Database(sys.argv[1], read_only=True)
 with plan_export(database, database.head().root) as outgoing:

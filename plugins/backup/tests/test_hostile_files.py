@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from svc.database import Database, IncomingLimits, verify
+from svc.database import verify
 from svc.errors import ForeignFile, SvcError, UnsupportedFormat
-from svc.hashing import ObjectKind, content_hasher
 from svc.log import encode_void
 from svc.objects.file_record import FileRecord
+from svc.plugin import Database, ObjectKind, content_hasher
+from svc_backup.format import IncomingLimits
 
 NAMES, KINDS, HASHES, NUMBERS, TYPES, INDEX, RECORDS, TARGETS, TOTALS = range(2, 11)
 
@@ -502,7 +503,8 @@ def test_a_directory_whose_nodes_are_cut_elsewhere_is_refused(shared_source, ref
 
 def test_a_path_that_is_too_long_is_refused(shared_source, refused, forge, piece) -> None:
     """Directories within directories, each node valid by itself."""
-    from svc.tree import NO_TOTALS, Entry, EntryKind, build, directory_entry
+    from svc.plugin import NO_TOTALS, Entry, EntryKind
+    from svc.tree import build, directory_entry
 
     class Nodes:
         def __init__(self) -> None:
@@ -513,7 +515,7 @@ def test_a_path_that_is_too_long_is_refused(shared_source, refused, forge, piece
             return self.decoded[hash]
 
         def write_node(self, payload: bytes, node: Any = None, /) -> bytes:
-            from svc.tree import decode_node
+            from svc.plugin import decode_node
 
             made = piece(ObjectKind.NODE, payload)
             self.pieces.setdefault(made.identity, made)
@@ -522,7 +524,7 @@ def test_a_path_that_is_too_long_is_refused(shared_source, refused, forge, piece
 
     nodes = Nodes()
     empty = shared_source.database.at(shared_source.first).get(("hollow", "inside")).hash
-    from svc.tree import decode_node, empty_payload
+    from svc.plugin import decode_node, empty_payload
 
     nodes.decoded[empty] = decode_node(empty_payload())
     entry = Entry(EntryKind.DIRECTORY, empty, 0, 1, 1, totals=NO_TOTALS)
@@ -577,7 +579,7 @@ def test_a_version_that_is_a_file_record_is_refused(shared_source, refused, forg
 def test_a_patch_that_lies_about_its_deletions_is_refused(
     shared_source, target, refused, take_in, forge
 ) -> None:
-    from svc.database.transfer.file_format import Deletions
+    from svc_backup.format.layout import Deletions
 
     take_in(target, shared_source.export(), promote=True)
     for change in (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, verify
-from svc.plugins import ROOT_IDENTITY, Identity, ScopedRule
+from svc.database import verify
+from svc.plugin import ROOT_IDENTITY, Database, Identity, ScopedRule
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_a_real_server_streams_both_ways_in_bounded_memory(tmp_path: Path) -> No
     import io
 
     from svc.plugins import initialize
-    from svc.testing import load_with_testing_auth, start_server
+    from svc_testing import load_with_testing_auth, start_server
 
     path = tmp_path / "served.svcdb"
     with Database(path) as database:

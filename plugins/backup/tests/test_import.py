@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, IncomingFile, plan_export, plan_patch, verify
+from svc.database import verify
 from svc.errors import Conflict, NotFound, RefusedFile
-from svc.testing import Fault, inject
+from svc.plugin import Database
 from svc_backup.chains import ordered
+from svc_backup.format import IncomingFile, plan_export, plan_patch
 from svc_backup.importing import ImportOptions, import_incoming
 from svc_backup.promoting import promote_version
+from svc_testing import Fault, inject
 
 
 def test_head_stays_where_it_is_and_the_version_can_be_read(source, target: Database, take_in) -> None:
@@ -181,7 +183,8 @@ def test_a_full_disk_ends_an_import_and_leaves_the_database_as_it_was(
 
 KILLED = """
 import os, signal, sys
-from svc.database import Database, IncomingFile
+from svc.database import Database
+from svc_backup.format import IncomingFile
 from svc.database import committer
 from svc.database.transfer import applying
 from svc_backup.importing import ImportOptions, import_incoming

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, verify
-from svc.database.transfer.system_data import CREDENTIALS
+from svc.database import verify
+from svc.plugin import BackupRule, Database, PluginDescriptor, SystemPath, SystemPaths
 from svc.plugins import accepts_root_key, load_plugins
-from svc.testing import TESTING_ROOT_KEY
+from svc_backup.format import plan_export
+from svc_testing import TESTING_ROOT_KEY
 
 SECRETS = {
     ("api-keys", "k1"): b"secret of an api key",
@@ -27,6 +28,7 @@ KEPT = {
     ("config", "site"): b'{"title": "ours"}',
     ("grants", "one"): b'{"path": "/"}',
 }
+ELSEWHERE = (SystemPath("elsewhere", BackupRule.INCLUDE),)
 
 
 @pytest.fixture
@@ -125,21 +127,35 @@ def test_a_snapshot_of_the_same_name_is_kept(furnished, target: Database, take_i
     assert result.snapshots == 1
 
 
-@pytest.mark.parametrize("name", sorted(CREDENTIALS))
+@pytest.mark.parametrize("name", ["api-keys", "magic-links", "refresh-tokens"])
 def test_credentials_in_a_forged_file_are_not_taken(
-    furnished, target: Database, take_in, tmp_path: Path, name: str, monkeypatch
+    furnished, target: Database, take_in, name: str, hidden_rules
 ) -> None:
     """A file that somebody made with another rule in mind."""
-    from svc.database.transfer import outgoing, system_data
-
-    with monkeypatch.context() as patched:
-        patched.setattr(system_data, "CREDENTIALS", frozenset())
-        patched.setattr(system_data, "INCLUDED", ((name,), ("users",), ("tasks",)))
-        patched.setattr(outgoing, "backup_tree", system_data.backup_tree)
-        data = furnished.export(furnished.second, with_system=True)
+    data = furnished.export(furnished.second, with_system=True, system_paths=hidden_rules)
     assert any(content in data for path, content in SECRETS.items() if path[0] == name)
     take_in(target, data, promote=True, with_system=True)
-    assert set(system_of(target)) == {("users", "ann")}
+    assert set(system_of(target)) == {*KEPT, ("versions", "snapshots", "before")}
+
+
+def test_what_no_plugin_declares_is_left_out_and_named(furnished, target: Database, take_in) -> None:
+    with plan_export(furnished.database, furnished.second, system_paths=SystemPaths()) as outgoing:
+        data = b"".join(outgoing.pieces())
+        named = set(outgoing.counts.left_out)
+    assert {"/users", "/api-keys", "/elsewhere", "/refs/snapshots", "/versions"} <= named
+    for content in {**SECRETS, **KEPT}.values():
+        assert content not in data
+    assert take_in(target, data, with_system=True).warnings == ()
+
+
+def test_what_no_plugin_declares_is_not_taken_and_named(
+    furnished, target: Database, take_in, hidden_rules
+) -> None:
+    other = SystemPaths([PluginDescriptor("a.b", "1", "s", (1, 1), "m", system_paths=ELSEWHERE)])
+    data = furnished.export(furnished.second, with_system=True, system_paths=other)
+    result = take_in(target, data, with_system=True)
+    assert result.warnings == ("System data that no plugin here declares were skipped: /elsewhere.",)
+    assert system_of(target) == {}
 
 
 def test_a_snapshot_may_not_hold_the_system_namespace_either(
@@ -162,10 +178,15 @@ def test_a_snapshot_may_not_hold_the_system_namespace_either(
 
 
 @pytest.fixture
-def given(furnished) -> Path:
+def svc_plugins() -> tuple[str, ...]:
+    return ("backup", "test.holder")
+
+
+@pytest.fixture
+def given(furnished, holder) -> Path:
     """The source's file, with the plugins of ``run_svc`` enabled in it."""
     from svc.plugins import initialize
-    from svc.testing import load_with_testing_auth
+    from svc_testing import load_with_testing_auth
 
     initialize(furnished.database, load_with_testing_auth("backup"))
     return furnished.database.path
@@ -179,6 +200,7 @@ def test_the_commands_ask_for_the_right_key(given: Path, run_svc, tmp_path: Path
     right = run_svc("export", "-D", given, "-o", "x.svcdb", env={"SVC_ROOT_KEY": TESTING_ROOT_KEY})
     assert right.exit_code == 0, right.stderr
     assert "Snapshots" in right.stdout
+    assert "were left out: /elsewhere." in right.stderr
 
     skipped = run_svc("import", "-D", "copy.svcdb", "x.svcdb", "--json")
     assert skipped.exit_code == 0, skipped.stderr
@@ -190,6 +212,16 @@ def test_the_commands_ask_for_the_right_key(given: Path, run_svc, tmp_path: Path
     with Database(tmp_path / "copy.svcdb") as copy:
         assert system_of(copy)[("users", "ann")] == KEPT[("users", "ann")]
         assert len(dict(copy.refs("snapshots"))) == 2
+
+
+def test_the_mode_that_judges_the_key_can_be_named(given: Path, run_svc, tmp_path: Path) -> None:
+    words = ("export", "-D", given, "--root-key", TESTING_ROOT_KEY)
+    named = run_svc(*words, "-o", "x.svcdb", "--auth", "testing://anything")
+    assert named.exit_code == 0, named.stderr
+    unknown = run_svc(*words, "-o", "y.svcdb", env={"SVC_AUTH": "file:///keys"})
+    assert (unknown.exit_code, "--auth file" in unknown.stderr) == (11, True)
+    without_key = run_svc("export", "-D", given, "-o", "z.svcdb", env={"SVC_AUTH": "file:///keys"})
+    assert without_key.exit_code == 0, without_key.stderr
 
 
 def test_a_patch_takes_no_root_key(given: Path, run_svc) -> None:

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.database import Database
-from svc.hashing import Hash
+from svc.plugin import Database, Hash
 from svc_backup.text_difference import LARGEST_TEXT, DifferenceCounts, write_text_differences
 
 Files = dict[str, bytes | None]

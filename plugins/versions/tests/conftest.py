@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 from falcon.testing import Result, TestClient
 
-from svc.database import Database
-from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule
-from svc.testing import PathRights, load_with_testing_auth, serve_in_process
+from svc.plugin import ROOT_IDENTITY, Database, Identity, ScopedRule
+from svc.plugins import Plugins
+from svc_testing import PathRights, load_with_testing_auth, serve_in_process
 
 
 @pytest.fixture
@@ -51,6 +52,15 @@ class Http:
 
     def files(self, fork: str | None = None) -> dict[str, str]:
         return contents(self.database, fork)
+
+
+def in_parallel(count: int, work: Callable[[int], object]) -> None:
+    """Runs a piece of work in this many threads, each with its number."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def write(database: Database, files: dict[str, str | None], fork: str | None = None) -> None:

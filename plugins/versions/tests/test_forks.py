@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from svc.database import Database
 from svc.errors import AlreadyExists, Conflict, NotFound
+from svc.plugin import Database
 from svc_versions.forks import abandon_fork, create_fork, find_fork, list_abandoned, list_forks, promote_fork
 from svc_versions.snapshots import create_snapshot
 
-from .conftest import contents, write  # noqa: TID252
+from .conftest import contents, in_parallel, write  # noqa: TID252
 
 
 def test_a_fork_begins_from_head_and_goes_its_own_way(database: Database) -> None:
@@ -211,12 +210,3 @@ def test_a_fork_costs_the_same_whatever_the_database_holds(database: Database) -
     small = cost("a")
     write(database, {f"/d{number % 50}/{number}": "x" for number in range(5000)})
     assert cost("b") <= small + 512
-
-
-def in_parallel(count: int, work: object) -> None:
-    assert callable(work)
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

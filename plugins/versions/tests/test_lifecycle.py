@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from svc.database import Database
-from svc_versions.documents import read_state
+from svc.plugin import Database
+from svc_versions.documents import SnapshotDocument, read_state
 from svc_versions.lifecycle import (
     Lifecycle,
     LifecycleChange,
@@ -36,7 +36,7 @@ NOW_MS = ms(2026, 3, 31, 12)
 
 
 def snapshot(name: str, created_ms: int, kind: str = "manual", *, kept: bool = False) -> Snapshot:
-    return Snapshot(name, bytes(32), created_ms, {}, kind, None, kept)
+    return Snapshot(name, bytes(32), SnapshotDocument(created_at=created_ms, kind=kind, kept=kept))
 
 
 def keeping(auto: int, manual: int) -> Lifecycle:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.database import Database
 from svc.errors import Conflict
+from svc.plugin import Database
 from svc_versions.forks import abandon_fork, create_fork, find_fork, list_forks, promote_fork
 from svc_versions.merging import merge_versions
 from svc_versions.restoring import restore_snapshot

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.database import Database
 from svc.errors import Conflict, InvalidInput, NotFound
+from svc.plugin import Database
 from svc.tree import diff
 from svc_versions.ancestry import common_ancestor
 from svc_versions.forks import abandon_fork, create_fork, find_fork, promote_fork
-from svc_versions.merging import merge_versions
+from svc_versions.merging import MergeLimits, merge_versions
 from svc_versions.restoring import restore_snapshot
 from svc_versions.snapshots import create_snapshot
 from svc_versions.tree_edits import Counts, edits_between
@@ -134,7 +134,7 @@ def test_the_list_of_conflicts_has_an_end_and_their_number_does_not(forked: Data
     write(forked, {f"/c/{number}": "ours" for number in range(30)})
     write(forked, {f"/c/{number}": "theirs" for number in range(30)}, "f")
     with pytest.raises(Conflict) as refused:
-        merge_versions(forked, "f", conflicts_listed=10)
+        merge_versions(forked, "f", limits=MergeLimits(conflicts_listed=10))
     assert refused.value.details["conflict_count"] == 30
     assert len(refused.value.details["conflicts"]) == 10
 

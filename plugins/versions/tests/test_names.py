@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.database import reference_name, reference_path
 from svc.errors import InvalidInput
+from svc.plugin import reference_name, reference_path
 from svc_versions.names import document_path, is_automatic, new_name, reference
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from svc.database import Database
-from svc.testing import PluginContract, ViewContract
+from svc.plugin import Database
+from svc_testing import PluginContract, ViewContract
 from svc_versions.ancestry import JumpsView
 
 

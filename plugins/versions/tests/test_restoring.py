@@ -6,14 +6,13 @@ import threading
 
 import pytest
 
-from svc.database import Database
 from svc.errors import Conflict, InvalidInput, NotFound
-from svc.paths import parse_path
+from svc.plugin import Database, parse_path
 from svc_versions.lifecycle import LifecycleChange, change_lifecycle
 from svc_versions.restoring import RestoredPath, restore_path, restore_snapshot
 from svc_versions.snapshots import create_snapshot, find_snapshot, list_snapshots
 
-from .conftest import contents, write  # noqa: TID252
+from .conftest import contents, in_parallel, write  # noqa: TID252
 
 
 @pytest.fixture
@@ -187,12 +186,3 @@ def test_under_load_no_acknowledged_write_is_lost_to_a_restore(database: Databas
         if safety is not None:
             found |= set(contents(database, snapshot=safety))
     assert set(acknowledged) <= found
-
-
-def in_parallel(count: int, work: object) -> None:
-    assert callable(work)
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

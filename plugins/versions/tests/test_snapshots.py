@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from svc.database import Database
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from svc.plugin import Database
 from svc_versions.lifecycle import LifecycleChange, change_lifecycle
 from svc_versions.restoring import restore_snapshot
 from svc_versions.roots import snapshot_names
@@ -20,7 +19,7 @@ from svc_versions.snapshots import (
     rename_snapshot,
 )
 
-from .conftest import contents, write  # noqa: TID252
+from .conftest import contents, in_parallel, write  # noqa: TID252
 
 
 def test_a_snapshot_keeps_what_head_was(database: Database) -> None:
@@ -217,12 +216,3 @@ def test_a_snapshot_costs_the_same_whatever_the_database_holds(database: Databas
     small = cost("s")
     write(database, {f"/d{number % 50}/{number}": "x" for number in range(5000)})
     assert cost("t") <= small + 512
-
-
-def in_parallel(count: int, work: object) -> None:
-    assert callable(work)
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

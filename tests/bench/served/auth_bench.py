@@ -1,7 +1,7 @@
 """A plugin that asks callers for a token; whoever has it may do everything."""
 
 from svc.plugins import ROOT_IDENTITY, PluginDescriptor, hookimpl
-from svc.testing import TestingAuthMode
+from svc_testing import TestingAuthMode
 
 TOKEN = "bench"
 

@@ -1,19 +1,23 @@
-"""The privileged backup: system data and snapshots for whoever has the root key, credentials for nobody."""
+"""The privileged backup: system data and snapshots for whoever has the root key, credentials for nobody.
+
+The users, groups and keys are those of a third party's plugin; svc knows of them what its descriptor says.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from svc_blackbox.backups import BINARY, Source, content_of, export
 from svc_blackbox.client import Client
-from svc_blackbox.prepared import run_svc
 from svc_blackbox.records import NODE, assemble, parse, substitute
-from svc_blackbox.server import Server
+from svc_blackbox.server import Server, run_svc, svc_environment, svc_program
 from svc_blackbox.versions import contents, head_version, list_snapshots, snapshot_names
+from svc_testing import DistributionFactory
 
 SYSTEM = {("users", "ann"): b"marker-of-a-user" * 9, ("groups", "staff"): b"marker-of-a-group" * 9}
 CREDENTIALS = {
@@ -22,6 +26,33 @@ CREDENTIALS = {
     ("magic-links", "one"): b"marker-of-a-link" * 9,
 }
 KEY = ("--root-key", "svc_k_root_key")
+
+ACME = """
+from svc.plugins import BackupRule, PluginDescriptor, SystemPath
+
+INCLUDE, SECRET = BackupRule.INCLUDE, BackupRule.SECRET
+PLUGIN = PluginDescriptor(
+    "acme.people", "1.0", "Keeps users, groups and their keys", (1, 1), "svc_acme_people",
+    system_paths=(
+        *(SystemPath(path, INCLUDE) for path in ("users", "groups", "config")),
+        *(SystemPath(path, SECRET) for path in ("api-keys", "refresh-tokens", "magic-links")),
+    ),
+)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DistributionFactory]:
+    """Installs the third party's plugin for the processes of this module."""
+    distributions = DistributionFactory(tmp_path_factory.mktemp("acme"), in_process=False)
+    distributions.install(
+        "svc-acme-people",
+        modules={"svc_acme_people": ACME},
+        entry_points={"acme.people": "svc_acme_people:PLUGIN"},
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", distributions.environment()["PYTHONPATH"])
+        yield distributions
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +106,23 @@ def test_it_holds_users_groups_and_every_snapshot(source: Source, privileged: Pa
     assert system_contents(privileged) == SYSTEM
 
 
+def test_where_the_plugin_is_gone_its_data_are_neither_given_nor_taken(
+    furnished: Path, privileged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    output, target = tmp_path / "output.svcdb", tmp_path / "target.svcdb"
+    said = run_svc("export", "-D", furnished, "--output", output, *KEY).stderr.decode()
+    assert "left out: /api-keys, /groups, /magic-links, /refresh-tokens, /users." in said
+    content = output.read_bytes()
+    for marker in {**SYSTEM, **CREDENTIALS}.values():
+        assert marker[:16] not in content
+    run_svc("put", "-D", target, "-", "/own", stdin=b"own")
+    said = run_svc("import", "-D", target, "--file", privileged, "--promote", *KEY).stderr.decode()
+    assert "no plugin here declares were skipped: /groups, /users." in said
+    assert system_contents(target) == {}
+    assert b'"one"' in run_svc("snapshot", "list", "-D", target, "--json").stdout
+
+
 def test_no_credential_is_in_any_backup(furnished: Path, privileged: Path, tmp_path: Path) -> None:
     plain, small = tmp_path / "plain.svcdb", tmp_path / "patch.svcdb"
     run_svc("export", "-D", furnished, "--output", plain)
@@ -118,10 +166,6 @@ def test_with_the_root_key_everything_comes_in(source: Source, privileged: Path,
 
 
 def test_the_key_may_stand_in_the_environment(furnished: Path, tmp_path: Path) -> None:
-    import subprocess
-
-    from svc_blackbox.server import svc_environment, svc_program
-
     output = tmp_path / "x.svcdb"
     environment = {**svc_environment(), "SVC_ROOT_KEY": KEY[1]}
     command = [svc_program(), "export", "-D", str(furnished), "--output", str(output)]

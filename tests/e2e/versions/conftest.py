@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from svc.testing import DistributionFactory
 from svc_blackbox.client import Client
 from svc_blackbox.server import Server, free_port
 from svc_blackbox.versions import FAMILIES, Family
+from svc_testing import DistributionFactory
 
 CALLERS = '''
 """An auth mode whose tokens are the names of some callers; without a token one is root."""
 
 from svc.plugins import ROOT_IDENTITY, ROOT_USER_ID, Identity, PluginDescriptor, ScopedRule, hookimpl
-from svc.testing import TestingAuthMode
+from svc_testing import TestingAuthMode
 
 PLUGIN = PluginDescriptor(
     id="auth.callers", version="1.0", summary="Callers of a test", api=(1, 1), implementation="svc_callers"
@@ -100,7 +100,7 @@ def callers_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
     server = Server(database, environment=distributions.environment())
     server.start_with(
         "-D", str(database), "--auth", "callers", "--port", str(free_port()), "--workers", "1",
-        "--plugins", "auth.callers,files,versions,backup",
+        "--plugins", "auth.callers,files,history,versions,backup",
     )  # fmt: skip
     yield server
     server.close()

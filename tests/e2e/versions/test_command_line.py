@@ -240,6 +240,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_without_the_plugin_the_commands_say_which_is_missing(database: Path) -> None:
+    run_svc("plugins", "disable", "-D", database, "history")
     run_svc("plugins", "disable", "-D", database, "versions")
     result = run_svc("snapshot", "list", "-D", database, check=False)
     assert result.returncode == 11

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.database import Commit, Database, Version, ViewStorage
+from svc.plugin import Commit, Database, Version, ViewStorage
 
 __all__ = ["ActivityView", "transactions_of"]
 

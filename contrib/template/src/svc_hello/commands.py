@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import click
 
-from svc.cli import database_option, json_option, open_database, print_json
-from svc.plugins import stored_settings, validate_settings
+from svc.plugin import (
+    database_option,
+    json_option,
+    open_database,
+    print_json,
+    stored_settings,
+    validate_settings,
+)
 from svc_hello.descriptor import PLUGIN
 from svc_hello.greeting import greet
 

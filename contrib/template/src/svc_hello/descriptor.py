@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.plugins import PluginDescriptor
+from svc.plugin import PluginDescriptor
 
 __all__ = ["PLUGIN", "HelloSettings"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from svc.database import View
-from svc.plugins import CommandRegistry, NamedRegistry, RouteRegistry, hookimpl
+from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View, hookimpl
 
 __all__ = ["svc_register_commands", "svc_register_routes", "svc_register_views"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import falcon
 
-from svc.pipeline import SvcRequest, requires_identity, send_json
+from svc.plugin import SvcRequest, requires_identity, send_json
 from svc_hello.activity import transactions_of
 from svc_hello.greeting import greet
 

@@ -1,4 +1,1 @@
-"""No authentication: the auth mode for one person on one machine, and for tests.
-
-Requests flow in; the root identity flows out, for each of them.
-"""
+"""No authentication: every request is root's. For one person on one machine, and for tests."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugins import PluginDescriptor
+from svc.plugin import PluginDescriptor
 
 __all__ = ["PLUGIN"]
 
@@ -12,4 +12,5 @@ PLUGIN = PluginDescriptor(
     summary="No authentication: every request is root's; listens on loopback only",
     api=(1, 1),
     implementation="svc_auth_disabled.plugin",
+    auth_modes=("disabled", "false"),
 )

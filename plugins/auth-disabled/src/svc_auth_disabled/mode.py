@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from svc.plugins import ROOT_USER_ID, AuthContext, AuthMode, Credentials, Identity
+from svc.plugin import ROOT_USER_ID, AuthMode, Credentials, Identity
 
 __all__ = ["DisabledAuthMode"]
 
@@ -21,11 +21,8 @@ class DisabledAuthMode(AuthMode):
     name: ClassVar[str] = "disabled"
     aliases: ClassVar[tuple[str, ...]] = ("false",)
     loopback_only: ClassVar[bool] = True
+    has_keys: ClassVar[bool] = False
 
     def authenticate(self, credentials: Credentials) -> Identity:
         """The root identity. Does not block."""
         return _ROOT
-
-    def verify_root_key(self, context: AuthContext, key: str) -> bool:
-        """Takes every key for root's, since every caller is root. Does not block."""
-        return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugins import AuthMode, NamedRegistry, hookimpl
+from svc.plugin import AuthMode, NamedRegistry, hookimpl
 from svc_auth_disabled.mode import DisabledAuthMode
 
 __all__ = ["svc_register_auth_modes"]

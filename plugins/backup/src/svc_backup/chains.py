@@ -1,15 +1,15 @@
 """Several files that make one version together: an export, and patches that follow each other.
 
-Opened files flow in, in any order; the order in which they apply flows out, or which of them does not fit.
+They may be given in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svc.database import IncomingFile
 from svc.errors import Conflict, InvalidInput
-from svc.hashing import Hash
+from svc.plugin import Hash
+from svc_backup.format import IncomingFile
 
 __all__ = ["ordered"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugins import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
 from svc_backup.configuration import BackupConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,5 +14,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=BackupConfiguration,
     implementation="svc_backup.plugin",
+    response_headers=("X-Svc-Version",),
+    system_paths=(SystemPath("refs/imports", BackupRule.SKIP),),
 )
-"""Files, links and blobs of a database, over HTTP and at the shell."""

@@ -1,6 +1,6 @@
 """The way of one file into a database: opened, compared with HEAD, verified, taken.
 
-A file descriptor flows in, an ``ImportResult`` flows out; or a refusal, and the database is as it was.
+After a refusal the database is as it was.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from svc.database import (
-    Database,
+from svc.errors import Conflict, PreconditionFailed
+from svc.plugin import Database, Hash, SystemPaths
+from svc_backup.format import (
     ImportResult,
     IncomingFile,
     IncomingLimits,
@@ -17,8 +18,6 @@ from svc.database import (
     apply_incoming,
     check_incoming,
 )
-from svc.errors import Conflict, PreconditionFailed
-from svc.hashing import Hash
 
 __all__ = ["ImportOptions", "import_incoming", "open_incoming", "require_base"]
 
@@ -30,7 +29,7 @@ class ImportOptions:
     Attributes:
         promote: make its version HEAD.
         force: take a patch whose base is not HEAD.
-        with_system: also take system data and snapshots; the root key was checked.
+        system_paths: also take what these say of the file's system data; the root key was checked.
         actor: who imports, for the commit.
         pause: lets others run.
         progress: told (phase, bytes done, bytes in all).
@@ -38,7 +37,7 @@ class ImportOptions:
 
     promote: bool = False
     force: bool = False
-    with_system: bool = False
+    system_paths: SystemPaths | None = None
     actor: str | None = None
     pause: Callable[[], None] = lambda: None
     progress: Callable[[str, int, int], None] | None = None
@@ -114,7 +113,7 @@ def import_incoming(
             checked,
             promote=options.promote,
             expected=file.base if must_match else None,
-            with_system=options.with_system,
+            system_paths=options.system_paths,
             actor=options.actor,
             pause=options.pause,
             progress=None if told is None else lambda done, total: told("Importing", done, total),

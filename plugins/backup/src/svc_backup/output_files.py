@@ -1,6 +1,6 @@
 """Writes an export or a patch to disk: whole and durable under its name, or not there at all.
 
-A planned file flows in. It is written without a name, synced, and linked to its name, which must be free;
+A file is written without a name, synced, and linked to its name, which must be free;
 whatever ends the process before that, nothing is left.
 """
 
@@ -13,8 +13,9 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from svc.database import Outgoing, run_blocking
 from svc.errors import AlreadyExists, Forbidden, InsufficientStorage, InvalidInput, NotFound, SvcError
+from svc.plugin import run_blocking
+from svc_backup.format import Outgoing
 
 __all__ = ["refuse_existing", "write_file"]
 
@@ -27,6 +28,8 @@ Progress = Callable[[int, int], None]
 
 def refuse_existing(path: Path) -> None:
     """Raises AlreadyExists when anything has the name of a file that is to be written."""
+    if not path.name:
+        raise InvalidInput("The name of the file to write is empty.", field="output")
     try:
         exists = os.path.lexists(path)
     except ValueError as error:
@@ -126,6 +129,9 @@ def _error(error: OSError, path: Path) -> SvcError:
         return AlreadyExists(f"{path.name} exists already, and is not overwritten.", field="output")
     if error.errno in _FULL:
         return InsufficientStorage(f"There is no space left to write {path.name}.")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EOPNOTSUPP, errno.EISDIR) and path.parent.is_dir():
+        # What is no place for files of anybody's, such as /proc, says that there is no such name.
+        return Forbidden(f"{path.name} cannot be written: its directory takes no files.", field="output")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return NotFound(f"{path.name} cannot be written: its directory does not exist.", field="output")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.plugins import hookimpl
+from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugins import CommandRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, RouteRegistry
 
 __all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes"]
 
@@ -38,7 +38,7 @@ def svc_register_routes(routes: RouteRegistry) -> None:
 @hookimpl
 def svc_register_commands(commands: CommandRegistry) -> None:
     """Adds the commands, which are imported when they run."""
-    from svc.cli import LazyCommand
+    from svc.plugin import LazyCommand
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))

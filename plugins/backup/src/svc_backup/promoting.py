@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from svc.database import Database
-from svc.hashing import Hash
+from svc.plugin import Database, Hash
+from svc_backup.format import IMPORTS
 
-__all__ = ["IMPORTS", "promote_version"]
-
-IMPORTS = "imports"
-"""Kind of the refs that keep imported versions which HEAD does not name."""
+__all__ = ["promote_version"]
 
 
 def promote_version(

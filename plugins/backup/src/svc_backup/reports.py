@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.database import ImportResult, Outgoing
+from svc_backup.format import ImportResult, Outgoing
 
 __all__ = ["export_json", "export_lines", "import_json", "import_lines", "patch_json", "patch_lines"]
 
@@ -37,6 +37,7 @@ def export_json(outgoing: Outgoing) -> dict[str, Any]:
         "directories": counts.directories,
         "version": outgoing.root.hex(),
         "size": outgoing.size,
+        **({"left_out": list(counts.left_out)} if counts.left_out else {}),
     }
 
 

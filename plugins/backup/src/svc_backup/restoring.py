@@ -1,7 +1,6 @@
 """Makes a database out of files: under its name it appears whole, or not at all.
 
-The name of a missing database flows in; an open one under another name flows out to be filled, and gets its
-name when that succeeded.
+It is filled under another name, and gets its own when that succeeded.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from svc.cli import open_database
-from svc.database import Database
-from svc.errors import AlreadyExists
+from svc.errors import AlreadyExists, SvcError
+from svc.plugin import Database, open_database
 
 __all__ = ["restored_database"]
 
@@ -39,7 +37,7 @@ def restored_database(path: Path, plugin_id: str) -> Iterator[Database]:
     temporary = path.with_name(f".{path.name[:200]}.new-{secrets.token_hex(8)}")
     state = Path(f"{temporary}.d")
     try:
-        with _interruptible(), open_database(temporary, plugin_id, create=True) as database:
+        with _interruptible(), _made(temporary, path, plugin_id) as database:
             yield database
         try:
             os.link(temporary, path)
@@ -52,8 +50,18 @@ def restored_database(path: Path, plugin_id: str) -> Iterator[Database]:
             temporary.rename(path)
         _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         shutil.rmtree(state, ignore_errors=True)
+
+
+def _made(temporary: Path, path: Path, plugin_id: str) -> Database:
+    """Makes the database under its first name; errors speak of the name that it is to have."""
+    try:
+        return open_database(temporary, plugin_id, create=True)
+    except SvcError as error:
+        error.message = error.message.replace(temporary.name, path.name)
+        raise
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Where a server may write exports and read imports: one directory, and nothing outside of it.
 
-A text from a request flows in, a path below the directory flows out, or a refusal.
+What a request names is a path below it, or refused.
 """
 
 from __future__ import annotations

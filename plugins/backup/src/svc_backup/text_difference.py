@@ -1,25 +1,21 @@
 """What differs between two versions, as text for people: unified differences, file by file.
 
-Two versions and a path flow in; lines that a terminal shows and ``patch -p1`` takes flow out. Memory
-holds one pair of files at a time, and the work for each is bounded, however large they are.
+A terminal shows the lines, and ``patch -p1`` takes them. Memory holds one pair of files at a time, and the
+work for each is bounded, however large they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from svc.cli import terminal_text
-from svc.database import Version
-from svc.lines import matching_blocks
-from svc.paths import Path
-from svc.tree import Change, Entry, EntryKind
+from svc.plugin import Change, Entry, EntryKind, Path, Version, matching_blocks, terminal_text
 
-__all__ = ["DifferenceCounts", "write_text_differences"]
+__all__ = ["DifferenceCounts", "write_changes", "write_text_differences"]
 
 LARGEST_TEXT = 16 * 1024 * 1024
 """Bytes of a file that is compared line by line."""
@@ -31,6 +27,13 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 _Write = Callable[[str, str], None]
 _Region = tuple[int, int, int, int]
+
+
+class ReadsContents(Protocol):
+    """A version whose contents can be read, here or at a server."""
+
+    def read_all(self, entry: Entry) -> bytes:
+        """Returns the whole content of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,21 @@ def write_text_differences(
 
     Blocks for as long as reading and writing takes.
     """
+    return write_changes(before.diff(after, path), before, after, out, color=color, context=context)
+
+
+def write_changes(
+    changes: Iterable[Change],
+    before: ReadsContents,
+    after: ReadsContents,
+    out: TextIO,
+    *,
+    color: bool,
+    context: int = 3,
+) -> DifferenceCounts:
+    """Writes differences that are known, wherever the contents are; see ``write_text_differences``."""
     writer = _Writer(before, after, _line_writer(out, color), context)
-    for change in before.diff(after, path):
+    for change in changes:
         writer.take(change)
     return DifferenceCounts(*writer.counts, *writer.lines)
 
@@ -87,7 +103,7 @@ def write_text_differences(
 class _Writer:
     """Writes the differences of two versions, and counts them."""
 
-    def __init__(self, before: Version, after: Version, write: _Write, context: int) -> None:
+    def __init__(self, before: ReadsContents, after: ReadsContents, write: _Write, context: int) -> None:
         self._before = before
         self._after = after
         self._write = write
@@ -215,7 +231,7 @@ def _holds_something(directory: Entry) -> bool:
     return below is not None and bool(below.files or below.directories or below.symlinks)
 
 
-def _text(version: Version, entry: Entry | None) -> list[bytes] | str:
+def _text(version: ReadsContents, entry: Entry | None) -> list[bytes] | str:
     """The lines of a content with their ends; or what it is instead of text."""
     if entry is None:
         return []

@@ -12,28 +12,46 @@ from dataclasses import replace
 
 import msgspec
 
-from svc.database import Condition, Version, pause
 from svc.errors import Conflict, Forbidden, PayloadTooLarge, PreconditionFailed
-from svc.paths import Path, format_path, is_system_path, parse_path
-from svc.pipeline import RequestContext, effective_permissions, hides_denials, is_unrestricted_root
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.resolving import Place, find, missing
+from svc.plugin import (
+    Condition,
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
+    RequestContext,
+    Version,
+    effective_permissions,
+    format_path,
+    hides_denials,
+    is_system_path,
+    is_unrestricted_root,
+    parse_path,
+    pause,
+)
+from svc_files.configuration import FilesConfiguration
+from svc_files.resolving import Place, find, follow, missing
 
 __all__ = [
     "Reading",
     "authorize_below",
+    "authorize_ends",
     "authorize_put",
     "body_path",
+    "commit_condition",
     "guarded",
+    "looks",
     "require_count",
+    "require_size",
 ]
 
 ANY_STATE = ("*",)
 # To read a member of an enum from its class takes ten times as long as to read a name of the module.
 _DIRECTORY = EntryKind.DIRECTORY
 _LIST, _READ = Operation.LIST, Operation.READ
+_CREATE, _UPDATE = Operation.CREATE, Operation.UPDATE
 _PAUSE_EVERY = 256
+_LEVELS_PER_LOOK = 64
 
 
 def body_path(text: str) -> Path:
@@ -49,10 +67,21 @@ def body_path(text: str) -> Path:
     return path
 
 
+def looks(path: Path) -> int:
+    """What looking at an entry counts: 1, and more where it lies so deep that its path is what costs."""
+    return 1 + len(path) // _LEVELS_PER_LOOK
+
+
 def require_count(count: int, maximum: int, field: str) -> None:
     """Raises PayloadTooLarge when a request names more things than a limit allows."""
     if count > maximum:
         raise PayloadTooLarge(f"At most {maximum} {field} are taken at once.", field=field, limit=maximum)
+
+
+def require_size(size: int, maximum: int) -> None:
+    """Raises PayloadTooLarge when a file would have more bytes than a limit allows."""
+    if size > maximum:
+        raise PayloadTooLarge(f"A file has at most {maximum} bytes.", limit=maximum)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -72,8 +101,22 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def sees_all(self) -> bool:
-        """Whether nothing is hidden from the caller, so that the tree's own counts are theirs."""
+        """Whether nothing at all is hidden from the caller."""
         return is_unrestricted_root(self.context.identity)
+
+    def sees_below(self, path: Path) -> bool:
+        """Whether nothing at or below a path is hidden from the caller, whatever is there.
+
+        Only then may they have what a directory's entry says: its hash, its sizes, counts and times are made
+        from everything below it. Cheap; what was granted decides, not what is there.
+        """
+        if self.sees_all:
+            return True
+        may_below = self.context.may_below
+        if not (may_below(_LIST, path) or may_below(_READ, path)):
+            return False
+        is_past = self.head is not None and self.head.root != self.version.root
+        return not is_past or may_below(Operation.DELETE, path)
 
     def find(self, path: Path, *operations: Operation, final: bool = True) -> tuple[Path, Entry]:
         """Returns where a path leads and what stands there, if the caller may have it.
@@ -87,22 +130,16 @@ class Reading(msgspec.Struct, frozen=True):
             NotFound: nothing is there, or nothing that the caller may know of.
             Forbidden: the caller may not read it.
         """
-        try:
-            found, entry = find(self.version, path, final=final)
-        except Exception:
-            # Whether a link is broken or runs in a circle is for those to know who may read it.
-            self.context.authorize(Operation.READ, path)
-            raise
-        if is_unrestricted_root(self.context.identity):
-            return found, entry  # nothing of the system is ever found
-        needed = operations or (_reading_operation(entry),)
-        for operation in needed:
-            self.context.authorize(operation, path)
-            if found != path:
-                self.context.authorize(operation, found)
-        if self._is_deleted(found):
-            self.context.authorize(Operation.DELETE, found)
-        return found, entry
+        if self.sees_all:
+            return find(self.version, path, final=final)  # nothing of the system is ever found
+        place = follow(self.version, path, final=final, may_pass=self.shows)
+        for operation in operations or (self._operation(place),):
+            authorize_ends(self.context, operation, path, place)
+        if place.entry is None:
+            raise missing(path)
+        if self._is_deleted(place.path):
+            self.context.authorize(Operation.DELETE, place.path)
+        return place.path, place.entry
 
     def may(self, operation: Operation, path: Path) -> bool:
         """Whether the caller may do this to a path of this version."""
@@ -119,12 +156,39 @@ class Reading(msgspec.Struct, frozen=True):
         """Whether a listing shows the path to the caller."""
         return self.may(Operation.LIST, path) or self.may(Operation.READ, path)
 
+    def may_see_deleted(self, path: Path) -> bool:
+        """Whether a listing shows the caller that something was deleted at a path, where nothing is now."""
+        if is_system_path(path) or not self.context.may(Operation.DELETE, path):
+            return False
+        # The view of deleted files may be a commit ahead of what is listed.
+        return self.version.get(path) is None
+
     def permissions(self, path: Path) -> str | None:
         """The caller's flags on a path, None for a caller who may do everything."""
         return None if self.sees_all else effective_permissions(self.context.identity, path)
 
+    def _operation(self, place: Place) -> Operation:
+        """``LIST`` for a directory, unless that would tell a caller without any rights that it is one."""
+        path, entry = place
+        is_directory = entry is not None and entry.kind is _DIRECTORY
+        may_know = is_directory and (self.context.may(_LIST, path) or self.context.may(_READ, path))
+        return _LIST if may_know else _READ
+
     def _is_deleted(self, path: Path) -> bool:
         return self.head is not None and self.head.get(path) is None
+
+
+def authorize_ends(context: RequestContext, operation: Operation, asked: Path, place: Place) -> None:
+    """Makes sure that the caller may do something to a path, and to the place where its links lead.
+
+    Ask before looking whether anything is there: what is denied then looks the same either way.
+
+    Raises:
+        NotFound, Forbidden: as ``RequestContext.authorize``.
+    """
+    context.authorize(operation, asked)
+    if asked != place.path:
+        context.authorize(operation, place.path)
 
 
 def authorize_put(
@@ -139,17 +203,17 @@ def authorize_put(
         NotFound: the caller may not know of the path.
         Forbidden: the caller may not do it.
     """
-    operation = Operation.CREATE if place.entry is None else Operation.UPDATE
-    context.authorize(operation, place.path)
-    if asked != place.path:
-        context.authorize(operation, asked)
     if is_unrestricted_root(context.identity):
         return condition
-    other = Operation.UPDATE if place.entry is None else Operation.CREATE
-    if context.may(other, place.path):
+    may_create, may_update = (context.may(operation, place.path) for operation in (_CREATE, _UPDATE))
+    # Those who may do neither get the same answer, whether something is there or not.
+    updates = place.entry is not None and (may_create or may_update)
+    operation = _UPDATE if updates else _CREATE
+    authorize_ends(context, operation, asked, place)
+    if may_create and may_update:
         return condition
     condition = condition or Condition()
-    if operation is Operation.CREATE:
+    if operation is _CREATE:
         return replace(condition, if_none_match=ANY_STATE)
     return replace(condition, if_match=condition.if_match or ANY_STATE)
 
@@ -173,18 +237,24 @@ def authorize_below(
         destination: where it goes, when each path there needs ``CREATE`` too.
 
     Returns:
-        The condition under which the decision holds: that the directory is still the same.
+        The condition under which the decision holds: that the directory is still the same. None where it
+        holds whatever is there.
 
     Raises:
         NotFound: the caller may not do it at the path itself, or below it and must not know.
         Forbidden: the caller may not do it everywhere below.
+        PayloadTooLarge: each path below has to be asked for, and they are more than one request looks at.
     """
     context.authorize(operation, path)
     if destination is not None:
         context.authorize(Operation.CREATE, destination)
     if entry.kind is not EntryKind.DIRECTORY or is_unrestricted_root(context.identity):
         return None
-    for below in _paths_below(version, path):
+    if context.may_below(operation, path) and (
+        destination is None or context.may_below(Operation.CREATE, destination)
+    ):
+        return None
+    for below in _paths_below(version, path, _scan_entries(context)):
         if not context.may(operation, below) or (
             destination is not None and not context.may(Operation.CREATE, destination + below[len(path) :])
         ):
@@ -192,6 +262,19 @@ def authorize_below(
                 raise missing(path)
             raise Forbidden("You may not do this to everything below the directory.", path=format_path(path))
     return Condition(if_match=(entry.hash.hex(),))
+
+
+def commit_condition(guard: Condition | None, condition: Condition | None, place: Place) -> Condition | None:
+    """Returns what a commit is made under: a guard of ``authorize_below``, or the caller's own condition.
+
+    Raises:
+        PreconditionFailed: there is a guard, and the caller's own condition does not hold at the place.
+    """
+    if guard is None:
+        return condition
+    if condition is not None:
+        condition.check(place.path, place.entry)
+    return guard
 
 
 @contextmanager
@@ -209,12 +292,24 @@ def guarded(guard: Condition | None) -> Iterator[None]:
         raise Conflict("The directory changed meanwhile; try again.", **error.details) from None
 
 
-def _paths_below(version: Version, path: Path) -> Iterator[Path]:
-    for number, (below, _) in enumerate(version.walk(path)):
-        if number % _PAUSE_EVERY == 0:
-            pause()
+def _paths_below(version: Version, path: Path, most: int) -> Iterator[Path]:
+    looked_at, pause_at = 0, _PAUSE_EVERY
+    for below, _ in version.walk(path):
+        if looked_at >= most:
+            raise PayloadTooLarge(
+                f"What you may do differs below the directory, and it holds over {most} entries, the most "
+                "that one request looks at. Take it in parts.",
+                path=format_path(path),
+                limit=most,
+            )
         yield below
+        looked_at += looks(below)
+        if looked_at >= pause_at:
+            pause_at += _PAUSE_EVERY
+            pause()
 
 
-def _reading_operation(entry: Entry) -> Operation:
-    return _LIST if entry.kind is _DIRECTORY else _READ
+def _scan_entries(context: RequestContext) -> int:
+    configuration = context.configuration
+    settings = configuration if isinstance(configuration, FilesConfiguration) else FilesConfiguration()
+    return settings.scan_entries

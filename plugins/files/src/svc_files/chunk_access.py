@@ -2,7 +2,8 @@
 
 A caller may read a chunk that a file it may read holds, root too. It may make files of those, and of the
 chunks that it has uploaded itself; root of every chunk. Who holds a chunk is a view of the commit feed; who
-uploaded one is noted in a file beside the database, for a day.
+uploaded one is noted in a file beside the database, for a day. A chunk as a client cut it is as readable as
+the database's own chunks that hold its bytes (``client_chunks``).
 """
 
 from __future__ import annotations
@@ -10,53 +11,38 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
-from itertools import islice
+from functools import partial
 from pathlib import Path as FilePath
 
 from blake3 import blake3
 
-from svc.database import Commit, Database, Version, ViewStorage
 from svc.errors import InvalidInput
-from svc.hashing import HASH_SIZE, Hash
-from svc.paths import Path
-from svc.pipeline import RequestContext, is_unrestricted_root
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.deleted_view import path_key
+from svc.plugin import (
+    Database,
+    EntryKind,
+    Hash,
+    Operation,
+    Path,
+    RequestContext,
+    Version,
+    ViewStorage,
+    is_unrestricted_root,
+)
+from svc_files.chunk_holders import CHUNKS_VIEW, candidates
+from svc_files.client_chunks import has_client_chunk, read_client_chunk
 
 __all__ = [
-    "CHUNKS_VIEW",
-    "ChunkHoldersView",
     "has_chunk",
     "may_read_chunk",
     "may_use_chunk",
     "note_upload",
+    "readable_chunk",
     "require_chunks",
 ]
 
-CHUNKS_VIEW = "files.chunks"
 UPLOAD_LIFETIME_S = 86_400
 
-_MAXIMUM_HOLDERS = 10_000
 _SWEEP_ONE_IN = 64
-
-
-class ChunkHoldersView:
-    """Follows the commit feed and keeps, for every chunk at HEAD, the paths of the files that hold it."""
-
-    name = CHUNKS_VIEW
-    format = 1
-
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
-        """Takes one commit in; a function of the two trees."""
-        if commit.root == commit.parent_root:
-            return
-        for change in before.diff(after):
-            for key in _keys(before, change.path, change.before):
-                storage.delete(key)
-            for key in _keys(after, change.path, change.after):
-                storage.put(key, b"")
 
 
 def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
@@ -64,9 +50,13 @@ def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
     if not context.database.has_chunk(hash):
         return False
 
+    version = context.database.at()
+    holds: dict[Hash, bool] = {}
+
     def find(storage: ViewStorage) -> bool:
         return any(
-            context.may(Operation.READ, path) for path in islice(_holders(storage, hash), _MAXIMUM_HOLDERS)
+            context.may(Operation.READ, path) and _holds(version, path, hash, holds)
+            for path in candidates(storage, hash)
         )
 
     return context.database.view(CHUNKS_VIEW).read(find)
@@ -74,9 +64,17 @@ def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
 
 def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
     """Whether the caller may make files of a chunk that is there: root may, others if they may read it."""
+    database = context.database
     if is_unrestricted_root(context.identity):
-        return context.database.has_chunk(hash)
-    return may_read_chunk(context, hash)
+        return database.has_chunk(hash) or has_client_chunk(database, hash, database.has_chunk)
+    return may_read_chunk(context, hash) or has_client_chunk(database, hash, partial(may_read_chunk, context))
+
+
+def readable_chunk(context: RequestContext, hash: Hash) -> bytes | None:
+    """Returns a chunk's bytes, if the caller may read a file at HEAD that holds them; else None."""
+    if may_read_chunk(context, hash):
+        return context.database.chunk(hash)
+    return read_client_chunk(context.database, hash, partial(may_read_chunk, context))
 
 
 def note_upload(context: RequestContext, hash: Hash) -> None:
@@ -104,17 +102,17 @@ def has_chunk(context: RequestContext, hash: Hash) -> bool:
     return may_use_chunk(context, hash)
 
 
-def _keys(version: Version, path: Path, entry: Entry | None) -> Iterator[bytes]:
+def _holds(version: Version, path: Path, chunk: Hash, known: dict[Hash, bool]) -> bool:
+    """Whether a file stands at a path that holds a chunk; ``known`` keeps the answer for each content."""
+    entry = version.get(path)
     if entry is None or entry.kind is not EntryKind.FILE:
-        return
-    ending = path_key(path)
-    for hash, _ in version.chunks(entry):
-        yield hash + ending
-
-
-def _holders(storage: ViewStorage, hash: Hash) -> Iterator[Path]:
-    for key, _ in storage.scan(hash):
-        yield tuple(key[HASH_SIZE:].decode("utf-8").split("\0")[:-1])
+        return False
+    if entry.record is None:
+        return entry.hash == chunk
+    holds = known.get(entry.record)
+    if holds is None:
+        holds = known[entry.record] = any(hash == chunk for hash, _ in version.chunks(entry))
+    return holds
 
 
 def _was_uploaded(context: RequestContext, hash: Hash) -> bool:

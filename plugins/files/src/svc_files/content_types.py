@@ -1,7 +1,7 @@
 """Media types: what a stored file is said to be.
 
-The caller's word, the first bytes and the name flow in; one media type flows out. The tables stand
-here or in Python's own library, so the answer is the same on every machine.
+The caller's word decides, then the first bytes, then the name. The tables stand here or in Python's own
+library, so the answer is the same on every machine.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import mimetypes
 import re
 from functools import lru_cache
-
-import filetype
 
 from svc.errors import InvalidInput
 
@@ -163,6 +161,9 @@ def _by_bytes(head: bytes, is_text: bool) -> str | None:
         if not head.startswith(_TEXT_STARTS):
             return None
         return next(mime for start, mime in _TEXT_SIGNATURES if head.startswith(start))
+    # Imported here: most commands never ask it, and its eighty types take time to import.
+    import filetype
+
     if filetype.version == _SIGNATURES_OF and _SIGNATURES.match(head) is None:
         return None
     mime = filetype.guess_mime(head)

@@ -1,7 +1,10 @@
-"""Cursors of listings: the last name or path of a page, as an opaque text.
+"""Cursors of listings: the place where a page ended, as an opaque text.
 
 A cursor names a place in an order, not a row: pages go on from it although the row it came from may be
 gone, and never repeat or skip a row that did not change.
+
+A page may end where nothing is shown to its caller. The cursor of one who does not see everything is
+therefore sealed: it tells nothing of the place, and works in every copy of the database.
 """
 
 from __future__ import annotations
@@ -9,31 +12,98 @@ from __future__ import annotations
 import base64
 import binascii
 
-from svc.errors import InvalidInput
-from svc.paths import Path
+from blake3 import blake3
 
-__all__ = ["decode_cursor", "encode_cursor"]
+from svc.errors import InvalidInput
+from svc.plugin import Path
+
+__all__ = ["Cursors"]
 
 _VERSION = "1"
+_TAG_BYTES = 16
+_PADDED_TO = 64
+_TAG_CONTEXT = "svc files 2026 tag of a sealed cursor"
+_TEXT_CONTEXT = "svc files 2026 text of a sealed cursor"
 
 
-def encode_cursor(place: Path) -> str:
-    """Returns the cursor of a place: segments below the listed directory."""
-    text = "/".join((_VERSION, *place))
-    return base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")
+class Cursors:
+    """Makes and reads the cursors of one caller.
 
-
-def decode_cursor(cursor: str) -> Path:
-    """Returns the place of a cursor.
-
-    Raises:
-        InvalidInput: no listing gave this cursor.
+    Args:
+        database_id: of the database. It is random and no route tells it, so that it serves as a secret.
+        sealed: whether a cursor may tell nothing of its place.
     """
+
+    def __init__(self, database_id: bytes, *, sealed: bool) -> None:
+        self._id = database_id
+        self._sealed = sealed
+
+    def encode(self, place: Path, skip: int = 0) -> str:
+        """Returns the cursor of a place: segments below the listed directory.
+
+        Args:
+            place: behind it, the next page begins.
+            skip: how many rows the next page has still to leave out.
+        """
+        text = _text_of(place, skip)
+        if not self._sealed:
+            return _printable(text)
+        text += b"\0" * (-len(text) % _PADDED_TO)
+        # The tag is a function of the text, and the only input of the key stream: what is sealed twice looks
+        # the same, and nothing else can be told (a synthetic initialization vector, as in RFC 5297).
+        tag = self._tag(text)
+        return _printable(b"\0" + tag + self._mixed(text, tag))
+
+    def decode(self, cursor: str) -> tuple[Path, int]:
+        """Returns the place of a cursor, and how many rows are still to be left out.
+
+        Raises:
+            InvalidInput: no listing gave this cursor.
+        """
+        data = _bytes_of(cursor)
+        if data[:1] != b"\0":
+            return _parsed(data)
+        tag, text = data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
+        text = self._mixed(text, tag)
+        if self._tag(text) != tag:
+            raise _foreign()
+        return _parsed(text.rstrip(b"\0"))
+
+    def _tag(self, text: bytes) -> bytes:
+        return blake3(self._id + text, derive_key_context=_TAG_CONTEXT).digest(_TAG_BYTES)
+
+    def _mixed(self, text: bytes, tag: bytes) -> bytes:
+        stream = blake3(self._id + tag, derive_key_context=_TEXT_CONTEXT).digest(len(text))
+        return bytes(left ^ right for left, right in zip(text, stream, strict=True))
+
+
+def _text_of(place: Path, skip: int) -> bytes:
+    return "/".join((f"{_VERSION}+{skip}" if skip else _VERSION, *place)).encode("utf-8")
+
+
+def _parsed(data: bytes) -> tuple[Path, int]:
+    try:
+        head, *place = data.decode("utf-8").split("/")
+    except ValueError:
+        raise _foreign() from None
+    version, plus, skip = head.partition("+")
+    well_formed = skip.isascii() and skip.isdigit() and len(skip) <= 18 if plus else True
+    if version != _VERSION or not well_formed or not all(place):
+        raise _foreign()
+    return tuple(place), int(skip or 0)
+
+
+def _printable(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _bytes_of(cursor: str) -> bytes:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        version, *place = base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8").split("/")
+        return base64.b64decode(padded, altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
-        version, place = "", []
-    if version != _VERSION or not all(place):
-        raise InvalidInput("The cursor is not one that a listing gave.", field="after")
-    return tuple(place)
+        raise _foreign() from None
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput("The cursor is not one that a listing gave.", field="after")

@@ -1,74 +1,56 @@
 """The view of deleted files: every path that held a file or link at HEAD once and holds nothing now.
 
-Commits flow in; path → (when, what it was, in which version it still is) stands in the view. A path that is
-put again leaves it. A move is no deletion: the file goes on elsewhere.
+A path that is put again leaves it. A move is no deletion: the file goes on elsewhere. Of a directory that is
+deleted or comes back one row is kept, whatever it holds; what that means for each path below is found out
+when somebody asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
-from itertools import islice
 
-import msgspec
+from svc.plugin import Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
+from svc_files.deleted_events import (
+    DeletedFile,
+    PathRow,
+    TreeEvent,
+    add_tree,
+    deleted_in_trees,
+    has_rows,
+    path_key,
+    read_row,
+    trees_above,
+    trees_at,
+    write_row,
+)
+from svc_files.deleted_walk import search
 
-from svc.database import Commit, Database, PathChange, Version, ViewStorage
-from svc.hashing import Hash
-from svc.paths import Path
-from svc.tree import Entry, EntryKind
-
-__all__ = ["DELETED_VIEW", "DeletedFile", "DeletedFilesView", "deleted_below", "deleted_file", "path_key"]
+__all__ = [
+    "DELETED_VIEW",
+    "DeletedFile",
+    "DeletedFilesView",
+    "deleted_file",
+    "path_key",
+    "search_below",
+]
 
 DELETED_VIEW = "files.deleted"
 
-_ORDERED_BYTES = 448
-_BATCH = 512
-
-
-class DeletedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file or link that was deleted.
-
-    Attributes:
-        deleted_ms: when, Unix milliseconds.
-        root: root hash of the last version that holds it.
-        kind: ``EntryKind`` of the entry.
-        hash, size, created_ms, updated_ms, content_type, record, target: of the entry, as it was.
-    """
-
-    deleted_ms: int
-    root: Hash
-    kind: int
-    hash: Hash
-    size: int
-    created_ms: int
-    updated_ms: int
-    content_type: str | None = None
-    record: Hash | None = None
-    target: str | None = None
-
-    @property
-    def entry(self) -> Entry:
-        """The entry as it stood in the tree; putting it back costs no data."""
-        return Entry(
-            EntryKind(self.kind),
-            self.hash,
-            self.size,
-            self.created_ms,
-            self.updated_ms,
-            self.content_type,
-            self.record,
-            self.target,
-        )
+_CHANGES_PER_STEP = 256
+_DIRECTORY = EntryKind.DIRECTORY
 
 
 class DeletedFilesView:
-    """Follows the commit feed and keeps the deleted files of HEAD."""
+    """Follows the commit feed and keeps what was deleted from HEAD."""
 
     name = DELETED_VIEW
-    format = 1
+    format = 2
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
-        """Takes one commit in; a function of the commit and the two trees."""
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> Generator[None]:
+        """Takes one commit in, a bounded number of operations a step."""
         if commit.root == commit.parent_root:
             return
         changes = [
@@ -78,62 +60,130 @@ class DeletedFilesView:
             for change in transaction.changes
             if not change.system
         ]
-        if _is_empty(storage) and not any(change.kind in ("delete", "ref") for change in changes):
+        if not has_rows(storage) and not any(change.kind in ("delete", "ref") for change in changes):
             return
-        parents: set[Path] = set()
-        for change in changes:
-            if change.kind == "ref":
-                self._apply_moved_head(commit, change, before, after, storage)
-            elif change.kind == "delete":
-                self._apply_deletion(commit, change, before, storage)
-            else:
-                _forget(change.path, before, storage, parents)
-                if change.kind != "mkdir":
-                    _forget_below(change.path, after, storage)
+        taking = _Taking(commit, before, after, storage)
+        for order in range(start * _CHANGES_PER_STEP, len(changes)):
+            taking.take(order, changes[order])
+            if (order + 1) % _CHANGES_PER_STEP == 0:
+                yield
 
-    def _apply_deletion(
-        self, commit: Commit, change: PathChange, before: Version, storage: ViewStorage
-    ) -> None:
-        entry = before.get(change.path)
+
+class _Taking:
+    """Takes the operations of one commit in.
+
+    Args:
+        commit: the commit.
+        before: the tree before it.
+        after: the tree after it.
+        storage: the view's data.
+    """
+
+    def __init__(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+        self._commit = commit
+        self._before = before
+        self._after = after
+        self._storage = storage
+        # By directory: the trees that may know of what is in it, and whether anything is kept of that.
+        self._known: dict[Path, tuple[list[TreeEvent], bool]] = {}
+
+    def take(self, order: int, change: PathChange) -> None:
+        """Takes one operation in; ``order`` is its number in the commit."""
+        if change.kind == "ref":
+            if change.path == ("HEAD",):
+                self._add_tree(order, (), self._before.root, self._after.root)
+        elif change.kind == "delete":
+            self._delete(order, change.path)
+        else:
+            self._come(order, change.path, whole=change.kind != "mkdir")
+
+    def _delete(self, order: int, path: Path) -> None:
+        entry = self._before.get(path)
         if entry is None:
             return
-        if entry.kind is not EntryKind.DIRECTORY:
-            _remember(commit, change.path, entry, storage)
+        if entry.kind is not _DIRECTORY:
+            row = read_row(self._storage, path)
+            deleted = DeletedFile.of(entry, self._commit.time_ms, self._commit.parent_root)
+            moment = (self._commit.sequence, order)
+            write_row(self._storage, path, PathRow(moment, deleted, row.has_trees))
+            self._known.clear()
+        elif entry.totals is not None and (entry.totals.files or entry.totals.symlinks):
+            self._add_tree(order, path, entry.hash, None)
+
+    def _come(self, order: int, path: Path, *, whole: bool) -> None:
+        """Something stands at a path now, and so do the directories above it.
+
+        Args:
+            order: of the operation.
+            path: where.
+            whole: whether a directory has come with all that it holds.
+        """
+        if not path:
             return
-        for path, below in before.walk(change.path, files_only=True):
-            if below.kind is not EntryKind.DIRECTORY:
-                _remember(commit, path, below, storage)
-
-    def _apply_moved_head(
-        self, commit: Commit, change: PathChange, before: Version, after: Version, storage: ViewStorage
-    ) -> None:
-        """HEAD went to another version: what is not in it counts as deleted, what is in it as put."""
-        if change.path != ("HEAD",):
+        trees, kept = self._around(order, path[:-1])
+        if not trees and not kept:
             return
-        parents: set[Path] = set()
-        for difference in before.diff(after):
-            gone, come = difference.before, difference.after
-            if come is not None:
-                _forget(difference.path, before, storage, parents)
-            elif gone is not None and gone.kind is not EntryKind.DIRECTORY:
-                _remember(commit, difference.path, gone, storage)
+        entry = self._after.get(path) if whole else None
+        if entry is None or entry.kind is not _DIRECTORY:
+            self._come_back(order, path, trees)
+        elif trees or has_rows(self._storage, path):
+            self._add_tree(order, path, None, entry.hash)
 
+    def _come_back(self, order: int, path: Path, trees: list[TreeEvent]) -> None:
+        """Notes that a path does not count as deleted any more; the directory's trees are given."""
+        moment = (self._commit.sequence, order)
+        row = read_row(self._storage, path)
+        if row.has_trees:
+            own = [*trees, *trees_at(self._storage, path, before=moment)]
+            trees = sorted(own, key=lambda event: event.moment, reverse=True)
+        older = [event for event in trees if event.moment < moment]
+        deleted = deleted_in_trees(self._before, older, path)[1]
+        if row.moment is not None or deleted is not None:
+            write_row(self._storage, path, PathRow(None if deleted is None else moment, None, row.has_trees))
 
-def path_key(path: Path) -> bytes:
-    """Returns the key of a path: keys order as paths do, and a directory's is a prefix of its files'."""
-    return b"".join([segment.encode("utf-8") + b"\0" for segment in path])
+    def _around(self, order: int, directory: Path) -> tuple[list[TreeEvent], bool]:
+        """What is kept around the entries of a directory, which stands there now."""
+        known = self._known.get(directory)
+        if known is None:
+            for length in range(len(directory), 0, -1):
+                parent = directory[:length]
+                entry = self._before.get(parent)
+                if entry is not None and entry.kind is _DIRECTORY:
+                    break
+                above = trees_above(self._storage, parent[:-1])
+                self._come_back(order, parent, above)
+            trees = trees_above(self._storage, directory)
+            known = self._known[directory] = (trees, has_rows(self._storage, directory))
+        return known
+
+    def _add_tree(self, order: int, path: Path, gone: bytes | None, came: bytes | None) -> None:
+        commit = self._commit
+        moment = (commit.sequence, order)
+        event = TreeEvent(moment, commit.time_ms, commit.parent_root, gone, came, len(path))
+        add_tree(self._storage, path, event)
+        self._known.clear()
 
 
 def deleted_file(database: Database, path: Path) -> DeletedFile | None:
     """Returns what was deleted last at a path, or None when nothing was or something is there again."""
-    value = database.view(DELETED_VIEW).read(lambda storage: storage.get(path_key(path)))
-    return None if value is None else msgspec.msgpack.decode(value, type=DeletedFile)
+
+    def look(storage: ViewStorage) -> DeletedFile | None:
+        version = database.at()
+        if version.get(path) is not None:
+            return None
+        row = read_row(storage, path)
+        is_known, deleted = deleted_in_trees(version, trees_above(storage, path), path, since=row.moment)
+        return deleted if is_known else row.deleted
+
+    return database.view(DELETED_VIEW).read(look) if path else None
 
 
-def deleted_below(
+def search_below(
     database: Database, directory: Path, *, after: Path | None = None, depth: int = -1
-) -> Iterator[tuple[Path, DeletedFile]]:
-    """Yields (path, what was deleted) below a directory, in path order; sees every commit so far.
+) -> Iterator[tuple[Path, DeletedFile | None]]:
+    """Yields what was deleted below a directory, in path order; sees every commit so far.
+
+    A path at which the search finds nothing comes too, with None: whoever counts the steps bounds the work.
 
     Args:
         database: the database.
@@ -142,109 +192,11 @@ def deleted_below(
         depth: 0 yields direct children only, -1 everything.
     """
     view = database.view(DELETED_VIEW)
+    piece = partial(search, database, directory=directory, depth=depth)
     while True:
-        batch = view.read(partial(_batch, directory=directory, after=after, depth=depth))
-        yield from batch
-        if len(batch) < _BATCH:
+        found, place = view.read(partial(piece, after=after))
+        yield from found
+        if place is None:
             return
-        after = batch[-1][0]
-
-
-def _batch(
-    storage: ViewStorage, directory: Path, after: Path | None, depth: int
-) -> list[tuple[Path, DeletedFile]]:
-    rows = _ordered_rows(storage, directory, after, depth)
-    return [(path, msgspec.msgpack.decode(value, type=DeletedFile)) for path, value in islice(rows, _BATCH)]
-
-
-def _ordered_rows(
-    storage: ViewStorage, directory: Path, after: Path | None, depth: int
-) -> Iterator[tuple[Path, bytes]]:
-    """Rows in path order. The storage orders long keys by their beginning only, so those are sorted here."""
-    group: list[tuple[Path, bytes]] = []
-    shared = b""
-    for key, value in _rows(storage, directory, after, depth):
-        if group and key[:_ORDERED_BYTES] != shared:
-            yield from sorted(group)
-            group = []
-        path = tuple(key.decode("utf-8").split("\0")[:-1])
-        if after is not None and path <= after:
-            continue
-        if len(key) < _ORDERED_BYTES:
-            yield path, value
-        else:
-            shared = key[:_ORDERED_BYTES]
-            group.append((path, value))
-    yield from sorted(group)
-
-
-def _rows(
-    storage: ViewStorage, directory: Path, after: Path | None, depth: int
-) -> Iterator[tuple[bytes, bytes]]:
-    prefix = path_key(directory)
-    start = None if after is None else path_key(after)[: _ORDERED_BYTES - 1]
-    levels = len(directory) + depth + 1
-    while True:
-        skip: bytes | None = None
-        for key, value in storage.scan(prefix, after=start):
-            if key == prefix:
-                continue
-            if depth >= 0 and key.count(b"\0") > levels:
-                # Too deep: go on behind everything below this directory (no UTF-8 text holds 0xff).
-                skip = b"\0".join(key.split(b"\0")[:levels]) + b"\0\xff"
-                if len(skip) < _ORDERED_BYTES:
-                    break
-                skip = None
-                continue
-            yield key, value
-        if skip is None:
-            return
-        start = skip
-
-
-def _remember(commit: Commit, path: Path, entry: Entry, storage: ViewStorage) -> None:
-    row = DeletedFile(
-        commit.time_ms,
-        commit.parent_root,
-        int(entry.kind),
-        entry.hash,
-        entry.size,
-        entry.created_ms,
-        entry.updated_ms,
-        entry.content_type,
-        entry.record,
-        entry.target,
-    )
-    storage.put(path_key(path), msgspec.msgpack.encode(row))
-
-
-def _is_empty(storage: ViewStorage) -> bool:
-    return next(storage.scan(), None) is None
-
-
-def _forget(path: Path, before: Version, storage: ViewStorage, parents: set[Path]) -> None:
-    """Takes out a path where something stands now, and the parents that appeared for it.
-
-    Args:
-        path: where something was put.
-        before: the tree before the commit.
-        storage: the view's data.
-        parents: directories that need no second look in this commit; grows.
-    """
-    storage.delete(path_key(path))
-    for length in range(len(path) - 1, 0, -1):
-        parent = path[:length]
-        if parent in parents:
-            return
-        parents.add(parent)
-        if before.get(parent) is not None:
-            return
-        storage.delete(path_key(parent))
-
-
-def _forget_below(path: Path, after: Version, storage: ViewStorage) -> None:
-    """Takes out what came back with a whole directory: a copy, a move, a restored version of it."""
-    keys = [key for key, _ in storage.scan(path_key(path))]
-    for key in keys:
-        if after.get(tuple(key.decode("utf-8").split("\0")[:-1])) is not None:
-            storage.delete(key)
+        after = place
+        pause()

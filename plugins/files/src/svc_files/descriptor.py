@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugins import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
 from svc_files.configuration import FilesConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,5 +14,11 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=FilesConfiguration,
     implementation="svc_files.plugin",
+    retired=("count_maximum", "maximum_batch", "maximum_body", "maximum_json"),
+    response_headers=(
+        *("X-Svc-Content-Hash", "X-Svc-Created-At", "X-Svc-Entry-Type", "X-Svc-Path", "X-Svc-Size"),
+        *("X-Svc-Symlink-Target", "X-Svc-Updated-At", "X-Svc-Version"),
+    ),
+    error_codes=("INCOMPLETE",),
+    system_paths=(SystemPath("files", BackupRule.SKIP),),
 )
-"""Files, links and blobs of a database, over HTTP and at the shell."""

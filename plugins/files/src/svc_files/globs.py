@@ -1,8 +1,7 @@
 """Path patterns: ``*`` and ``?`` inside a segment, ``[...]`` for one character, ``**`` across segments.
 
-A pattern is compiled once; what comes out takes segments and says yes or no. Every ``*`` becomes an
-atomic group, so a match takes time proportional to pattern times name whatever the pattern is: no
-pattern of a caller can hold a worker.
+A pattern is compiled once and compared with the segments of paths. A ``**`` is a place that is kept while a
+path is read. So a match takes time proportional to pattern times path, and no pattern can hold a worker.
 """
 
 from __future__ import annotations
@@ -10,15 +9,12 @@ from __future__ import annotations
 import re
 
 from svc.errors import InvalidInput
-from svc.paths import Path
+from svc.plugin import Path, segment_expression
 
-__all__ = ["MAXIMUM_PATTERN", "Glob"]
+__all__ = ["MAXIMUM_PATTERN", "Glob", "PathMatcher"]
 
 MAXIMUM_PATTERN = 1024
 """Longest pattern, in characters."""
-
-_ANY_DEPTH = None
-_Segment = re.Pattern[str] | None
 
 
 class Glob:
@@ -31,7 +27,7 @@ class Glob:
         InvalidInput: the pattern is empty or longer than ``MAXIMUM_PATTERN``.
     """
 
-    __slots__ = ("_absolute", "_name", "_segments")
+    __slots__ = ("_absolute", "_end", "_name", "_segments", "_stars")
 
     def __init__(self, pattern: str) -> None:
         if not pattern or len(pattern) > MAXIMUM_PATTERN:
@@ -40,15 +36,19 @@ class Glob:
             )
         self._absolute = pattern.startswith("/")
         parts = [part for part in pattern.split("/") if part and part != "."]
-        segments: list[_Segment] = []
-        for part in parts:
+        parts = [part for at, part in enumerate(parts) if part != "**" or at == 0 or parts[at - 1] != "**"]
+        self._stars = sum(1 << at for at, part in enumerate(parts) if part == "**")
+        self._end = 1 << len(parts)
+        places: dict[str, int] = {}
+        for at, part in enumerate(parts):
             if part != "**":
-                segments.append(_compile_segment(part))
-            elif not segments or segments[-1] is not _ANY_DEPTH:
-                segments.append(_ANY_DEPTH)
-        self._segments = tuple(segments)
-        only = segments[0] if len(segments) == 1 and not self._absolute else _ANY_DEPTH
-        self._name = only
+                places[part] = places.get(part, 0) | 1 << at
+        self._segments = [
+            (re.compile(segment_expression(part, classes=True)).fullmatch, mask)
+            for part, mask in places.items()
+        ]
+        is_name = len(parts) == 1 and self._segments and not self._absolute
+        self._name = self._segments[0][0] if is_name else None
 
     def matches(self, full: Path, below: int) -> bool:
         """Whether the pattern fits the name, the path below the listed directory, or the full path.
@@ -57,91 +57,76 @@ class Glob:
             full: the segments of the absolute path.
             below: how many leading segments belong to the listed directory.
         """
-        if self._name is not None:
-            return self._name.match(full[-1]) is not None if full else False
-        if self._absolute:
-            return _fits(self._segments, full)
-        return _fits(self._segments, full[below:]) or (below > 0 and _fits(self._segments, full))
+        return PathMatcher(self, below).matches(full)
+
+    def _behind(self, places: int, name: str) -> int:
+        """The places in the pattern that are reached from others by one segment of a path.
+
+        Places are the bits of an integer: bit *n* says that the first *n* segments of the pattern fit what
+        was read so far.
+        """
+        reached = places & self._stars
+        for match, mask in self._segments:
+            if places & mask and match(name) is not None:
+                reached |= (places & mask) << 1
+        return reached | (reached & self._stars) << 1
 
 
-def _fits(pattern: tuple[_Segment, ...], path: Path) -> bool:
-    """Greedy match with one point of return (the last ``**``): the segments' analogue of ``*``."""
-    at = star = resume = -1
-    at = position = 0
-    while position < len(path):
-        if at < len(pattern):
-            segment = pattern[at]
-            if segment is _ANY_DEPTH:
-                star, resume = at, position
-                at += 1
-                continue
-            if segment.match(path[position]) is not None:
-                at += 1
-                position += 1
-                continue
-        if star < 0:
-            return False
-        resume += 1
-        at, position = star + 1, resume
-    return all(segment is _ANY_DEPTH for segment in pattern[at:])
+class PathMatcher:
+    """Compares paths with a pattern, one after the other; fast when they come in the order of a walk.
 
+    What the pattern makes of a directory is found once, so a path costs one step for its name, however deep
+    it lies. Not for use by several threads.
 
-def _compile_segment(text: str) -> re.Pattern[str]:
-    pieces = [_piece(piece) for piece in _split_stars(text)]
-    if len(pieces) == 1:
-        return re.compile(f"(?s:{pieces[0]})\\Z")
-    middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1] if piece)
-    return re.compile(f"(?s:{pieces[0]}{middle}.*{pieces[-1]})\\Z")
+    Args:
+        glob: the pattern.
+        below: how many leading segments of each path belong to the listed directory.
+    """
 
+    __slots__ = ("_below", "_directory", "_glob", "_places")
 
-def _split_stars(text: str) -> list[list[str]]:
-    """The pattern as runs of one-character atoms, cut at its stars."""
-    runs: list[list[str]] = [[]]
-    index = 0
-    while index < len(text):
-        character = text[index]
-        end = _class_end(text, index) if character == "[" else -1
-        if character == "*":
-            runs.append([])
-        elif end > 0:
-            runs[-1].append(text[index : end + 1])
-            index = end
-        else:
-            runs[-1].append(character)
-        index += 1
-    return runs
+    def __init__(self, glob: Glob, below: int) -> None:
+        self._glob = glob
+        self._below = below
+        start = 1 | (glob._stars & 1) << 1
+        self._directory: Path = ()
+        self._places = [(start, 0)]
+        """For the directory and each one above it: places for the full path, and for the relative one."""
 
+    def matches(self, full: Path) -> bool:
+        """Whether the pattern fits the name, the path below the listed directory, or the full path."""
+        glob = self._glob
+        if glob._name is not None:
+            return bool(full) and glob._name(full[-1]) is not None
+        if not full:
+            return any(places & glob._end for places in self._places[0])
+        directory = full[:-1]
+        if directory != self._directory:
+            self._enter(directory)
+        return any(glob._behind(places, full[-1]) & glob._end for places in self._places[-1] if places)
 
-def _class_end(text: str, start: int) -> int:
-    """Index of the bracket that closes a class, or -1 when ``[`` stands for itself."""
-    index = start + 1
-    if text[index : index + 1] in ("!", "^"):
-        index += 1
-    return text.find("]", index + 1)
+    def may_fit_below(self, directory: Path) -> bool:
+        """Whether the pattern could fit anything below a directory, at or below the listed one."""
+        glob = self._glob
+        if glob._name is not None:
+            return True
+        if directory != self._directory:
+            self._enter(directory)
+        return any(places & (glob._end - 1) for places in self._places[-1])
 
-
-def _piece(atoms: list[str]) -> str:
-    return "".join(_atom(atom) for atom in atoms)
-
-
-def _atom(atom: str) -> str:
-    if atom == "?":
-        return "."
-    if len(atom) == 1:
-        return re.escape(atom)
-    negated = atom[1] in "!^"
-    body = atom[2 if negated else 1 : -1]
-    items: list[str] = []
-    index = 0
-    while index < len(body):
-        if body[index + 1 : index + 2] == "-" and index + 2 < len(body):
-            low, high = body[index], body[index + 2]
-            if low <= high:
-                items.append(f"{re.escape(low)}-{re.escape(high)}")
-            index += 3
-        else:
-            items.append(re.escape(body[index]))
-            index += 1
-    if not items:
-        return "." if negated else "(?!)"
-    return f"[{'^' if negated else ''}{''.join(items)}]"
+    def _enter(self, directory: Path) -> None:
+        glob = self._glob
+        common = 0
+        for left, right in zip(directory, self._directory, strict=False):
+            if left != right:
+                break
+            common += 1
+        del self._places[common + 1 :]
+        start = self._places[0][0]
+        for level, name in enumerate(directory[common:], start=common + 1):
+            whole, relative = self._places[-1]
+            whole, relative = glob._behind(whole, name), relative and glob._behind(relative, name)
+            if level == self._below and not glob._absolute:
+                relative = start
+            self._places.append((whole, relative))
+        self._directory = directory

@@ -9,22 +9,22 @@ from urllib.parse import quote
 
 import falcon
 
-from svc.hashing import Hash
-from svc.paths import Path, format_path
-from svc.pipeline import format_http_date, quote_etag, set_fields
-from svc.tree import Entry, EntryKind
-from svc_files.access import Reading
+from svc.plugin import (
+    Entry,
+    EntryKind,
+    Hash,
+    Path,
+    format_http_date,
+    format_path,
+    mark_immutable,
+    quote_etag,
+    set_fields,
+)
 from svc_files.content_types import base_type
 from svc_files.items import ENTRY_TYPE_NAMES
 from svc_files.requests import settings_of
 
-__all__ = ["FOR_EVER", "REVALIDATE", "caching", "describe", "header_path", "set_content_headers"]
-
-REVALIDATE = "private, no-cache"
-"""Caches may keep the answer, and must ask each time whether it still holds."""
-
-FOR_EVER = "private, max-age=31536000, immutable"
-"""The caller's cache need never ask again."""
+__all__ = ["describe", "header_path", "set_content_headers"]
 
 _ACTIVE_TYPES = frozenset(
     {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "text/xsl"}
@@ -40,15 +40,6 @@ def header_path(path: Path | str) -> str:
     return text if _PLAIN.fullmatch(text) else quote(text, safe="/!$&'()*+,;=:@~-._")
 
 
-def caching(reading: Reading) -> str:
-    """Returns the ``Cache-Control`` of an answer that depends on nothing but the version that is read.
-
-    What a hash names never changes. Only the caller's own cache may keep it: a shared one would hand it
-    to those who may not read it.
-    """
-    return FOR_EVER if reading.fixed else REVALIDATE
-
-
 def describe(
     resp: falcon.Response,
     path: Path,
@@ -57,7 +48,8 @@ def describe(
     *,
     etag: str | None,
     link: Entry | None = None,
-    cache: str = REVALIDATE,
+    immutable: bool = False,
+    complete: bool = True,
 ) -> None:
     """Sets the headers that say what stands at a path.
 
@@ -68,32 +60,33 @@ def describe(
         version: root hash of the version that was read.
         etag: opaque strong entity tag; None sets none.
         link: the symbolic link that the request named, when it named one.
-        cache: value of ``Cache-Control``, as ``caching`` gives it.
+        immutable: whether the answer depends on nothing but the version that is read.
+        complete: whether the caller sees everything below a directory; else nothing is said that is made
+            from that.
     """
     target = link.target if link is not None else entry.target
-    if cache != REVALIDATE:
-        # One browser may serve several callers, one after the other.
-        resp.append_header("Vary", "Authorization")
-    set_fields(resp, _fields_of(path, entry, target, etag, cache))
+    if immutable:
+        mark_immutable(resp)
+    set_fields(resp, _fields_of(path, entry, target, etag, complete))
     resp.set_header("X-Svc-Version", version.hex())
 
 
 @functools.lru_cache(maxsize=2048)
 def _fields_of(
-    path: Path, entry: Entry, target: str | None, etag: str | None, cache: str
+    path: Path, entry: Entry, target: str | None, etag: str | None, complete: bool
 ) -> Mapping[str, str]:
     """The fields that are the same in every version with this entry at this path; nobody changes them."""
     fields = {
-        "cache-control": cache,
-        "last-modified": format_http_date(entry.updated_ms),
         "x-content-type-options": "nosniff",
         "x-svc-entry-type": ENTRY_TYPE_NAMES[entry.kind],
         "x-svc-path": header_path(path),
-        "x-svc-size": str(entry.size),
-        "x-svc-created-at": str(entry.created_ms),
-        "x-svc-updated-at": str(entry.updated_ms),
-        "x-svc-content-hash": entry.hash.hex(),
     }
+    if complete:
+        fields["last-modified"] = format_http_date(entry.updated_ms)
+        fields["x-svc-size"] = str(entry.size)
+        fields["x-svc-created-at"] = str(entry.created_ms)
+        fields["x-svc-updated-at"] = str(entry.updated_ms)
+        fields["x-svc-content-hash"] = entry.hash.hex()
     if entry.kind is _FILE:
         fields["accept-ranges"] = "bytes"
     if target is not None:

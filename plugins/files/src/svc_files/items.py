@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.paths import Path, format_path
-from svc.tree import Entry, EntryKind
+from svc.plugin import Entry, EntryKind, Path, format_path
 
 __all__ = ["ENTRY_TYPE_NAMES", "file_answer", "listing_item"]
 
@@ -13,8 +12,18 @@ ENTRY_TYPE_NAMES = {EntryKind.FILE: "file", EntryKind.DIRECTORY: "directory", En
 """The entry types as the header ``X-Svc-Entry-Type`` spells them."""
 
 
-def listing_item(path: Path, entry: Entry) -> dict[str, Any]:
-    """Returns an entry as listings show it; times in Unix milliseconds, sizes in bytes."""
+_SUMMED_UP = ("hash", "size", "created_at", "updated_at", "file_count", "total_size")
+"""What is made from everything below a directory."""
+
+
+def listing_item(path: Path, entry: Entry, *, complete: bool = True) -> dict[str, Any]:
+    """Returns an entry as listings show it; times in Unix milliseconds, sizes in bytes.
+
+    Args:
+        path: where it stands.
+        entry: what stands there.
+        complete: whether the caller sees everything below a directory; else what is made from that is None.
+    """
     item: dict[str, Any] = {
         "path": format_path(path),
         "name": path[-1] if path else "",
@@ -30,6 +39,8 @@ def listing_item(path: Path, entry: Entry) -> dict[str, Any]:
     elif entry.kind is EntryKind.DIRECTORY:
         item["file_count"] = entry.totals.files if entry.totals is not None else 0
         item["total_size"] = entry.size
+        if not complete:
+            item.update(dict.fromkeys(_SUMMED_UP))
     return item
 
 

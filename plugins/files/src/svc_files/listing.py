@@ -1,7 +1,7 @@
-"""Listings: the entries of a directory, or everything below it, page by page.
+"""Listings: the entries of a directory, or the files below it, page by page.
 
-A reading (a version seen through permissions) and a request flow in; items flow out one by one, in path
-order. Nothing is gathered that is not on the page.
+A page costs what it answers, not what the tree holds: it looks at a bounded number of entries, says what it
+found, and gives a cursor to go on from.
 """
 
 from __future__ import annotations
@@ -9,24 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from operator import itemgetter
 from typing import Any
 
-from svc.database import Version, pause
-from svc.paths import SYSTEM_NAMES, Path
-from svc.tree import EntryKind
-from svc_files.access import Reading
-from svc_files.cursors import encode_cursor
-from svc_files.globs import Glob
+from svc.plugin import SYSTEM_NAMES, Entry, Path, Version, pause
+from svc_files.access import Reading, looks
+from svc_files.cursors import Cursors
+from svc_files.deleted_view import DeletedFile
+from svc_files.globs import Glob, PathMatcher
 from svc_files.items import listing_item
 
-__all__ = ["DeletedItems", "Listing", "Page"]
+__all__ = ["DeletedFiles", "Listing", "Page"]
 
 _PAUSE_EVERY = 256
 
-Item = tuple[Path, dict[str, Any]]
-DeletedItems = Callable[[Path, "Path | None", int], Iterator[Item]]
-"""Called with (directory, path to start after, depth): gives the deleted files there, in path order."""
+DeletedFiles = Callable[[Path, "Path | None", int], Iterator[tuple[Path, DeletedFile | None]]]
+"""Called with (directory, path to start after, depth): gives what is looked at to find deleted files there,
+in path order."""
+
+_Row = tuple[Path, Entry | DeletedFile | None]
+"""What is looked at: a path, and what stands or stood there; None for a directory that is walked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,126 +38,160 @@ class Listing:
     Attributes:
         reading: the version and who reads it.
         path: the directory, links resolved.
+        limit: most rows of a page.
+        scan: most entries that a page looks at (see ``looks``): those that it shows, those that it leaves
+            out (for the glob, the offset, or the caller's permissions) and the directories on the way.
         depth: 0 lists the children, n the files at most n levels further down, -1 all files below.
         glob: only what matches.
         after: place below ``path`` to start behind.
-        offset: how many rows to skip.
-        limit: rows of a page; None takes all.
+        offset: how many rows to leave out from there. Costs O(log n), and counts as no look, where the tree
+            counts what is listed: without a glob, for one who sees everything, and a depth of 0 or -1.
         deleted: gives the deleted files that belong in between, when they are asked for.
-        count_maximum: how many entries may be looked at to state a total.
     """
 
     reading: Reading
     path: Path
+    limit: int
+    scan: int
     depth: int = 0
     glob: Glob | None = None
     after: Path | None = None
     offset: int = 0
-    limit: int | None = None
-    deleted: DeletedItems | None = None
-    count_maximum: int = 100_000
+    deleted: DeletedFiles | None = None
 
     def page(self) -> Page:
         """Returns the page, not yet begun."""
         return Page(self)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the tree's own order and counts are those of the listing: nothing is left out or added."""
+    def is_counted(self) -> bool:
+        """Whether the tree counts exactly what the listing shows."""
         return (
-            self.reading.sees_all
+            self.depth <= 0
             and self.glob is None
             and self.deleted is None
+            and self.reading.sees_below(self.path)
             and not (self.path == () and _holds_system_names(self.reading.version))
         )
 
-    def total(self) -> int | None:
-        """How many rows the listing has on all its pages; None when only a long walk could say."""
+    def counted_total(self) -> int:
+        """How many rows a listing that the tree counts has on all its pages, in O(1)."""
         version = self.reading.version
-        if self.is_plain and self.depth == 0:
-            return version.entry_count(self.path)
-        if self.is_plain and self.depth < 0:
-            return version.totals(self.path).files
-        if self.depth == 0 and version.entry_count(self.path) > self.count_maximum:
-            return None
-        if self.depth != 0 and version.totals(self.path).files > self.count_maximum:
-            return None
-        count = sum(1 for _ in islice(self._rows(None), self.count_maximum + 1))
-        return None if count > self.count_maximum else count
+        return version.entry_count(self.path) if self.depth == 0 else version.totals(self.path).files
 
-    def rows(self) -> Iterator[Item]:
-        """Yields (path, item) from the place where the page begins to the end of the listing."""
-        if self.is_plain and self.depth == 0:
-            return self._live(self.after, self.offset)
-        return islice(self._rows(self.after), self.offset, None)
+    def rows(self, offset: int, matcher: PathMatcher | None) -> Iterator[_Row]:
+        """Yields what a page looks at, from the place where it begins to the end of the listing.
 
-    def _rows(self, after: Path | None) -> Iterator[Item]:
-        live = self._live(after, 0)
+        Args:
+            offset: how many rows to leave out; only of a listing that the tree counts.
+            matcher: directories below which it fits nothing are not entered.
+        """
+        live = self._live(offset, matcher)
         if self.deleted is None:
             return live
-        start = None if after is None else self.path + after
-        below = len(self.path)
-        gone = (
-            row
-            for row in self.deleted(self.path, start, self.depth)
-            if self.glob is None or self.glob.matches(row[0], below)
-        )
-        return merge(live, gone, key=lambda row: row[0])
+        start = None if self.after is None else self.path + self.after
+        return merge(live, self.deleted(self.path, start, self.depth), key=itemgetter(0))
 
-    def _live(self, after: Path | None, offset: int) -> Iterator[Item]:
-        below = len(self.path)
-        for number, (path, entry) in enumerate(self._entries(after, offset)):
-            if number % _PAUSE_EVERY == _PAUSE_EVERY - 1:
-                pause()
-            if self.glob is not None and not self.glob.matches(path, below):
-                continue
-            if not self.reading.shows(path):
-                continue
-            item = listing_item(path, entry)
-            flags = self.reading.permissions(path)
-            if flags is not None:
-                item["effective_permissions"] = flags
-            yield path, item
-
-    def _entries(self, after: Path | None, offset: int) -> Iterator[tuple[Path, Any]]:
+    def _live(self, offset: int, matcher: PathMatcher | None) -> Iterator[_Row]:
         version = self.reading.version
         if self.depth == 0:
-            start_name = after[0] if after else None
+            start_name = self.after[0] if self.after else None
             for name, entry in version.entries(self.path, after=start_name, offset=offset):
                 yield (*self.path, name), entry
             return
-        start = None if after is None else self.path + after
-        for path, entry in version.walk(self.path, after=start, files_only=True, max_depth=self.depth):
-            if entry.kind is EntryKind.FILE:
-                yield path, entry
+        start = None if self.after is None else self.path + self.after
+        enters = None if matcher is None else matcher.may_fit_below
+        yield from version.walk_files(
+            self.path, after=start, offset=offset, max_depth=self.depth, enters=enters
+        )
+
+    def item(self, path: Path, found: Entry | DeletedFile, *, sees_all: bool) -> dict[str, Any] | None:
+        """Returns the row of what stands or stood at a path that the glob fits; None if it is hidden.
+
+        Args:
+            path: where it is.
+            found: what stands there, or was deleted.
+            sees_all: whether nothing below the listed directory is hidden from the caller.
+        """
+        reading = self.reading
+        if isinstance(found, DeletedFile):
+            if not reading.may_see_deleted(path):
+                return None
+            item = listing_item(path, found.entry)
+            item.update(deleted=True, deleted_at=found.deleted_ms)
+        elif sees_all or reading.shows(path):
+            item = listing_item(path, found, complete=sees_all or reading.sees_below(path))
+        else:
+            return None
+        flags = reading.permissions(path)
+        if flags is not None:
+            item["effective_permissions"] = flags
+        return item
 
 
 class Page:
     """One page of a listing; iterate over its items once, then ask what comes after it.
 
     Attributes:
-        has_more: whether rows follow; known after the iteration.
+        has_more: whether the listing goes on; known after the iteration. What follows may be nothing that
+            is shown, where the page ended because it had looked at enough.
         next_cursor: where the next page begins; None when none does.
-        count: rows that were given.
+        total: how many rows the listing has on all its pages, where the tree counts them or the page is all
+            there is; else None.
+        looked_at: how many entries were looked at.
     """
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
+        self._cursors = cursors_of(listing.reading)
         self.has_more = False
         self.next_cursor: str | None = None
-        self.count = 0
+        self.total: int | None = None
+        self.looked_at = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        limit = self._listing.limit
-        last: Path = ()
-        for path, item in self._listing.rows():
-            if limit is not None and self.count >= limit:
-                self.has_more = True
-                self.next_cursor = encode_cursor(last[len(self._listing.path) :])
+        listing = self._listing
+        is_counted = listing.is_counted
+        if is_counted:
+            self.total = listing.counted_total()
+        left_out = 0 if is_counted else listing.offset
+        # At the root, names of the system may stand in a tree that was made by something else.
+        sees_all = is_counted or (listing.path != () and listing.reading.sees_below(listing.path))
+        place = () if listing.after is None else listing.path + listing.after
+        matcher = None if listing.glob is None else PathMatcher(listing.glob, len(listing.path))
+        count, pause_at = 0, _PAUSE_EVERY
+        for path, found in listing.rows(listing.offset if is_counted else 0, matcher):
+            if self.looked_at >= listing.scan:
+                self._end(place, left_out)
                 return
-            self.count += 1
-            last = path
-            yield item
+            item = None
+            if found is not None and (matcher is None or matcher.matches(path)):
+                item = listing.item(path, found, sees_all=sees_all)
+            if item is not None:
+                if left_out:
+                    left_out -= 1
+                elif count == listing.limit:
+                    self._end(place, 0)
+                    return
+                else:
+                    count += 1
+                    yield item
+            place = path
+            self.looked_at += looks(path)
+            if self.looked_at >= pause_at:
+                pause_at += _PAUSE_EVERY
+                pause()
+        if not is_counted and listing.after is None:
+            self.total = listing.offset - left_out + count
+
+    def _end(self, place: Path, skip: int) -> None:
+        self.has_more = True
+        self.next_cursor = self._cursors.encode(place[len(self._listing.path) :], skip)
+
+
+def cursors_of(reading: Reading) -> Cursors:
+    """Returns what makes and reads the cursors of whoever reads."""
+    return Cursors(reading.context.database.database_id, sealed=not reading.sees_all)
 
 
 def _holds_system_names(version: Version) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable
 
-from svc.database import pause
 from svc.errors import InvalidInput, PayloadTooLarge
+from svc.plugin import pause
 
 __all__ = ["Budget", "select_characters", "select_lines"]
 
@@ -24,7 +24,7 @@ class Budget:
         self._scan_limit = self._scanned = scanned
 
     def expect(self, size: int) -> None:
-        """Raises PayloadTooLarge when so many bytes of content would be too many."""
+        """Raises PayloadTooLarge when this many more bytes of content would be too many."""
         if size > self._content:
             raise PayloadTooLarge(
                 f"The answer would hold over {self._limit} bytes of content.", limit=self._limit

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.plugins import hookimpl
+from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.database import View
-    from svc.plugins import CommandRegistry, NamedRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View
 
 __all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_views"]
 
@@ -62,18 +61,20 @@ def svc_register_routes(routes: RouteRegistry) -> None:
 
 @hookimpl
 def svc_register_views(views: NamedRegistry[View]) -> None:
-    """Adds the view of deleted files and that of the holders of chunks."""
-    from svc_files.chunk_access import ChunkHoldersView
+    """Adds the views of deleted files, of the holders of chunks, and of chunks as clients cut them."""
+    from svc_files.chunk_holders import ChunkHoldersView
+    from svc_files.client_chunks import ClientChunksView
     from svc_files.deleted_view import DeletedFilesView
 
     views.add(DeletedFilesView())
     views.add(ChunkHoldersView())
+    views.add(ClientChunksView())
 
 
 @hookimpl
 def svc_register_commands(commands: CommandRegistry) -> None:
     """Adds the commands that put, get, list, load and dump files."""
-    from svc.cli import LazyCommand
+    from svc.plugin import LazyCommand
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))

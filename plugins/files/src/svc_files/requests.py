@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import falcon
 import msgspec
 
-from svc.database import Database, Transaction, Version, parse_time
 from svc.errors import InvalidInput, NotFound
-from svc.pipeline import RequestContext, context_of, query_text
+from svc.plugin import (
+    Database,
+    Entry,
+    Limits,
+    Path,
+    RequestContext,
+    Transaction,
+    Version,
+    context_of,
+    parse_time,
+    query_text,
+)
 from svc_files.access import Reading
 from svc_files.configuration import FilesConfiguration
+from svc_files.items import listing_item
+from svc_files.resolving import Place, follow
 
 __all__ = [
     "READ_POINTS",
+    "RequestSettings",
     "Writing",
     "reading_of",
     "settings_of",
@@ -26,10 +41,42 @@ _HEAD = "HEAD"
 _DEFAULTS = FilesConfiguration()
 
 
-def settings_of(req: falcon.Request) -> FilesConfiguration:
-    """Returns the plugin's settings in the database that is served."""
-    configuration = req.context.configuration
-    return configuration if isinstance(configuration, FilesConfiguration) else _DEFAULTS
+class RequestSettings(FilesConfiguration, frozen=True, kw_only=True):
+    """What limits a request: the settings of the plugin in the database, and the limits of the server.
+
+    Attributes:
+        maximum_body: bytes of one stored file.
+        maximum_json: bytes of a JSON body, and of a stored document that a merge patch rewrites.
+        maximum_batch: operations of a batch, files of a commit, paths of a copy, a download or a restore.
+    """
+
+    maximum_body: int
+    maximum_json: int
+    maximum_batch: int
+
+
+_last: tuple[FilesConfiguration, Limits, RequestSettings] | None = None
+
+
+def settings_of(req: falcon.Request) -> RequestSettings:
+    """Returns the limits of a request."""
+    global _last
+    context = req.context
+    configuration, limits = context.configuration, context.limits
+    last = _last
+    # Both are the same objects for every request until somebody changes a setting.
+    if last is not None and last[0] is configuration and last[1] is limits:
+        return last[2]
+    if not isinstance(configuration, FilesConfiguration):
+        configuration = _DEFAULTS
+    settings = RequestSettings(
+        maximum_body=limits.file_body,
+        maximum_json=limits.json_body,
+        maximum_batch=limits.batch_operations,
+        **msgspec.structs.asdict(configuration),
+    )
+    _last = (configuration, limits, settings)
+    return settings
 
 
 def reading_of(req: falcon.Request) -> Reading:
@@ -75,9 +122,22 @@ class Writing(msgspec.Struct, frozen=True):
         """The database that is served."""
         return self.context.database
 
+    @property
+    def reading(self) -> Reading:
+        """The present state, as the caller may see it."""
+        return Reading(self.context, self.version)
+
+    def follow(self, path: Path, *, final: bool = True) -> Place:
+        """Returns where a path leads by the links that the caller may see; as ``resolving.follow``."""
+        return follow(self.version, path, final=final, may_pass=self.reading.shows)
+
     def transaction(self, message: str | None = None) -> Transaction:
         """Begins a transaction in the caller's name."""
         return self.database.transaction(actor=self.context.actor, message=message, ref=self.ref)
+
+    def item(self, path: Path, entry: Entry) -> dict[str, Any]:
+        """Returns what the answer says of an entry that was written: no more than its caller may see."""
+        return listing_item(path, entry, complete=self.reading.sees_below(path))
 
     def again(self) -> Writing:
         """Returns the same with the state as it is now."""

@@ -1,17 +1,15 @@
 """Symbolic links: where a path leads to, for reading and for writing.
 
-A version and a path flow in; the path behind all links, and what stands there, flow out. No link leads
-into the system namespace, whatever its target says.
+No link leads into the system namespace, whatever its target says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from svc.database import Version
 from svc.errors import NotFound
-from svc.paths import Path, format_path, is_system_path
-from svc.tree import Entry, EntryKind
+from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_path
 
 __all__ = ["Place", "find", "follow", "missing"]
 
@@ -36,19 +34,33 @@ def missing(path: Path) -> NotFound:
     return NotFound("There is nothing at this path.", path=format_path(path))
 
 
-def follow(version: Version, path: Path, *, final: bool = True) -> Place:
+def follow(
+    version: Version, path: Path, *, final: bool = True, may_pass: Callable[[Path], bool] | None = None
+) -> Place:
     """Returns where a path leads when the links on the way are followed.
 
     Args:
         version: the state to look into.
         path: any path.
         final: whether a link at the path's own end is followed too.
+        may_pass: whether the caller may see the link at a path; to one who may not, it leads to nothing.
 
     Raises:
         NotFound: the path, or a link on the way, leads into the system namespace.
         InvalidInput: more than 32 links, or a cycle of them.
     """
-    return Place(*_follow(version, path, final))
+    if is_system_path(path):
+        raise missing(path)
+    entry = version.get(path)
+    if entry is not None:
+        if entry.kind is not _SYMLINK or not final:
+            return Place(path, entry)
+    elif len(path) == 1 or _is_directory(version.get(path[:-1])):
+        return Place(path, None)  # nearly always where a new file comes: no link is on the way
+    found, entry = version.follow_parents(path, last=final, may_pass=may_pass)
+    if found is not path and is_system_path(found):
+        raise missing(path)
+    return Place(found, entry)
 
 
 def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Entry]:
@@ -58,25 +70,10 @@ def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Ent
         NotFound: nothing is there, or a link leads to nothing.
         InvalidInput: more than 32 links, or a cycle of them.
     """
-    found, entry = _follow(version, path, final)
+    found, entry = follow(version, path, final=final)
     if entry is None:
         raise missing(path)
     return found, entry
-
-
-def _follow(version: Version, path: Path, final: bool) -> tuple[Path, Entry | None]:
-    if is_system_path(path):
-        raise missing(path)
-    entry = version.get(path)
-    if entry is not None:
-        if entry.kind is not _SYMLINK or not final:
-            return path, entry
-    elif len(path) == 1 or _is_directory(version.get(path[:-1])):
-        return path, None  # nearly always where a new file comes: no link is on the way
-    place = version.follow_parents(path, last=final)
-    if place[0] is not path and is_system_path(place[0]):
-        raise missing(path)
-    return place
 
 
 def _is_directory(entry: Entry | None) -> bool:

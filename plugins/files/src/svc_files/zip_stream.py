@@ -1,4 +1,4 @@
-"""A ZIP archive as a stream: files flow in one by one, pieces of the archive flow out.
+"""A ZIP archive as a stream, made while it is sent.
 
 Memory is bounded whatever the archive holds: a file of over 1 MiB passes through piece by piece, and the
 central directory waits in a temporary file once it is large. ZIP64 fields appear where sizes, offsets
@@ -56,11 +56,12 @@ class ZipMember:
     compress: bool = True
 
 
-def stream_zip(members: Iterable[ZipMember]) -> Iterator[bytes]:
+def stream_zip(members: Iterable[ZipMember | None]) -> Iterator[bytes]:
     """Yields an archive of the members, in pieces of at most about 1 MiB.
 
     Args:
-        members: what it holds; taken one by one, so that they can be made on the way.
+        members: what it holds; taken one by one, so that they can be made on the way. None stands for work
+            that gave no member: an empty piece is yielded, at which whoever sends the archive may stop.
 
     Raises:
         ValueError: a member's content does not have the size that it states.
@@ -69,6 +70,9 @@ def stream_zip(members: Iterable[ZipMember]) -> Iterator[bytes]:
         offset = 0
         count = 0
         for member in members:
+            if member is None:
+                yield b""
+                continue
             written = _Written()
             yield from _member(member, written)
             directory.write(_central_header(member, written, offset))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from svc.cli import main
-from svc.testing import start_server
+from svc_testing import start_server
 
 
 @dataclass(frozen=True)

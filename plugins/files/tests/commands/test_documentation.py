@@ -9,7 +9,7 @@ import click
 import pytest
 
 from svc import errors
-from svc.cli import LazyCommand
+from svc.plugin import LazyCommand
 from svc_files import plugin
 
 COMMANDS = [LazyCommand(name, home, summary).command for name, (home, summary) in plugin.COMMANDS.items()]

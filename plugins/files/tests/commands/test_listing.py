@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,3 +135,16 @@ def test_help_names_every_option() -> None:
 def test_errors_are_json_with_json(run: Run, tmp_path: Path) -> None:
     error = json.loads(run("ls", "/", "-D", tmp_path / "none.svcdb", "--json", check=3).err)
     assert error["code"] == "NOT_FOUND"
+
+
+def test_a_database_file_needs_no_client(run: Any, tmp_path: Path) -> None:
+    database = tmp_path / "x.svcdb"
+    run("put", "-", "/f", "-D", database, stdin=b"x")
+    program = (
+        "import sys\nfrom svc.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n    assert not end.code\n"
+        "assert not {'svc_client', 'urllib3', 'http.client'} & set(sys.modules)\n"
+    )
+    words = [sys.executable, "-c", program, "ls", "-D", str(database)]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "SVC_PLUGINS": "files"})
+    assert (done.stdout, done.returncode) == ("f\n", 0), done.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from svc.database import Database
+from svc.plugin import Database
 from svc_files.commands import load
 from svc_files.commands.loader import Loader
 

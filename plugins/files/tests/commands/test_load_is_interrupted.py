@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from svc.database import Database
-from svc_files.client import CommitCounts, local_import
+from svc.plugin import Database
+from svc_files.client import CommitCounts, local_sink
 from svc_files.commands.report import TransferReport
 
 Run = Callable[..., Any]
@@ -24,8 +24,8 @@ _COMMIT = 100
 _PROGRAM = f"""
 import sys
 from svc.cli import main
-from svc_files.client import local_import
-local_import.FILES_PER_COMMIT = {_COMMIT}
+from svc_files.client import local_sink
+local_sink.FILES_PER_COMMIT = {_COMMIT}
 main(sys.argv[1:])
 """
 
@@ -76,7 +76,7 @@ def test_killed_in_the_middle(run: Run, many: Path, tmp_path: Path, commits: int
 def test_an_interrupted_load_says_how_far_it_came(
     run: Run, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    monkeypatch.setattr(local_import, "FILES_PER_COMMIT", _COMMIT)
+    monkeypatch.setattr(local_sink, "FILES_PER_COMMIT", _COMMIT)
     committed = TransferReport.committed
 
     def interrupt_in_the_middle(report: TransferReport, version: str | None, counts: CommitCounts) -> None:

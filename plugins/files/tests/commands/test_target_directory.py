@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.errors import Conflict
-from svc.hashing import content_hasher
+from svc.plugin import content_hasher
 from svc_files.commands.target_directory import Existing, TargetDirectory, TargetRefused
 
 

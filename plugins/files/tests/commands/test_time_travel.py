@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from svc.database import Database
-from svc_files.client.remote import named_point_queries
+from svc.plugin import Database
+from svc_client import ReadAt
+from svc_files.client.remote import places_of_name
 
 
 def test_the_commands_read_at_a_hash_and_at_a_time(run: Any, database: str, tmp_path: Path) -> None:
@@ -49,8 +50,8 @@ def test_a_snapshot_and_a_fork_are_found_by_name(run: Any, tmp_path: Path) -> No
 
 
 def test_a_server_is_asked_in_the_order_in_which_a_file_is() -> None:
-    assert named_point_queries("HEAD") == [{}]
-    assert named_point_queries("ab" * 32) == [{"version": "ab" * 32}]
-    assert named_point_queries("forks/x/y") == [{"fork": "x/y"}, {"snapshot": "forks/x/y"}]
-    assert named_point_queries("snapshots/x") == [{"snapshot": "x"}, {"snapshot": "snapshots/x"}]
-    assert named_point_queries("1970-01-01") == [{"snapshot": "1970-01-01"}, {"at": "0"}]
+    assert places_of_name("HEAD") == [ReadAt()]
+    assert places_of_name("ab" * 32) == [ReadAt(version="ab" * 32)]
+    assert places_of_name("forks/x/y") == [ReadAt(fork="x/y"), ReadAt(snapshot="forks/x/y")]
+    assert places_of_name("snapshots/x") == [ReadAt(snapshot="x"), ReadAt(snapshot="snapshots/x")]
+    assert places_of_name("1970-01-01") == [ReadAt(snapshot="1970-01-01"), ReadAt(at="0")]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from falcon.testing import Result, TestClient
 
-from svc.database import Database
-from svc.plugins import ROOT_IDENTITY, Identity, Plugins, ScopedRule, configure
-from svc.testing import PathRights, load_with_testing_auth, serve_in_process
+from svc.plugin import ROOT_IDENTITY, Database, Identity, Limits, ScopedRule
+from svc.plugins import Plugins, configure
+from svc_testing import PathRights, load_with_testing_auth, serve_in_process
 
 
 class Http:
@@ -56,8 +56,14 @@ def plugins() -> Plugins:
 
 
 @pytest.fixture
-def http(tmp_path: Path, plugins: Plugins) -> Iterator[Http]:
-    with serve_in_process(tmp_path / "test.svcdb", plugins) as (app, database, mode):
+def server_limits() -> Limits:
+    """The limits of the server; a test that needs others parametrizes it."""
+    return Limits()
+
+
+@pytest.fixture
+def http(tmp_path: Path, plugins: Plugins, server_limits: Limits) -> Iterator[Http]:
+    with serve_in_process(tmp_path / "test.svcdb", plugins, server_limits) as (app, database, mode):
 
         def become(other: Identity) -> None:
             mode.identity = other

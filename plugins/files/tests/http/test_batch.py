@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from blake3 import blake3
+
+from svc.plugin import Limits
 
 from .conftest import Http  # noqa: TID252
 
@@ -108,8 +109,8 @@ def test_an_operation_that_makes_no_sense_is_400(http: Http, operation: Any) -> 
     assert http.get("/files/new").status_code == 404
 
 
-def test_the_number_of_operations_is_limited(http: Http, set_limits: Callable[..., None]) -> None:
-    set_limits(maximum_batch=2)
+@pytest.mark.parametrize("server_limits", [Limits(batch_operations=2)])
+def test_the_number_of_operations_is_limited(http: Http) -> None:
     operations = [{"op": "mkdir", "path": f"/{number}"} for number in range(3)]
     answer = http.post("/files/batch", {"operations": operations})
     assert (answer.status_code, answer.json["limit"]) == (413, 2)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Callable
 
 import pytest
 from blake3 import blake3
 
-from svc.database import View
 from svc.objects import chunking
-from svc.testing import ViewContract
-from svc_files.chunk_access import ChunkHoldersView
+from svc.plugin import ROOT_IDENTITY, Database, View
+from svc_files.chunk_holders import ChunkHoldersView
+from svc_files.client_chunks import CLIENT_CHUNKS_VIEW, ClientChunksView
 from svc_files.resources.blobs import CHUNKING
+from svc_testing import ViewContract
 
 from .conftest import Http, share_key, user  # noqa: TID252
 
@@ -20,6 +23,12 @@ class TestChunkHoldersView(ViewContract):
     @pytest.fixture
     def view(self) -> View:
         return ChunkHoldersView()
+
+
+class TestClientChunksView(ViewContract):
+    @pytest.fixture
+    def view(self) -> View:
+        return ClientChunksView()
 
 
 def name(content: bytes) -> str:
@@ -222,3 +231,191 @@ class TestOwnership:
         assert http.put(route, b"x", params={"path": "/drop/a"}).status_code == 201
         assert commit(http, "/drop/a", name(b"x")) == 200
         assert commit(http, "/drop/a", name(b"x")) == 404
+
+
+def cut(content: bytes, size: int) -> list[bytes]:
+    """What ``split -b`` makes of a content."""
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def needed(http: Http, hashes: list[str]) -> list[str]:
+    found: list[str] = http.post("/blobs/check", {"hashes": hashes}).json["needed"]
+    return found
+
+
+CONTENT = random.Random(16).randbytes(1_500_000)
+
+
+class TestChunksAsTheClientCutThem:
+    """What was committed by a hash is read by it and used by it, however the database cuts."""
+
+    ANN = user({"/ann": "crudl"})
+    BOB = user({"/bob": "crudl"}, "bob")
+
+    def commit_cut(
+        self, http: Http, path: str, size: int, content: bytes = CONTENT, **query: str
+    ) -> list[str]:
+        hashes = [upload(http, piece) for piece in cut(content, size)]
+        files = [{"path": path, "chunk_hashes": hashes, "content_hash": name(content)}]
+        assert http.post("/blobs/commit", {"files": files}, params=query).status_code == 200
+        return hashes
+
+    @pytest.mark.parametrize("size", [1_000, 65_536, 100_000, 262_144])
+    def test_every_chunk_is_readable(self, http: Http, size: int) -> None:
+        content = CONTENT[:200_000] if size == 1_000 else CONTENT
+        hashes = self.commit_cut(http, "/file", size, content)
+        for hash, piece in zip(hashes, cut(content, size), strict=True):
+            answer = http.get(f"/blobs/{hash}")
+            assert (answer.status_code, answer.content) == (200, piece)
+        assert http.get(f"/blobs/{hashes[0]}", headers={"Range": "bytes=1-2"}).content == content[1:3]
+
+    def test_a_small_content_in_pieces_too(self, http: Http) -> None:
+        hashes = self.commit_cut(http, "/file", 7, b"one piece for the database")
+        assert (
+            b"".join(http.get(f"/blobs/{hash}").content for hash in hashes) == b"one piece for the database"
+        )
+
+    def test_equal_content_is_one_version_however_it_came_in(self, http: Http) -> None:
+        options = {"content_type": "a/b", "created_at": 1, "updated_at": 1}
+        versions = set()
+        for size in (100_000, 262_144):
+            hashes = [upload(http, piece) for piece in cut(CONTENT, size)]
+            files = [{"path": "/file", "chunk_hashes": hashes, **options}]
+            versions.add(http.post("/blobs/commit", {"files": files}).json["version"])
+        assert len(versions) == 1
+
+    def test_both_cuts_of_one_content_stay_readable(self, http: Http) -> None:
+        hashes = self.commit_cut(http, "/a", 100_000) + self.commit_cut(http, "/b", 262_144)
+        assert [http.get(f"/blobs/{hash}").status_code for hash in hashes] == [200] * len(hashes)
+
+    def test_a_second_commit_needs_no_upload(self, http: Http) -> None:
+        http.become(self.ANN)
+        hashes = self.commit_cut(http, "/ann/first", 262_144)
+        forget_uploads(http)
+        assert needed(http, hashes) == []
+        assert commit(http, "/ann/second", *hashes, size=len(CONTENT)) == 200
+        operations = [{"op": "put", "path": "/ann/third", "chunk_hashes": hashes}]
+        assert http.post("/files/batch", {"operations": operations}).status_code == 200
+        assert http.get("/files/ann/third").content == CONTENT
+
+    def test_a_batch_notes_them_too(self, http: Http) -> None:
+        hashes = [upload(http, piece) for piece in cut(CONTENT, 262_144)]
+        operations = [
+            {"op": "put", "path": "/a", "chunk_hashes": hashes},
+            {"op": "put", "path": "/b", "content": "b"},
+        ]
+        answer = http.post("/files/batch", {"operations": operations})
+        assert [result["path"] for result in answer.json["results"]] == ["/a", "/b"]
+        assert [http.get(f"/blobs/{hash}").status_code for hash in hashes] == [200] * len(hashes)
+
+    def test_who_may_read_the_file_may_read_them_and_nobody_else(self, http: Http) -> None:
+        http.become(self.ANN)
+        hashes = self.commit_cut(http, "/ann/file", 262_144)
+        http.become(self.BOB)
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {404}
+        assert needed(http, hashes) == hashes
+        assert commit(http, "/bob/stolen", *hashes) == 400
+        http.become(user({"/ann": "r"}, "reader"))
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {200}
+
+    def test_a_chunk_that_lies_partly_in_what_one_may_not_read_is_not_there(self, http: Http) -> None:
+        http.become(ROOT_IDENTITY)
+        hashes = self.commit_cut(http, "/ann/whole", 262_144)
+        entry = http.database.at().get(("ann", "whole"))
+        assert entry is not None
+        first = http.database.chunk(http.database.at().chunks(entry)[0][0])
+        http.put("/files/bob/part", first)
+        http.become(self.BOB)
+        assert http.get(f"/blobs/{name(first)}").content == first
+        assert http.get(f"/blobs/{hashes[0]}").status_code == 404
+
+    def test_a_deleted_file_takes_them_along_and_brings_them_back(self, http: Http) -> None:
+        http.become(self.ANN)
+        hashes = self.commit_cut(http, "/ann/file", 262_144)
+        forget_uploads(http)
+        http.delete("/files/ann/file")
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {404}
+        assert needed(http, hashes) == hashes
+        assert http.post("/files/restore", {"path": "/ann/file"}).status_code == 200
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {200}
+
+    def test_what_an_edit_left_of_a_file_stays_readable(self, http: Http) -> None:
+        hashes = self.commit_cut(http, "/file", 262_144)
+        http.put("/files/file", CONTENT[:900_000] + b"another end")
+        answers = [http.get(f"/blobs/{hash}").status_code for hash in hashes]
+        assert answers[:2] == [200, 200]
+        assert answers[-1] == 404
+
+    def test_a_fork_has_them_when_it_is_head(self, http: Http) -> None:
+        http.put("/files/before", b"x")
+        with http.database.transaction() as transaction:
+            transaction.copy_ref("HEAD", "forks/draft")
+        hashes = self.commit_cut(http, "/file", 262_144, fork="draft")
+        assert http.get("/files/file", params={"fork": "draft"}).content == CONTENT
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {404}, (
+            "a file at HEAD is asked for"
+        )
+        with http.database.transaction() as transaction:
+            transaction.set_ref("HEAD", http.database.resolve_version(fork="draft"))
+        assert {http.get(f"/blobs/{hash}").status_code for hash in hashes} == {200}
+
+    def test_the_database_s_own_cut_is_not_noted(self, http: Http) -> None:
+        http.put("/files/file", CONTENT)
+        entry = http.database.at().get(("file",))
+        assert entry is not None
+        own = [hash.hex() for hash, _ in http.database.at().chunks(entry)]
+        before = http.database.head().system_root
+        assert commit(http, "/again", *own) == 200
+        assert http.database.head().system_root == before
+        assert commit(http, "/short", upload(http, b"short")) == 200
+        assert http.database.head().system_root == before
+
+    def test_the_same_cut_is_noted_once(self, http: Http) -> None:
+        hashes = self.commit_cut(http, "/a", 262_144)
+        before = http.database.head().system_root
+        assert commit(http, "/b", *hashes) == 200
+        assert http.database.head().system_root == before
+
+    def test_without_its_record_a_chunk_is_read_out_of_the_file_and_stored_again(
+        self, http: Http, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What a collection leaves: the file, its note, and no chunk that no file record names."""
+        hashes = self.commit_cut(http, "/file", 262_144)
+        collected = {bytes.fromhex(hash) for hash in hashes}
+        has_chunk, put_chunk = Database.has_chunk, Database.put_chunk
+
+        def put(database: Database, hash: bytes, content: bytes) -> bool:
+            collected.discard(hash)
+            return put_chunk(database, hash, content)
+
+        monkeypatch.setattr(
+            Database, "has_chunk", lambda database, hash: hash not in collected and has_chunk(database, hash)
+        )
+        monkeypatch.setattr(Database, "put_chunk", put)
+        for hash, piece in zip(hashes, cut(CONTENT, 262_144), strict=True):
+            assert http.get(f"/blobs/{hash}").content == piece
+        assert needed(http, hashes) == []
+        assert commit(http, "/again", *hashes, content_hash=name(CONTENT)) == 200
+        assert collected == set()
+
+    def test_their_view_is_made_anew_from_the_log(self, http: Http) -> None:
+        hashes = self.commit_cut(http, "/file", 262_144)
+        view = http.database.view(CLIENT_CHUNKS_VIEW)
+        rows = view.read(lambda storage: list(storage.scan()))
+        assert len(rows) == len(hashes)
+        view.rebuild()
+        assert view.read(lambda storage: list(storage.scan())) == rows
+
+    def test_a_false_row_never_gives_false_bytes(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+        import svc_files.client_chunks as client_chunks
+
+        hashes = self.commit_cut(http, "/file", 262_144)
+        own = [hash for hash, _ in http.database.at().chunks(http.database.at().get(("file",)))]  # type: ignore[arg-type]
+        monkeypatch.setattr(Database, "has_chunk", lambda _, hash: hash.hex() not in hashes)
+        monkeypatch.setattr(client_chunks, "_places", lambda *_: [(1, 100, own[:1])])
+        assert http.get(f"/blobs/{hashes[0]}").status_code == 404
+
+
+def forget_uploads(http: Http) -> None:
+    """A day later: who uploaded what is forgotten."""
+    shutil.rmtree(http.database.state_directory / "files" / "uploads", ignore_errors=True)

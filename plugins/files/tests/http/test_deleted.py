@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from svc.database import View
-from svc.testing import ViewContract
+from svc.plugin import View
+from svc_files import deleted_view
 from svc_files.deleted_view import DeletedFilesView
+from svc_testing import ViewContract
 
 from .conftest import Http  # noqa: TID252
 
 
 class TestDeletedFilesView(ViewContract):
-    @pytest.fixture
-    def view(self) -> View:
+    @pytest.fixture(params=[1, 256])
+    def view(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> View:
+        monkeypatch.setattr(deleted_view, "_CHANGES_PER_STEP", request.param)
         return DeletedFilesView()
 
 
@@ -144,3 +148,65 @@ def test_a_head_that_went_back_counts_what_vanished(http: Http) -> None:
         transaction.set_ref("HEAD", old)
     assert http.items("/files") == ["/a"]
     assert deleted(http) == ["/b"]
+
+
+def test_a_deleted_directory_is_one_row_however_much_it_held(http: Http) -> None:
+    http.fill("/d/a")
+    for number in range(12):
+        http.post("/files/copy", {"paths": ["/d"], "destination": f"/c{number}"})
+        http("PATCH", f"/files/c{number}", json={"to": f"/d/{number}"})
+    http.delete("/files/d", params={"recursive": "true"})
+    rows = http.database.view("files.deleted").read(lambda storage: len(list(storage.scan())))
+    assert rows == 2
+    page = http.get("/files/deleted", params={"limit": "3"}).json
+    assert [item["path"] for item in page["items"]] == ["/d/0/d/a", "/d/1/d/0/d/a", "/d/1/d/a"]
+    assert page["has_more"]
+    page = http.get("/files/deleted", params={"path": "/d/11/d/9", "limit": "20"}).json
+    assert len(page["items"]) == 20
+
+
+def test_a_page_ends_where_it_has_looked_at_enough(http: Http, set_limits: Callable[..., None]) -> None:
+    names = [f"/d/f{number:02}" for number in range(25)]
+    http.fill(*names)
+    http.delete("/files/d", params={"recursive": "true"})
+    for name in names[:20]:
+        http.put(f"/files{name}", b"again")
+    set_limits(scan_entries=8)
+    seen: list[list[str]] = []
+    params: dict[str, str] = {}
+    while True:
+        page = http.get("/files/deleted", params=params).json
+        seen.append([item["path"] for item in page["items"]])
+        if not page["has_more"]:
+            break
+        params["after"] = page["next_cursor"]
+    assert [name for names in seen for name in names] == names[20:]
+    assert len(seen) >= 3
+    assert not seen[0]
+    assert http.post("/files/restore", {"path": "/d"}).status_code == 413
+
+
+def test_a_listing_with_deleted_files_ends_where_it_has_looked_at_enough(
+    http: Http, set_limits: Callable[..., None]
+) -> None:
+    names = [f"/d/f{number:02}" for number in range(25)]
+    http.fill(*names)
+    http.delete("/files/d", params={"recursive": "true"})
+    for name in names[:20]:
+        http.put(f"/files{name}", b"again")
+    whole = http.get("/files/d", params={"deleted": "true"}).json["items"]
+    assert [(item["path"], item.get("deleted", False)) for item in whole] == [
+        (name, number >= 20) for number, name in enumerate(names)
+    ]
+    set_limits(scan_entries=8)
+    for depth in ("0", "-1"):
+        pages, params = [], {"deleted": "true", "depth": depth, "glob": "f2?"}
+        while True:
+            page = http.get("/files/d", params=params).json
+            pages.append([item["path"] for item in page["items"]])
+            if not page["has_more"]:
+                break
+            params["after"] = page["next_cursor"]
+        assert [path for paths in pages for path in paths] == names[20:]
+        assert not pages[0]
+        assert len(pages) >= 3

@@ -49,6 +49,6 @@ def test_every_member_of_an_operation_is_described(operation: type[msgspec.Struc
 
 def test_every_limit_of_a_setting_can_be_reached() -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"maximum_body": 0}, FilesConfiguration)
+        msgspec.convert({"scan_entries": 0}, FilesConfiguration)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"unknown": 1}, FilesConfiguration)

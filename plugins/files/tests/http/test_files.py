@@ -8,6 +8,8 @@ from urllib.parse import quote
 import pytest
 from blake3 import blake3
 
+from svc.plugin import Limits
+
 from .conftest import Http  # noqa: TID252
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
@@ -172,10 +174,8 @@ def test_a_file_where_a_directory_is_needed_is_409_and_so_is_the_reverse(http: H
     assert http.put("/files/", b"x").status_code == 409
 
 
-def test_a_body_over_the_limit_is_413_and_nothing_is_stored(
-    http: Http, set_limits: Callable[..., None]
-) -> None:
-    set_limits(maximum_body=10)
+@pytest.mark.parametrize("server_limits", [Limits(file_body=10), Limits(file_body=10, json_body=5)])
+def test_a_body_over_the_limit_is_413_and_nothing_is_stored(http: Http) -> None:
     answer = http.put("/files/a", b"x" * 11)
     assert (answer.status_code, answer.json["limit"]) == (413, 10)
     assert http.get("/files/a").status_code == 404

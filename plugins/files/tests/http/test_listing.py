@@ -61,12 +61,25 @@ def test_pages_by_offset(http: Http) -> None:
 
 
 def test_the_default_limit_and_the_largest_one(http: Http) -> None:
-    http.fill(*[f"/f{number:02}" for number in range(21)])
-    page = http.get("/files").json
-    assert (len(page["items"]), page["total"], page["has_more"]) == (20, 21, True)
-    assert http.get("/files", params={"limit": "1000"}).json["has_more"] is False
-    refused = http.get("/files", params={"limit": "1001"})
-    assert (refused.status_code, refused.json["limit"]) == (400, 1000)
+    http.fill(*[f"/d/f{number:05}" for number in range(1001)])
+    for depth in ("0", "1", "-1"):
+        page = http.get("/files/d", params={"depth": depth}).json
+        assert (len(page["items"]), page["has_more"]) == (1000, True)
+        assert page["total"] == (None if depth == "1" else 1001)
+        whole = http.get("/files/d", params={"depth": depth, "limit": "10000"}).json
+        assert (len(whole["items"]), whole["has_more"], whole["total"]) == (1001, False, 1001)
+        refused = http.get("/files/d", params={"depth": depth, "limit": "10001"})
+        assert (refused.status_code, refused.json["limit"]) == (400, 10_000)
+
+
+def test_both_limits_are_settings(http: Http, set_limits: Callable[..., None]) -> None:
+    http.fill("/a", "/b", "/c", "/d")
+    set_limits(listing_default=2, listing_maximum=3)
+    assert len(http.items("/files")) == 2
+    assert len(http.items("/files", params={"limit": "3", "depth": "-1"})) == 3
+    assert http.get("/files", params={"limit": "4"}).status_code == 400
+    set_limits(listing_default=5, listing_maximum=3)
+    assert len(http.items("/files")) == 3
 
 
 def test_a_depth_lists_files_only_in_path_order(http: Http) -> None:
@@ -80,10 +93,9 @@ def test_a_depth_lists_files_only_in_path_order(http: Http) -> None:
     assert http.get("/files", params={"depth": "-1"}).json["total"] == 5
 
 
-def test_a_deep_listing_has_no_limit_unless_one_is_given(http: Http) -> None:
+def test_a_deep_listing_goes_on_where_its_pages_ended(http: Http) -> None:
     http.fill(*[f"/d{number % 3}/f{number:02}" for number in range(60)])
     whole = http.get("/files", params={"depth": "-1"}).json
-    assert (len(whole["items"]), whole["has_more"]) == (60, False)
     seen: list[str] = []
     params = {"depth": "-1", "limit": "13"}
     while True:
@@ -135,16 +147,18 @@ def test_a_page_of_a_glob_goes_on_where_it_ended(http: Http) -> None:
     assert [item["name"] for item in first["items"] + second["items"]] == [
         f"b{number}" for number in range(10)
     ]
-    assert first["total"] == second["total"] == 10
+    assert (first["total"], second["total"]) == (None, None)
 
 
-def test_a_total_that_would_take_a_long_walk_is_null(http: Http, set_limits: Callable[..., None]) -> None:
-    http.fill(*[f"/f{number}" for number in range(12)])
-    set_limits(count_maximum=10)
+def test_a_total_that_only_a_walk_could_tell_is_null(http: Http) -> None:
+    http.fill(*[f"/f{number:02}" for number in range(12)])
     assert http.get("/files", params={"glob": "*", "limit": "1"}).json["total"] is None
     assert http.get("/files", params={"limit": "1"}).json["total"] == 12
-    complete = http.get("/files", params={"glob": "*", "depth": "-1"}).json
-    assert complete["total"] == 12
+    assert http.get("/files", params={"limit": "1", "depth": "-1"}).json["total"] == 12
+    assert http.get("/files", params={"limit": "1", "depth": "1"}).json["total"] is None
+    for query in ({"depth": "-1"}, {"offset": "5"}, {"offset": "11"}, {"offset": "50"}):
+        complete = http.get("/files", params={"glob": "*", **query}).json
+        assert (complete["total"], complete["has_more"]) == (12, False)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from falcon.testing import Result
+
+from svc.plugin import Limits
 
 from .conftest import Http  # noqa: TID252
 
@@ -81,6 +82,8 @@ class TestRename:
         answer = http("PATCH", "/files/a", body="x", headers={"Content-Type": "text/plain"})
         assert (answer.status_code, answer.json["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
         assert "application/merge-patch+json" in answer.json["error"]
+        assert """curl -X PATCH --json '{"to": "..."}' http://""" in answer.json["error"]
+        assert "application/merge-patch+json" in answer.headers["accept-patch"]
 
     def test_malformed_json_is_400(self, http: Http) -> None:
         http.fill("/a")
@@ -162,8 +165,8 @@ class TestMerge:
         assert merge(http, "/files/a", {}).status_code == 409
         assert merge(http, "/files/d", {}).status_code == 409
 
-    def test_too_large_is_413(self, http: Http, set_limits: Callable[..., None]) -> None:
-        set_limits(maximum_json=100)
+    @pytest.mark.parametrize("server_limits", [Limits(json_body=100)])
+    def test_too_large_is_413(self, http: Http) -> None:
         http.put("/files/a", json.dumps({"a": "x" * 90}))
         assert merge(http, "/files/a", {"a": "y" * 101}).status_code == 413
         assert merge(http, "/files/a", {"b": "y" * 50}).status_code == 413

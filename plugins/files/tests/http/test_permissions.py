@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from svc.plugins import ROOT_IDENTITY, Identity
+from svc.plugin import ROOT_IDENTITY, Identity
 
 from .conftest import Http, scoped_root, user  # noqa: TID252
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svc.plugins import ROOT_IDENTITY
+from svc.plugin import ROOT_IDENTITY
 
 if TYPE_CHECKING:
-    from svc.plugins import Identity
+    from svc.plugin import Identity
 
 FOR_EVER = "private, max-age=31536000, immutable"
 REVALIDATE = "private, no-cache"
@@ -122,8 +122,8 @@ def test_what_was_deleted_since_needs_the_permission_at_a_time_too(
 
 @pytest.fixture
 def make_user() -> Callable[..., Identity]:
-    from svc.plugins import Identity
-    from svc.testing import PathRights
+    from svc.plugin import Identity
+    from svc_testing import PathRights
 
     return lambda flags: Identity("00000000-0000-0000-0000-000000000009", "ann", rights=PathRights(flags))
 

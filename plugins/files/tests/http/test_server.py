@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from blake3 import blake3
 
-from svc.testing import Server, start_server
+from svc_testing import Server, start_server
 
 MIB = 1 << 20
 CLIENTS = 32
@@ -173,7 +173,7 @@ def test_a_listing_of_many_files_is_streamed(server: Server) -> None:
     answer = server.request("POST", "/files/batch", body=body, headers={"Content-Type": "application/json"})
     assert answer.status == 200
     with connect(server) as connection:
-        connection.request("GET", "/files/many?depth=-1")
+        connection.request("GET", "/files/many?depth=-1&limit=5000")
         listing = connection.getresponse()
         assert listing.headers["Transfer-Encoding"] == "chunked"
         assert len(json.loads(listing.read())["items"]) == 5000

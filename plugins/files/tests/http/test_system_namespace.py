@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.plugins import ROOT_IDENTITY
+from svc.plugin import ROOT_IDENTITY
 
 from .conftest import Http, scoped_root, user  # noqa: TID252
 
@@ -147,7 +147,7 @@ def test_through_the_lists_of_deleted_files_and_chunks(
 
 
 def test_chunks_of_the_system_are_not_served(http: Http) -> None:
-    from svc.hashing import ObjectKind, hash_object
+    from svc.plugin import ObjectKind, hash_object
 
     content = b"a secret of the system"
     with http.database.transaction() as writing:

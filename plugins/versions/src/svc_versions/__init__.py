@@ -1,5 +1,5 @@
-"""The versions plugin: snapshots, forks, restore, merge and history of a database.
+"""The versions plugin: snapshots, forks, restore and merge of a database.
 
-Requests, commands and the hours of the retention job flow in; each becomes one reading of refs and
-documents or one transaction on the kernel's database, and answers in JSON or lines of text flow out.
+A snapshot and a fork are a ref and a document in the system tree; whatever makes, moves or removes one is one
+transaction.
 """

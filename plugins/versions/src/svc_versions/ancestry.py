@@ -1,8 +1,8 @@
 """Ancestry: the newest state that two versions have in common, as far as it can be known.
 
-HEAD's states form a line of commits. A restore or a promotion makes it jump, and goes on from where the
-state that it jumped to came of. The jumps flow out of the commit feed into a small view; two places on
-the line flow in, and their newest common ancestor flows out. Cost: O(jumps), whatever the number of commits.
+HEAD's states form a line of commits. A restore or a promotion makes HEAD jump to a state of another place,
+and what follows descends from that place. A small view keeps the jumps, so finding the newest common ancestor
+of two places costs O(jumps), whatever the number of commits.
 """
 
 from __future__ import annotations
@@ -11,17 +11,13 @@ import struct
 
 import msgspec
 
-from svc.database import Commit, Database, Version, ViewReader, ViewStorage
 from svc.errors import NotFound
-from svc.hashing import Hash, ObjectKind, hash_object
-from svc.tree import EntryKind, empty_payload
+from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Hash, Version, ViewReader, ViewStorage
 from svc_versions.names import HEAD
 
-__all__ = ["EMPTY_ROOT", "JUMPS_VIEW", "JumpsView", "common_ancestor", "is_ancestor", "root_at"]
+__all__ = ["JUMPS_VIEW", "JumpsView", "common_ancestor", "is_ancestor", "root_at"]
 
 JUMPS_VIEW = "versions.jumps"
-EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
-"""Root of the empty tree: what a database holds before its first commit."""
 
 _KEY = struct.Struct(">Q")
 

@@ -21,12 +21,11 @@ class VersionsConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
         maximum_json: bytes of a JSON body.
         maximum_metadata: bytes of a snapshot's metadata as JSON.
         conflicts_listed: conflicts that a refused merge lists; all of them are counted.
-        blame_size: bytes of a file whose lines are told apart by blame.
-        blame_scan: bytes of a file's older contents that blame reads in all.
+        merge_nodes: directory nodes that a merge looks at, one as often as it is met: each directory that
+            both sides changed has at least one.
     """
 
     maximum_json: _Bytes = 1024 * _KIB
     maximum_metadata: _Bytes = 64 * _KIB
     conflicts_listed: _Count = 1_000
-    blame_size: _Bytes = 4096 * _KIB
-    blame_scan: _Bytes = 256 * 1024 * _KIB
+    merge_nodes: Annotated[int, msgspec.Meta(ge=1_000, le=1 << 40)] = 500_000

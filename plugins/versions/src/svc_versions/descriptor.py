@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugins import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
 from svc_versions.configuration import VersionsConfiguration
 
 __all__ = ["PLUGIN"]
@@ -10,9 +10,18 @@ __all__ = ["PLUGIN"]
 PLUGIN = PluginDescriptor(
     id="versions",
     version="0.1.0",
-    summary="Snapshots, forks, history, restore and merge",
+    summary="Snapshots, forks, restore and merge",
     api=(1, 1),
     configuration=VersionsConfiguration,
     implementation="svc_versions.plugin",
+    retired=("blame_size", "blame_scan"),
+    response_headers=("X-Svc-Version",),
+    system_paths=(
+        SystemPath("refs/snapshots", BackupRule.INCLUDE, documents="versions/snapshots"),
+        SystemPath("refs/forks", BackupRule.SKIP),
+        SystemPath("refs/abandoned", BackupRule.SKIP),
+        SystemPath("versions", BackupRule.SKIP),
+        SystemPath("versions/lifecycle", BackupRule.INCLUDE),
+        SystemPath("versions/snapshots", BackupRule.INCLUDE),
+    ),
 )
-"""Files, links and blobs of a database, over HTTP and at the shell."""

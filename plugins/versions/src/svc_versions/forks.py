@@ -1,44 +1,26 @@
 """Forks: branches with a state of their own, which share everything that is equal with every other.
 
-A name and what it begins from flow in; a ref and a small document in one commit flow out. Promoting and
-abandoning move refs and never copy anything.
+Making, promoting and abandoning one moves refs and never copies anything.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 import msgspec
 
-from svc.database import Database, Transaction, Version
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.hashing import Hash, parse_hash
-from svc_versions.ancestry import EMPTY_ROOT, root_at
+from svc.plugin import EMPTY_ROOT, Database, Hash, Transaction, Version, parse_hash
+from svc_versions.ancestry import root_at
 from svc_versions.attempts import attempt
-from svc_versions.documents import (
-    ForkDocument,
-    SnapshotDocument,
-    documents,
-    find_document,
-    find_root,
-    present_ms,
-    read_state,
-    references,
-    same_content,
-)
-from svc_versions.names import (
-    ABANDONED,
-    FORKS,
-    HEAD,
-    SNAPSHOTS,
-    document_path,
-    new_name,
-    normal_name,
-    reference,
-)
+from svc_versions.documents import ForkDocument, present_ms, read_state
+from svc_versions.named_refs import NamedRef
+from svc_versions.names import ABANDONED, FORKS, HEAD, new_name
 from svc_versions.roots import snapshot_names
+from svc_versions.snapshots import Snapshot
 
 __all__ = [
     "AbandonedFork",
@@ -50,9 +32,7 @@ __all__ = [
     "list_abandoned",
     "list_forks",
     "promote_fork",
-    "read_fork",
     "snapshot_or_version",
-    "write_fork_document",
     "write_origin",
 ]
 
@@ -60,30 +40,29 @@ _LONGEST_KEPT_NAME = 170
 _LONGEST_TIME = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """A fork.
+class Fork(NamedRef[ForkDocument]):
+    """An active fork; its root is its present state."""
 
-    Attributes:
-        name: its name.
-        root: root hash of its state.
-        created_ms: when it was made, Unix milliseconds.
-        base: root of the newest state that it and HEAD have in common; None when nobody knows.
-        base_sequence: number of the newest commit of HEAD whose state it holds; 0 when nobody knows.
-        created_by: who made it, if known.
-        merged: by identity of other forks, the root (in hex) that was merged into it last, and when (the
-            number of a commit).
-        sequence: number of the last commit before it; orders those of one millisecond.
-    """
+    __slots__ = ()
 
-    name: str
-    root: Hash
-    created_ms: int
-    base: Hash | None
-    base_sequence: int
-    created_by: str | None
-    merged: dict[str, tuple[str, int]]
-    sequence: int = 0
+    prefix = FORKS
+    noun = "fork"
+    form = ForkDocument
+
+    @property
+    def base(self) -> Hash | None:
+        """Root of the newest state that it and HEAD have in common; None when nobody knows."""
+        return parse_hash(self.document.base)
+
+    @property
+    def base_sequence(self) -> int:
+        """Number of the newest commit of HEAD whose state it holds; 0 when nobody knows."""
+        return self.document.base_sequence
+
+    @property
+    def merged(self) -> dict[str, tuple[str, int]]:
+        """By identity of another fork: its root (hex) when it was merged last, and the last commit then."""
+        return self.document.merged
 
     @property
     def identity(self) -> str:
@@ -100,16 +79,13 @@ class Fork:
             "created_by": self.created_by,
         }
 
-    def document(self) -> ForkDocument:
-        """Returns what its document says."""
-        return ForkDocument(
-            created_at=self.created_ms,
-            created_by=self.created_by,
-            base="" if self.base is None else self.base.hex(),
-            base_sequence=self.base_sequence,
-            merged=self.merged,
-            sequence=self.sequence,
-        )
+
+class _Abandoned(Fork):
+    """What is left of an abandoned fork, under a name that nobody else takes."""
+
+    __slots__ = ()
+
+    prefix = ABANDONED
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +126,7 @@ def list_abandoned(database: Database) -> list[AbandonedFork]:
     """Returns what is left of the forks that were abandoned, newest first."""
     _, _, system = read_state(database)
     found = []
-    for ref, root in references(database, system, ABANDONED):
+    for ref, root in _Abandoned.roots(database, system):
         name, _, time_text = ref.rpartition("@")
         digits = time_text.partition("-")[0]
         is_time = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_TIME
@@ -160,12 +136,7 @@ def list_abandoned(database: Database) -> list[AbandonedFork]:
 
 def list_forks(database: Database) -> list[Fork]:
     """Returns all active forks, newest first."""
-    _, _, system = read_state(database)
-    known = documents(system, FORKS, ForkDocument)
-    found = [
-        _fork(database, name, root, known.get(name)) for name, root in references(database, system, FORKS)
-    ]
-    return sorted(found, key=lambda one: (-one.created_ms, -one.sequence, one.name))
+    return Fork.list(database)
 
 
 def find_fork(database: Database, name: str) -> Fork:
@@ -174,20 +145,7 @@ def find_fork(database: Database, name: str) -> Fork:
     Raises:
         NotFound: there is no active fork of this name.
     """
-    _, _, system = read_state(database)
-    return read_fork(database, system, name)
-
-
-def read_fork(database: Database, system: Version, name: str) -> Fork:
-    """Returns a fork as a system tree has it; raises as ``find_fork``."""
-    name = normal_name(name)
-    try:
-        root = find_root(system, FORKS, name)
-    except InvalidInput:
-        root = None
-    if root is None:
-        raise _missing(name)
-    return _fork(database, name, root, find_document(system, FORKS, name, ForkDocument)[1])
+    return Fork.find(database, name)
 
 
 def create_fork(
@@ -213,19 +171,21 @@ def create_fork(
     """
     name = new_name(name)
     head_root, sequence, system = read_state(database)
-    if find_root(system, FORKS, name) is not None:
-        raise _taken(name)
-    made = Fork(name, head_root, present_ms(database), head_root, sequence, actor, {}, sequence)
-    if base is not None:
+    if Fork.exists(system, name):
+        raise Fork.taken(name)
+    if base is None:
+        root, ancestry = head_root, _ancestry_of(head_root, sequence)
+    else:
         root = snapshot_or_version(database, base)
-        made = replace(made, root=root, **_ancestry(database, system, root, sequence))
+        ancestry = _ancestry(database, system, root, sequence)
+    document = ForkDocument(created_at=present_ms(database), created_by=actor, sequence=sequence, **ancestry)
+    made = Fork(name, root, document)
     transaction = database.transaction(actor=actor, message=f"create fork {name}")
-    transaction.set_ref(reference(FORKS, name), made.root, expected=b"")
-    transaction.put_system(document_path(FORKS, name), msgspec.json.encode(made.document()))
+    made.add(transaction)
     try:
         transaction.commit()
     except AlreadyExists:
-        raise _taken(name) from None
+        raise Fork.taken(name) from None
     return made
 
 
@@ -247,7 +207,7 @@ def promote_fork(
 
     def once() -> Promotion:
         head_root, sequence, system = read_state(database)
-        fork = read_fork(database, system, name)
+        fork = Fork.read(database, system, name)
         follows = head_root in (fork.base, fork.root)
         if not (follows or force):
             raise Conflict(
@@ -256,21 +216,21 @@ def promote_fork(
                 name=fork.name,
                 base=None if fork.base is None else fork.base.hex(),
                 head=head_root.hex(),
+                parameter="force",
             )
         anchor = sequence if follows else fork.base_sequence
         transaction = database.transaction(actor=actor, message=f"promote fork {fork.name}")
-        transaction.set_ref(reference(FORKS, fork.name), fork.root, expected=fork.root)
+        transaction.set_ref(fork.ref, fork.root, expected=fork.root)
         if fork.root != head_root:
             transaction.set_ref(HEAD, fork.root, expected=head_root)
         write_origin(transaction, system, fork.root, anchor)
-        document = write_fork_document(
-            transaction, system, replace(fork, base=fork.root, base_sequence=anchor)
-        )
+        promoted = fork.changed(base=fork.root.hex(), base_sequence=anchor)
+        promoted.rewrite_document(transaction, system)
         try:
             transaction.commit()
         except NotFound:
-            raise _missing(fork.name) from None
-        return Promotion(_fork(database, fork.name, fork.root, document), fork.root, head_root)
+            raise Fork.missing(fork.name) from None
+        return Promotion(promoted, fork.root, head_root)
 
     return attempt(once, "HEAD or the fork")
 
@@ -284,20 +244,18 @@ def abandon_fork(database: Database, name: str, *, actor: str | None = None) -> 
 
     def once() -> Fork:
         _, _, system = read_state(database)
-        fork = read_fork(database, system, name)
+        fork = Fork.read(database, system, name)
         transaction = database.transaction(actor=actor, message=f"abandon fork {fork.name}")
-        grave = _free_grave(database, system, fork.name)
-        transaction.set_ref(reference(ABANDONED, grave), fork.root, expected=b"")
-        transaction.put_system(document_path(ABANDONED, grave), msgspec.json.encode(fork.document()))
-        transaction.set_ref(reference(FORKS, fork.name), None, expected=fork.root)
-        if system.get(document_path(FORKS, fork.name)) is not None:
-            transaction.delete_system(document_path(FORKS, fork.name))
+        _Abandoned(_free_abandoned_name(database, system, fork.name), fork.root, fork.document).add(
+            transaction
+        )
+        fork.remove(transaction, system)
         try:
             transaction.commit()
         except AlreadyExists as error:
             raise PreconditionFailed(error.message) from None
         except NotFound:
-            raise _missing(fork.name) from None
+            raise Fork.missing(fork.name) from None
         return fork
 
     return attempt(once, "The fork")
@@ -325,32 +283,25 @@ def _ancestry(database: Database, system: Version, root: Hash, sequence: int) ->
     """
     held = 0 if root == EMPTY_ROOT else database.commit_of(root)
     if held is not None:
-        return {"base": root, "base_sequence": held}
-    for kind in (FORKS, ABANDONED):
-        for name, at in references(database, system, kind):
+        return _ancestry_of(root, held)
+    for kind in (Fork, _Abandoned):
+        for name, at in kind.roots(database, system):
             if at != root:
                 continue
-            source = _fork(database, name, root, find_document(system, kind, name, ForkDocument)[1])
+            source = kind.read(database, system, name)
             merged = dict(source.merged)
-            if kind == FORKS:
+            if kind is Fork:
                 merged[source.identity] = (root.hex(), sequence)
-            return {"base": source.base, "base_sequence": source.base_sequence, "merged": merged}
+            return {"base": source.document.base, "base_sequence": source.base_sequence, "merged": merged}
     for name in snapshot_names(database, system, root):
-        document = find_document(system, SNAPSHOTS, name, SnapshotDocument)[1]
-        if document is not None and document.base_sequence is not None:
-            held = document.base_sequence
-            return {"base": root_at(database, held), "base_sequence": held}
-    return {"base": None, "base_sequence": 0}
+        held = Snapshot.read(database, system, name).base_sequence
+        if held is not None:
+            return _ancestry_of(root_at(database, held), held)
+    return {}
 
 
-def write_fork_document(transaction: Transaction, system: Version, fork: Fork) -> ForkDocument:
-    """Adds a fork's document to a transaction, under the condition that nobody wrote it since it was read."""
-    document = fork.document()
-    entry, _ = find_document(system, FORKS, fork.name, ForkDocument)
-    transaction.put_system(
-        document_path(FORKS, fork.name), msgspec.json.encode(document), condition=same_content(entry)
-    )
-    return document
+def _ancestry_of(base: Hash, sequence: int) -> dict[str, Any]:
+    return {"base": base.hex(), "base_sequence": sequence}
 
 
 def write_origin(transaction: Transaction, system: Version, root: Hash, sequence: int) -> None:
@@ -360,36 +311,8 @@ def write_origin(transaction: Transaction, system: Version, root: Hash, sequence
         transaction.put_system(path, msgspec.json.encode(sequence))
 
 
-def _fork(database: Database, name: str, root: Hash, document: ForkDocument | None) -> Fork:
-    if document is None:
-        # Made by another program: the latest time of what it holds is the best that is known.
-        return Fork(name, root, database.version_of(root).totals().updated_ms, None, 0, None, {})
-    return Fork(
-        name,
-        root,
-        document.created_at,
-        parse_hash(document.base),
-        document.base_sequence,
-        document.created_by,
-        document.merged,
-        document.sequence,
-    )
-
-
-def _free_grave(database: Database, system: Version, name: str) -> str:
+def _free_abandoned_name(database: Database, system: Version, name: str) -> str:
     """The name under which an abandoned fork's state stays."""
     base = f"{name[:_LONGEST_KEPT_NAME]}@{present_ms(database)}"
-    number = 1
-    grave = base
-    while find_root(system, ABANDONED, grave) is not None:
-        number += 1
-        grave = f"{base}-{number}"
-    return grave
-
-
-def _missing(name: str) -> NotFound:
-    return NotFound("There is no fork of this name.", name=name[:200])
-
-
-def _taken(name: str) -> AlreadyExists:
-    return AlreadyExists("A fork of this name exists.", name=name)
+    names = chain((base,), (f"{base}-{number}" for number in count(2)))
+    return next(free for free in names if not _Abandoned.exists(system, free))

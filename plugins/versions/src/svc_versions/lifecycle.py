@@ -1,7 +1,6 @@
 """The lifecycle settings of a database: whether snapshots are made, and how long they are kept.
 
-They are a document of the system tree, so that every process, replica and backup agrees; JSON flows in
-and out, and the one question that every maker of a snapshot asks first.
+They are a JSON document of the system tree, so that every process, replica and backup agrees.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from typing import Annotated
 
 import msgspec
 
-from svc.database import Database, Version
 from svc.errors import Conflict
-from svc.tree import EntryKind
+from svc.plugin import Database, EntryKind, Version
 from svc_versions.attempts import attempt
 from svc_versions.documents import read_state, same_content
 

@@ -1,30 +1,38 @@
 """Merge: what a fork or a snapshot changed since a common base goes into HEAD or into another fork.
 
-Names flow in; the base is found, the trees are merged in memory, and the difference to the target flows
-into one commit, each path under the condition that it is still what the merge has seen. Writes to other
-paths neither hold it up nor get lost.
+The trees are merged in memory. What then differs from the target is committed at once, each path on condition
+that it still is what the merge has seen; so writes to other paths neither hold a merge up nor get lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from svc.database import Condition, Database, Transaction, Version, run_blocking
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.hashing import Hash
-from svc.paths import Path, format_path
-from svc.tree import Entry, EntryKind, MergeConflict, MergeStrategy
+from svc.plugin import (
+    Database,
+    Entry,
+    EntryKind,
+    Hash,
+    MergeStrategy,
+    Path,
+    Transaction,
+    Version,
+    format_path,
+    run_blocking,
+)
 from svc_versions.ancestry import common_ancestor, is_ancestor, root_at
 from svc_versions.attempts import attempt
-from svc_versions.documents import read_state
-from svc_versions.forks import Fork, read_fork, write_fork_document, write_origin
-from svc_versions.names import FORKS, HEAD, SNAPSHOTS, reference
-from svc_versions.snapshots import Snapshot, read_snapshot
-from svc_versions.tree_edits import Counts, Edit, merge_trees
+from svc_versions.documents import read_state, same_content
+from svc_versions.forks import Fork, write_origin
+from svc_versions.names import HEAD
+from svc_versions.snapshots import Snapshot
+from svc_versions.tree_edits import Counts, Edit, MergedTree, merge_trees
 
-__all__ = ["MergeOutcome", "Permit", "merge_versions"]
+__all__ = ["MergeLimits", "MergeOutcome", "Permit", "merge_versions"]
 
 Permit = Callable[[list[Edit], Version, Version], None]
 """Raises when somebody may not make these edits; the versions are the target before and the source."""
@@ -32,8 +40,9 @@ Permit = Callable[[list[Edit], Version, Version], None]
 Merged = tuple[str, int]
 """A state of a fork: its root in hex, and the number of the last commit when it was merged somewhere."""
 
+R = TypeVar("R", Fork, Snapshot)
+
 _FORKS_NOTED = 200
-_STATE = Condition(if_none_match=("*",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class Side:
     @property
     def ref(self) -> str:
         """The ref that moves when it is a merge's target."""
-        return HEAD if self.fork is None else reference(FORKS, self.fork.name)
+        return HEAD if self.fork is None else self.fork.ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,22 @@ class MergeOutcome:
     committed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class MergeLimits:
+    """How much a merge may do and say.
+
+    Attributes:
+        conflicts_listed: how many conflicts the error lists.
+        nodes: how many directory nodes it may look at, one as often as it is met; None: as many as differ.
+    """
+
+    conflicts_listed: int = 1000
+    nodes: int | None = None
+
+
+_NO_LIMITS = MergeLimits()
+
+
 def merge_versions(
     database: Database,
     source: str,
@@ -94,7 +119,7 @@ def merge_versions(
     permit: Permit | None = None,
     shows: Callable[[Path], bool] | None = None,
     dry_run: bool = False,
-    conflicts_listed: int = 1000,
+    limits: MergeLimits = _NO_LIMITS,
 ) -> MergeOutcome:
     """Merges three-way; blocks for as long as the changes take, and for a commit.
 
@@ -110,104 +135,128 @@ def merge_versions(
         permit: is asked before anything is committed.
         shows: which conflicts may be shown; None: all.
         dry_run: say what would be done, and do nothing.
-        conflicts_listed: how many conflicts the error lists.
+        limits: how much it may do and say.
 
     Raises:
         NotFound: there is no such fork or snapshot.
         InvalidInput: source and target are the same, or the target is a snapshot.
         Conflict: both changed the same paths, and the strategy is ``fail``: ``conflicts`` lists them.
+        PayloadTooLarge: more differs than ``limits`` let it look at.
     """
 
     def once() -> MergeOutcome:
-        head_root, sequence, system = read_state(database)
-        theirs = _find_source(database, system, source, head_root, sequence)
-        ours = _find_target(database, system, target, head_root, sequence)
-        if (ours.ref, ours.root) == (theirs.ref, theirs.root) and ours.label == theirs.label:
-            raise InvalidInput("A version cannot be merged into itself.", field="into")
-        base = _base(database, theirs, ours)
-        merged = run_blocking(merge_trees, database, base, ours.root, theirs.root, strategy)
-        if merged.conflicts and strategy == "fail":
-            raise _refused(merged.conflicts, theirs, ours, base, shows, conflicts_listed)
+        plan = _plan(database, source, target, strategy, limits.nodes)
+        theirs, ours = plan.theirs, plan.ours
+        if plan.merged.conflicts and strategy == "fail":
+            raise _refused(plan, shows, limits.conflicts_listed)
         if permit is not None:
-            permit(merged.edits, database.version_of(ours.root), database.version_of(theirs.root))
-        outcome = MergeOutcome(
-            theirs.label,
-            ours.label,
-            ours.root,
-            base,
-            Counts.of(merged.edits),
-            ours.root == base and bool(merged.edits),
-            len(merged.conflicts),
-            committed=False,
-        )
+            permit(plan.merged.edits, database.version_of(ours.root), database.version_of(theirs.root))
         if dry_run:
-            return outcome
+            return plan.outcome
         text = message or f"merge {theirs.label} into {ours.label}"
         transaction = database.transaction(actor=actor, message=text, ref=ours.ref)
-        if outcome.fast_forward:
-            # Under the root itself: the target becomes the very state of the source.
-            transaction.set_ref(ours.ref, theirs.root, expected=ours.root)
-            if ours.ref == HEAD:
-                write_origin(transaction, system, theirs.root, sequence)
-        else:
-            _queue(transaction, merged.edits)
-        _note(database, transaction, system, theirs, ours, sequence)
+        _queue(transaction, plan)
+        _note(database, transaction, plan)
         if not len(transaction):
-            return outcome
-        return replace(outcome, version=_commit(transaction), committed=True)
+            return plan.outcome
+        return replace(plan.outcome, version=_commit(transaction), committed=True)
 
     return attempt(once, f"What {target} holds at the paths of the merge")
 
 
-def _find_source(database: Database, system: Version, name: str, head_root: Hash, sequence: int) -> Side:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A merge that is found out and not yet committed.
+
+    Attributes:
+        theirs: what is merged.
+        ours: into what.
+        base: root of the common base, if one is known.
+        merged: the edits of the target, and the conflicts.
+        system: the system tree that it was found out by.
+        sequence: number of the last commit by then.
+    """
+
+    theirs: Side
+    ours: Side
+    base: Hash | None
+    merged: MergedTree
+    system: Version
+    sequence: int
+
+    @property
+    def outcome(self) -> MergeOutcome:
+        """What the merge does, before anything is committed."""
+        return MergeOutcome(
+            self.theirs.label,
+            self.ours.label,
+            self.ours.root,
+            self.base,
+            Counts.of(self.merged.edits),
+            self.is_fast_forward,
+            len(self.merged.conflicts),
+            committed=False,
+        )
+
+    @property
+    def is_fast_forward(self) -> bool:
+        """Whether the target takes the source's state as it is."""
+        return self.ours.root == self.base and bool(self.merged.edits)
+
+
+def _plan(
+    database: Database, source: str, target: str, strategy: MergeStrategy, most_nodes: int | None
+) -> _Plan:
+    head_root, sequence, system = read_state(database)
+    head = Side(HEAD, head_root, sequence)
+    theirs = _find_source(database, system, source, head)
+    ours = _find_target(database, system, target, head)
+    if (ours.ref, ours.root) == (theirs.ref, theirs.root) and ours.label == theirs.label:
+        raise InvalidInput("A version cannot be merged into itself.", field="into")
+    base = _base(database, theirs, ours)
+    merged = run_blocking(merge_trees, database, base, ours.root, theirs.root, strategy, most_nodes)
+    return _Plan(theirs, ours, base, merged, system, sequence)
+
+
+def _find_source(database: Database, system: Version, name: str, head: Side) -> Side:
     if name == HEAD:
-        return Side(HEAD, head_root, sequence)
-    kind, _, rest = name.partition("/")
-    for fork_name in [rest, name] if kind == FORKS and rest else [name]:
-        fork = _fork_or_none(database, system, fork_name)
-        if fork is not None:
-            return _fork_side(database, fork)
-    for snapshot_name in [rest, name] if kind == SNAPSHOTS and rest else [name]:
-        snapshot = _snapshot_or_none(database, system, snapshot_name)
-        if snapshot is not None:
-            anchor = snapshot.base_sequence
-            if anchor is None:
-                anchor = database.commit_of(snapshot.root)
-            return Side(f"snapshot {snapshot.name}", snapshot.root, anchor)
+        return head
+    fork = _find(Fork, database, system, name)
+    if fork is not None:
+        return _fork_side(database, fork)
+    snapshot = _find(Snapshot, database, system, name)
+    if snapshot is not None:
+        held = snapshot.base_sequence
+        if held is None:
+            held = database.commit_of(snapshot.root)
+        return Side(f"snapshot {snapshot.name}", snapshot.root, held)
     raise NotFound("There is no fork or snapshot of this name.", field="from", name=name[:200])
 
 
-def _find_target(database: Database, system: Version, name: str, head_root: Hash, sequence: int) -> Side:
+def _find_target(database: Database, system: Version, name: str, head: Side) -> Side:
     if name == HEAD:
-        return Side(HEAD, head_root, sequence)
-    kind, _, rest = name.partition("/")
-    for fork_name in [rest, name] if kind == FORKS and rest else [name]:
-        fork = _fork_or_none(database, system, fork_name)
-        if fork is not None:
-            return _fork_side(database, fork)
-    if _snapshot_or_none(database, system, name.removeprefix(f"{SNAPSHOTS}/")) is not None:
+        return head
+    fork = _find(Fork, database, system, name)
+    if fork is not None:
+        return _fork_side(database, fork)
+    if _find(Snapshot, database, system, name) is not None:
         raise InvalidInput("A snapshot never changes; merge into HEAD or into a fork.", field="into")
     raise NotFound("There is no fork of this name.", field="into", name=name[:200])
+
+
+def _find(kind: type[R], database: Database, system: Version, name: str) -> R | None:
+    """The fork or snapshot that a name means, with or without ``forks/`` or ``snapshots/`` before it."""
+    prefix, _, rest = name.partition("/")
+    for one in [rest, name] if prefix == kind.prefix and rest else [name]:
+        with suppress(NotFound):
+            return kind.read(database, system, one)
+    return None
 
 
 def _fork_side(database: Database, fork: Fork) -> Side:
     """A fork, which also holds the state of HEAD that is its base, where that is one."""
     held = None if fork.base is None else database.commit_of(fork.base)
     return Side(f"fork {fork.name}", fork.root, max(held or 0, fork.base_sequence), fork)
-
-
-def _fork_or_none(database: Database, system: Version, name: str) -> Fork | None:
-    try:
-        return read_fork(database, system, name)
-    except NotFound:
-        return None
-
-
-def _snapshot_or_none(database: Database, system: Version, name: str) -> Snapshot | None:
-    try:
-        return read_snapshot(database, system, name)
-    except NotFound:
-        return None
 
 
 def _base(database: Database, theirs: Side, ours: Side) -> Hash | None:
@@ -242,23 +291,22 @@ def _when(noted: Merged) -> int:
     return noted[1]
 
 
-def _note(
-    database: Database, transaction: Transaction, system: Version, theirs: Side, ours: Side, sequence: int
-) -> None:
+def _note(database: Database, transaction: Transaction, plan: _Plan) -> None:
     """Writes down what the two have in common now, for the next merge."""
+    theirs, ours, system = plan.theirs, plan.ours, plan.system
     if ours.fork is None:
         if theirs.fork is not None and theirs.fork.base != theirs.root:
-            write_fork_document(transaction, system, replace(theirs.fork, base=theirs.root))
+            theirs.fork.changed(base=theirs.root.hex()).rewrite_document(transaction, system)
         return
     fork = ours.fork
     if theirs.label == HEAD:
-        changed = replace(fork, base=theirs.root, base_sequence=sequence)
+        changed = fork.changed(base=theirs.root.hex(), base_sequence=plan.sequence)
     else:
         changed = _taken_over(database, ours, theirs)
         if theirs.fork is not None:
-            changed = replace(changed, merged=_united(fork, theirs.fork, sequence))
+            changed = changed.changed(merged=_united(fork, theirs.fork, plan.sequence))
     if changed != fork:
-        write_fork_document(transaction, system, changed)
+        changed.rewrite_document(transaction, system)
 
 
 def _united(fork: Fork, other: Fork, sequence: int) -> dict[str, Merged]:
@@ -281,21 +329,27 @@ def _taken_over(database: Database, ours: Side, theirs: Side) -> Fork:
     fork, held, sequence = ours.fork, ours.sequence, theirs.sequence
     if sequence is None or sequence <= held or not is_ancestor(database, held, sequence):
         return fork
-    base = root_at(database, sequence) if fork.base == root_at(database, held) else fork.base
-    return replace(fork, base=base, base_sequence=sequence)
+    if fork.base == root_at(database, held):
+        fork = fork.changed(base=root_at(database, sequence).hex())
+    return fork.changed(base_sequence=sequence)
 
 
-def _queue(transaction: Transaction, edits: list[Edit]) -> None:
-    """Adds edits to a transaction, each under the condition that the path holds what the merge has seen."""
-    for edit in edits:
-        condition = _STATE if edit.before is None else Condition(if_match=(edit.before.hash.hex(),))
+def _queue(transaction: Transaction, plan: _Plan) -> None:
+    """Adds the merge to a transaction, on condition that the target still holds what the merge has seen."""
+    if plan.is_fast_forward:
+        transaction.set_ref(plan.ours.ref, plan.theirs.root, expected=plan.ours.root)
+        if plan.ours.ref == HEAD:
+            write_origin(transaction, plan.system, plan.theirs.root, plan.sequence)
+        return
+    for edit in plan.merged.edits:
+        condition = same_content(edit.before)
         if edit.after is None:
             transaction.delete(edit.path, recursive=True, condition=condition)
             continue
         kinds = {edit.after.kind, edit.after.kind if edit.before is None else edit.before.kind}
         if len(kinds) == 2 and EntryKind.DIRECTORY in kinds:
             transaction.delete(edit.path, recursive=True, condition=condition)
-            condition = _STATE
+            condition = same_content(None)
         transaction.put_entry(edit.path, edit.after, condition=condition)
 
 
@@ -307,14 +361,9 @@ def _commit(transaction: Transaction) -> Hash:
         raise PreconditionFailed(error.message) from None
 
 
-def _refused(
-    conflicts: list[MergeConflict],
-    theirs: Side,
-    ours: Side,
-    base: Hash | None,
-    shows: Callable[[Path], bool] | None,
-    listed: int,
-) -> Conflict:
+def _refused(plan: _Plan, shows: Callable[[Path], bool] | None, listed: int) -> Conflict:
+    theirs, ours, base = plan.theirs, plan.ours, plan.base
+    conflicts = plan.merged.conflicts
     shown = [one for one in conflicts if shows is None or shows(one.path)]
     return Conflict(
         f"{theirs.label} and {ours.label} both changed {len(conflicts)} paths; resolve them, or merge with "

@@ -1,16 +1,11 @@
-"""Names of snapshots and forks: what is a valid one, and where in the system tree things of a name stand.
-
-A name that a person or a program gave flows in; the normalized name, its ref and the path of its
-document flow out.
-"""
+"""Names of snapshots and forks: which are valid, and where their refs and documents stand."""
 
 from __future__ import annotations
 
 import unicodedata
 
-from svc.database import reference_path
 from svc.errors import InvalidInput
-from svc.paths import SYSTEM_NAMES, Path
+from svc.plugin import SYSTEM_NAMES, Path, reference_path
 
 __all__ = [
     "ABANDONED",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.plugins import hookimpl
-from svc_versions.history import HISTORY_COMMANDS
+from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.database import View
-    from svc.plugins import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry, View
 
 __all__ = [
     "COMMANDS",
@@ -24,15 +22,13 @@ COMMANDS = {
     "fork": ("svc_versions.commands.fork:fork", "Makes, lists, promotes and abandons forks."),
     "merge": ("svc_versions.commands.merge:merge", "Merges a fork or snapshot into HEAD or a fork."),
     "restore": ("svc_versions.commands.restore:restore", "Puts a file or directory back as it was."),
-    **HISTORY_COMMANDS,
 }
 """Where each command is, and its line in the help."""
 
 
 @hookimpl
 def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of snapshots, forks, restore, merge, lifecycle settings and history."""
-    from svc_versions.history import register_history_routes
+    """Adds the routes of snapshots, forks, restore, merge and lifecycle settings."""
     from svc_versions.resources.forks import (
         ForkListResource,
         ForkResource,
@@ -68,23 +64,20 @@ def svc_register_routes(routes: RouteRegistry) -> None:
     routes.add("/versions/file-restore/{path:path}", file_restore)
     routes.add("/versions/merge", MergeResource())
     routes.add("/system/lifecycle", LifecycleResource())
-    register_history_routes(routes)
 
 
 @hookimpl
 def svc_register_views(views: NamedRegistry[View]) -> None:
-    """Adds the view of HEAD's jumps and those of the history."""
+    """Adds the view of HEAD's jumps."""
     from svc_versions.ancestry import JumpsView
-    from svc_versions.history import register_history_views
 
     views.add(JumpsView())
-    register_history_views(views)
 
 
 @hookimpl
 def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of snapshots, forks, restore, merge and history."""
-    from svc.cli import LazyCommand
+    """Adds the commands of snapshots, forks, restore and merge."""
+    from svc.plugin import LazyCommand
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))

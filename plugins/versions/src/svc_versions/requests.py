@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from svc.errors import NotFound
-from svc.pipeline import context_of, hides_denials
+from svc.plugin import context_of, hides_denials
 from svc_versions.configuration import VersionsConfiguration
 
 __all__ = ["authorize_making", "settings_of"]

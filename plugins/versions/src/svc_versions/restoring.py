@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svc.database import Database, Transaction
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.hashing import Hash
-from svc.paths import Path, format_path, is_system_path
-from svc.tree import Entry, EntryKind
+from svc.plugin import Database, Entry, EntryKind, Hash, Path, Transaction, format_path, is_system_path
 from svc_versions.attempts import attempt
 from svc_versions.documents import read_state
 from svc_versions.names import HEAD

@@ -1,8 +1,4 @@
-"""Retention: which snapshots are old enough to go, and the background job that lets them go.
-
-Snapshots, settings and a time flow in; the snapshots to delete flow out, and the job deletes each in a
-commit of its own.
-"""
+"""Retention: which snapshots are too old, and the background job that deletes each in a commit of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +6,8 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from svc.database import Database
 from svc.errors import NotFound
-from svc.plugins import BackgroundJob, JobContext
+from svc.plugin import BackgroundJob, Database, JobContext
 from svc_versions.documents import read_state
 from svc_versions.lifecycle import Lifecycle, lifecycle_of
 from svc_versions.snapshots import Snapshot, delete_snapshot, list_snapshots

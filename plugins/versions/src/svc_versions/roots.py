@@ -1,8 +1,7 @@
 """Which snapshots name a version: answered from memory, which follows the tree of refs by its differences.
 
-A system tree flows in; the names of the snapshots of a root flow out. The first answer of a process reads
-all refs, every later one only what changed since, so that making a snapshot does not slow down as they
-become many.
+The first answer of a process reads all refs, every later one only what changed since. So making a snapshot
+does not slow down as they become many.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ from __future__ import annotations
 import threading
 from weakref import WeakKeyDictionary
 
-from svc.database import Database, Version, reference_name
-from svc.hashing import Hash
-from svc.paths import Path
-from svc.tree import Entry, EntryKind, differences
+from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, differences, reference_name
 from svc_versions.names import SNAPSHOTS
 
 __all__ = ["snapshot_names"]

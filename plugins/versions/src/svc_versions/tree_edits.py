@@ -1,7 +1,7 @@
 """Merged trees and the edits that lead to them: functions of hashes, with new nodes in memory only.
 
-Three roots flow in; the fewest edits of the target that make the merged tree of it flow out, and the
-conflicts. A directory that comes or goes as a whole is one edit, however much it holds.
+The edits are the fewest that make the merged tree of the target's. A directory that comes or goes as a whole
+is one edit, however much it holds.
 """
 
 from __future__ import annotations
@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from svc.database import Database, pause
-from svc.hashing import Hash, ObjectKind, hash_object
-from svc.paths import Path
-from svc.tree import (
+from svc.errors import PayloadTooLarge
+from svc.plugin import (
+    EMPTY_ROOT,
+    Database,
     Entry,
     EntryKind,
+    Hash,
     MergeConflict,
     MergeStrategy,
     Node,
     NodeReader,
+    ObjectKind,
+    Path,
     decode_node,
     differences,
+    hash_object,
     merge,
+    pause,
 )
-from svc_versions.ancestry import EMPTY_ROOT
 
 __all__ = ["Counts", "Edit", "MergedTree", "edits_between", "merge_trees"]
 
@@ -87,12 +91,22 @@ class MergedTree:
 class _MemoryNodes:
     """Reads nodes of the database, and keeps new ones in memory."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, limit: int | None) -> None:
         self._stored = database.objects
         self._new: dict[Hash, Node] = {}
+        self._reads = 0
+        self._limit = limit
 
     def read_node(self, node_hash: Hash, /) -> Node:
-        """Returns a node."""
+        """Returns a node; pauses now and then, so that a merge ends when its client leaves."""
+        self._reads += 1
+        if self._reads % _PAUSE_EVERY == 0:
+            pause()
+            if self._limit is not None and self._reads > self._limit:
+                raise PayloadTooLarge(
+                    "More differs than one merge may look at; merge at the shell, or in parts.",
+                    limit=self._limit,
+                )
         node = self._new.get(node_hash)
         return node if node is not None else self._stored.read_node(node_hash)
 
@@ -104,7 +118,12 @@ class _MemoryNodes:
 
 
 def merge_trees(
-    database: Database, base: Hash | None, ours: Hash, theirs: Hash, strategy: MergeStrategy
+    database: Database,
+    base: Hash | None,
+    ours: Hash,
+    theirs: Hash,
+    strategy: MergeStrategy,
+    limit: int | None = None,
 ) -> MergedTree:
     """Merges two trees three-way without writing anything.
 
@@ -114,8 +133,12 @@ def merge_trees(
         ours: root of the target.
         theirs: root of the source.
         strategy: what decides conflicts.
+        limit: how many directory nodes it may look at, one as often as it is met; None: as many as differ.
+
+    Raises:
+        PayloadTooLarge: these are too few.
     """
-    store = _MemoryNodes(database)
+    store = _MemoryNodes(database, limit)
     result = merge(store, EMPTY_ROOT if base is None else base, ours, theirs, strategy)
     edits = [] if result.root is None else list(edits_between(store, ours, result.root))
     return MergedTree(edits, result.conflicts)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from svc.cli import main
-from svc.database import Database
+from svc.plugin import Database
 from svc.plugins import Plugins, disable, initialize
 
 from ..conftest import contents, write  # noqa: TID252

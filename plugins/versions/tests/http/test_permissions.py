@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from svc.pipeline import AccessKind, access_of
-from svc.plugins import ROOT_IDENTITY, Plugins
+from svc.plugin import ROOT_IDENTITY
+from svc.plugins import Plugins
 
 from ..conftest import Http, scoped_root, user  # noqa: TID252
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.database import Database
-from svc.testing import Completed, Server, start_server
+from svc.plugin import Database
+from svc_testing import Completed, Server, start_server
 
 from ..conftest import contents, write  # noqa: TID252
 

@@ -1,5 +1,4 @@
 """The commands: export, diff, import and promote.
 
-Options of a shell flow in; files appear or are taken in, and a report flows out as lines or as JSON. They
-work on a database that a server has open at the same time.
+They report as lines or as JSON, and work on a file that a server has open, or through the server.
 """

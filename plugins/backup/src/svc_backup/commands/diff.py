@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from svc.cli import database_option, json_option, open_database
-from svc.database import Database, plan_patch
-from svc.hashing import Hash
-from svc.paths import parse_path
+from svc.errors import UsageError
+from svc.plugin import Database, Source, json_option, parse_path, source_options
 from svc_backup.commands.export import write_with_progress
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import print_json_line, print_report
+from svc_backup.format import Outgoing, plan_patch
 from svc_backup.output_files import refuse_existing
 from svc_backup.reports import patch_json, patch_lines
 
@@ -21,43 +21,48 @@ __all__ = ["diff"]
 
 
 @click.command("diff", short_help="Shows what changed between versions, or writes a patch.")
-@click.argument("path", default="/", metavar="[PATH]")
-@click.option("--from", "source", required=True, metavar="VERSION", help="The version before.")
-@click.option("--to", metavar="VERSION", default="HEAD", show_default=True, help="The version after.")
+@click.argument("words", nargs=-1, metavar="[FROM [TO]] [PATH]")
+@click.option("--from", "before", metavar="VERSION", help="The version before.")
+@click.option("--to", metavar="VERSION", help="The version after; HEAD by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write a patch; the file may not exist yet.")
 @click.option("-U", "--context", type=click.IntRange(0, 1000), default=3, help="Lines around a change.")
 @click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
 @quiet_option
 @json_option
-@database_option
+@source_options
 def diff(
     *,
-    database: str,
-    path: str,
-    source: str,
-    to: str,
+    source: Source,
+    words: tuple[str, ...],
+    before: str | None,
+    to: str | None,
     output: str | None,
     context: int,
     color: bool | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Shows how files at and below PATH changed from one version to another, line by line.
+    """Shows how files at and below PATH changed between the versions FROM and TO, line by line.
 
-    A version is a snapshot's name, a root hash, forks/NAME, a time, or HEAD. With --output it writes a patch
-    of everything that changed, which 'svc import' applies to another copy of the database.
+    A version is a snapshot's name, a root hash, forks/NAME, a time, or HEAD. PATH begins with a slash.
+    With --output it writes a patch of everything that changed, which 'svc import' applies to another
+    copy of the database.
     """
+    before, to, path = _named(words, before, to)
     where = parse_path(path)
     if output is not None:
         if where:
-            raise click.UsageError("A patch is of the whole tree: it takes no PATH.")
+            raise UsageError("A patch is of the whole tree: it takes no PATH.")
         refuse_existing(Path(output))
-    with open_database(database, PLUGIN_ID, read_only=True) as opened:
-        base, target = opened.named_version(source), opened.named_version(to)
-        if output is None:
-            _show(opened, base, target, path, color=color, context=context, as_json=as_json)
+    colored = sys.stdout.isatty() if color is None else color
+    with source.open(PLUGIN_ID, read_only=True) as opened:
+        if output is None and not as_json:
+            _show(opened, before, to, path, color=colored, context=context)
             return
-        with plan_patch(opened, base, target) as outgoing:
+        with _patch(opened, before, to) as outgoing:
+            if output is None:
+                print_json_line(patch_json(outgoing))
+                return
             write_with_progress(outgoing, Path(output), wanted=not (quiet or as_json))
             if as_json:
                 print_json_line({"output": output, **patch_json(outgoing)})
@@ -65,22 +70,41 @@ def diff(
                 print_report(patch_lines(outgoing))
 
 
-def _show(
-    database: Database,
-    base: Hash,
-    target: Hash,
-    path: str,
-    *,
-    color: bool | None,
-    context: int,
-    as_json: bool,
-) -> None:
-    if as_json:
-        with plan_patch(database, base, target) as outgoing:
-            print_json_line(patch_json(outgoing))
-        return
-    from svc_backup.text_difference import write_text_differences
+def _named(words: tuple[str, ...], before: str | None, to: str | None) -> tuple[str, str, str]:
+    """The versions before and after and the path, as options or as words without them.
 
-    colored = sys.stdout.isatty() if color is None else color
-    before, after = database.at(base), database.at(target)
-    write_text_differences(before, after, parse_path(path), sys.stdout, color=colored, context=context)
+    No version has a name that begins with a slash; beside --from, a word alone is a path in any case.
+    """
+    left = list(words)
+    path = (
+        left.pop() if left and (left[-1].startswith("/") or (before is not None and len(left) == 1)) else "/"
+    )
+    if before is None and left:
+        before = left.pop(0)
+    if to is None and left:
+        to = left.pop(0)
+    if before is None:
+        raise UsageError("The version before is needed: 'svc diff FROM', or --from.", field="from")
+    if left:
+        raise UsageError(f"'svc diff' takes two versions and a path; {left[0]!r} is more.")
+    return before, "HEAD" if to is None else to, path
+
+
+def _patch(opened: Database | Any, before: str, to: str) -> Outgoing:
+    if isinstance(opened, Database):
+        return plan_patch(opened, opened.named_version(before), opened.named_version(to))
+    from svc_backup.commands.remote import Received
+
+    return Received(opened.backup.patch(before, to))
+
+
+def _show(opened: Database | Any, before: str, to: str, path: str, *, color: bool, context: int) -> None:
+    if isinstance(opened, Database):
+        from svc_backup.text_difference import write_text_differences
+
+        base, target = opened.at(opened.named_version(before)), opened.at(opened.named_version(to))
+        write_text_differences(base, target, parse_path(path), sys.stdout, color=color, context=context)
+        return
+    from svc_backup.commands.remote import show_difference
+
+    show_difference(opened, before, to, path, color=color, context=context)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from svc.cli import database_option, json_option, open_database, require_root_key
-from svc.database import Database, Outgoing, parse_time, plan_export, plan_patch
-from svc.errors import UsageError
-from svc.hashing import Hash
-from svc_backup.commands.options import PLUGIN_ID, quiet_option, root_key_option
+from svc.errors import InvalidInput, UsageError
+from svc.plugin import (
+    Database,
+    Hash,
+    Source,
+    declared_system_paths,
+    json_option,
+    parse_hash,
+    parse_time,
+    require_root_key,
+    root_key_options,
+    source_options,
+)
+from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import print_json_line, print_report, progress_bar
+from svc_backup.format import Outgoing, plan_export, plan_patch
+from svc_backup.format.applying import shown_paths
 from svc_backup.output_files import refuse_existing, write_file
 from svc_backup.reports import export_json, export_lines, patch_json, patch_lines
 
@@ -19,50 +31,85 @@ __all__ = ["export", "write_with_progress"]
 
 
 @click.command("export", short_help="Writes a version into a file of its own.")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The file; it may not exist yet.")
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("-o", "--output", metavar="FILE", help="The file, as the argument names it.")
 @click.option("--snapshot", metavar="NAME", help="The version of a snapshot.")
 @click.option("--hash", "version", metavar="HEX", help="The version with this root hash.")
 @click.option("--at", metavar="TIME", help="The version that HEAD was at a time.")
 @click.option("--since", metavar="VERSION", help="Only what changed since this version: a patch.")
-@root_key_option
+@root_key_options("system data and snapshots too.")
 @quiet_option
 @json_option
-@database_option
+@source_options
 def export(
     *,
-    database: str,
-    output: str,
-    snapshot: str | None,
-    version: str | None,
-    at: str | None,
+    source: Source,
+    file: str | None,
+    output: str | None,
     since: str | None,
     root_key: str | None,
+    auth: str | None,
     quiet: bool,
     as_json: bool,
+    **named: str | None,
 ) -> None:
-    """Writes one version, HEAD by default, into a file that 'svc start' opens as a database.
+    """Writes one version, HEAD by default, into FILE, which 'svc start' opens as a database.
 
-    With the root key the file also holds users, groups, settings and all snapshots; never credentials.
+    FILE may not exist yet.
+
+    With the root key the file also holds what plugins keep of users, settings and snapshots, as each of them
+    declares it; never secrets, and nothing that no plugin in use here declares.
     """
     if since is not None and root_key is not None:
         raise UsageError("A patch (--since) holds user data only; it takes no root key.")
+    if (file is None) == (output is None):
+        raise UsageError("One file is needed: 'svc export FILE', or --output.", field="output")
+    output = file or output or ""
     path = Path(output)
     refuse_existing(path)
-    with open_database(database, PLUGIN_ID, read_only=True) as opened:
-        root = chosen(opened, snapshot, version, at)
-        if root_key is not None:
-            require_root_key(opened, root_key)
-        if since is not None:
-            planned = plan_patch(opened, opened.named_version(since), root)
+    if root_key is not None:
+        source.require_file("system data leave it with the root key, not over HTTP")
+    with source.open(PLUGIN_ID, read_only=True) as opened:
+        if not isinstance(opened, Database):
+            planned = _received(opened, since=since, **named)
         else:
-            planned = plan_export(opened, root, with_system=root_key is not None)
+            root = chosen(opened, **named)
+            if root_key is not None:
+                require_root_key(opened, root_key, auth)
+            if since is not None:
+                planned = plan_patch(opened, opened.named_version(since), root)
+            else:
+                system_paths = None if root_key is None else declared_system_paths()
+                planned = plan_export(opened, root, system_paths=system_paths)
         with planned as outgoing:
             write_with_progress(outgoing, path, wanted=not (quiet or as_json))
+            if outgoing.counts.left_out:
+                paths = shown_paths(outgoing.counts.left_out)
+                click.echo(f"svc: System data that no plugin here declares were left out: {paths}.", err=True)
             if as_json:
                 members = export_json(outgoing) if since is None else patch_json(outgoing)
                 print_json_line({"output": output, **members})
             elif not quiet:
                 print_report(export_lines(outgoing) if since is None else patch_lines(outgoing))
+
+
+def _received(
+    client: Any, *, snapshot: str | None, version: str | None, at: str | None, since: str | None
+) -> Outgoing:
+    """The same from a server; of the options that name the version the first that is given counts."""
+    from svc_backup.commands.remote import Received
+
+    if since is None:
+        return Received(client.backup.export(snapshot=snapshot, version=version, at=at))
+    if snapshot is not None:
+        to = f"snapshots/{snapshot}"
+    elif version is not None:
+        if parse_hash(version) is None:
+            raise InvalidInput("A version is a root hash of 64 hex digits.", field="hash")
+        to = version
+    else:
+        to = "HEAD" if at is None else str(parse_time(at))
+    return Received(client.backup.patch(since, to))
 
 
 def chosen(database: Database, snapshot: str | None, version: str | None, at: str | None) -> Hash:

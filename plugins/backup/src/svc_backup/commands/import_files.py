@@ -13,12 +13,20 @@ from typing import Any
 
 import click
 
-from svc.cli import database_option, json_option, open_database, require_root_key
-from svc.database import Database, ImportResult, IncomingFile, IncomingLimits
 from svc.errors import Forbidden, InvalidInput, NotFound, PreconditionFailed, UsageError
+from svc.plugin import (
+    Database,
+    Source,
+    declared_system_paths,
+    json_option,
+    require_root_key,
+    root_key_options,
+    source_options,
+)
 from svc_backup.chains import ordered
-from svc_backup.commands.options import PLUGIN_ID, quiet_option, root_key_option
+from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import Progress, print_json_line, print_report, progress_bar
+from svc_backup.format import ImportResult, IncomingFile, IncomingLimits
 from svc_backup.importing import ImportOptions, import_incoming, open_incoming, require_base
 from svc_backup.promoting import promote_version
 from svc_backup.reports import import_json, import_lines
@@ -38,6 +46,7 @@ class _Request:
     force: bool
     limits: IncomingLimits
     root_key: str | None
+    auth: str | None
     progress: Progress
 
 
@@ -47,19 +56,20 @@ class _Request:
 @click.option("--promote", is_flag=True, help="Make the imported version HEAD.")
 @click.option("--force", is_flag=True, help="Apply a patch although HEAD is not its base.")
 @click.option("--unlimited", is_flag=True, help="Take a file whatever its content unpacks to.")
-@root_key_option
+@root_key_options("system data and snapshots too.")
 @quiet_option
 @json_option
-@database_option
+@source_options
 def import_files(
     *,
-    database: str,
+    source: Source,
     files: tuple[str, ...],
     more: tuple[str, ...],
     promote: bool,
     force: bool,
     unlimited: bool,
     root_key: str | None,
+    auth: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -73,12 +83,15 @@ def import_files(
         raise UsageError("A file is needed: svc import -D DATABASE FILE...")
     with progress_bar(wanted=not (quiet or as_json)) as show:
         limits = IncomingLimits(expansion=_UNLIMITED) if unlimited else IncomingLimits()
-        request = _Request(named, promote, force, limits, root_key, show)
-        if os.path.lexists(database):
-            with open_database(database, PLUGIN_ID) as opened:
+        request = _Request(named, promote, force, limits, root_key, auth, show)
+        if source.is_remote:
+            results = _send(source, request, unlimited=unlimited)
+        elif os.path.lexists(source.database):
+            with source.open_file(PLUGIN_ID) as opened:
                 results = _import(opened, request)
         else:
-            with restored_database(Path(database), PLUGIN_ID) as opened:
+            name = source.require_file("a server's database is there")
+            with restored_database(Path(name), PLUGIN_ID) as opened:
                 results = _import(opened, dataclasses.replace(request, promote=True))
     result = _together(results)
     for warning in result.warnings:
@@ -92,13 +105,46 @@ def import_files(
         print_report(import_lines(result))
 
 
+def _send(source: Source, request: _Request, *, unlimited: bool) -> list[ImportResult]:
+    """Sends the files to a server, in the order in which they apply."""
+    from svc_backup.commands.remote import Sending
+
+    if request.root_key is not None:
+        source.require_file("system data come into it with the root key, not over HTTP")
+    if unlimited:
+        source.require_file("what an import may unpack to is a setting of the server")
+    with contextlib.ExitStack() as stack:
+        opened = [_open_name(name, stack) for name in request.files]
+        client = stack.enter_context(contextlib.closing(source.connect()))
+        if len(opened) == 1:
+            sending = Sending(client, request.promote, request.force, request.progress)
+            return [sending.send(opened[0])]
+        files = {
+            stack.enter_context(open_incoming(None, descriptor, name, request.limits)): descriptor
+            for name, descriptor in zip(request.files, opened, strict=True)
+        }
+        made = {file.root for file in files}
+        first = next((file.base for file in files if file.base is not None and file.base not in made), b"")
+        order = ordered(list(files), first)
+        results = []
+        for number, file in enumerate(order):
+            # What a later file builds on is in the server already, though it is not HEAD there.
+            sending = Sending(client, False, request.force or number > 0, request.progress)
+            results.append(sending.send(files[file]))
+        for result in results if request.promote else ():
+            client.backup.promote(result.version.hex())
+    if request.promote:
+        results[-1] = dataclasses.replace(results[-1], head_promoted=True)
+    return results
+
+
 def _import(database: Database, request: _Request) -> list[ImportResult]:
     if request.root_key is not None:
-        require_root_key(database, request.root_key)
+        require_root_key(database, request.root_key, request.auth)
     options = ImportOptions(
         request.promote and len(request.files) == 1,
         request.force,
-        request.root_key is not None,
+        None if request.root_key is None else declared_system_paths(),
         progress=request.progress,
     )
     with contextlib.ExitStack() as stack:
@@ -133,6 +179,12 @@ def _import_chain(
 
 
 def _open(database: Database, name: str, limits: IncomingLimits, stack: contextlib.ExitStack) -> IncomingFile:
+    return stack.enter_context(open_incoming(database, _open_name(name, stack), name, limits))
+
+
+def _open_name(name: str, stack: contextlib.ExitStack) -> int:
+    if not name:
+        raise InvalidInput("The name of a file to import is empty.", field="file")
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -142,7 +194,7 @@ def _open(database: Database, name: str, limits: IncomingLimits, stack: contextl
     stack.callback(os.close, descriptor)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise InvalidInput(f"{name} is not a file.", field="file")
-    return stack.enter_context(open_incoming(database, descriptor, name, limits))
+    return descriptor
 
 
 def _error(error: OSError, name: str) -> Exception:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from svc.cli import database_option, json_option, open_database
-from svc.errors import InvalidInput
-from svc.hashing import parse_hash
+from svc.errors import InvalidInput, UsageError
+from svc.plugin import Database, Source, json_option, parse_hash, source_options
 from svc_backup.commands.options import PLUGIN_ID
 from svc_backup.commands.output import print_json_line, print_report
 from svc_backup.promoting import promote_version
@@ -15,18 +14,24 @@ __all__ = ["promote"]
 
 
 @click.command("promote", short_help="Makes a version HEAD.")
-@click.option("--hash", "version", required=True, metavar="HEX", help="Root hash of the version.")
+@click.argument("word", required=False, metavar="[HASH]")
+@click.option("--hash", "version", metavar="HEX", help="Root hash of the version, as the argument names it.")
 @json_option
-@database_option
-def promote(*, database: str, version: str, as_json: bool) -> None:
+@source_options
+def promote(*, source: Source, word: str | None, version: str | None, as_json: bool) -> None:
     """Makes a version that the database holds HEAD, such as one that was imported."""
-    root = parse_hash(version)
+    if (word is None) == (version is None):
+        raise UsageError("One version is needed: 'svc promote HASH', or --hash.", field="hash")
+    root = parse_hash(word or version or "")
     if root is None:
         raise InvalidInput("A version is a root hash of 64 hex digits.", field="hash")
-    with open_database(database, PLUGIN_ID) as opened:
-        before = opened.head().root
-        promote_version(opened, root)
+    with source.open(PLUGIN_ID) as opened:
+        if isinstance(opened, Database):
+            before = opened.head().root.hex()
+            promote_version(opened, root)
+        else:
+            before = opened.backup.promote(root.hex()).previous
     if as_json:
-        print_json_line({"promoted": True, "head": root.hex(), "previous": before.hex()})
+        print_json_line({"promoted": True, "head": root.hex(), "previous": before})
     else:
-        print_report([("HEAD", root.hex()), ("Before", before.hex())])
+        print_report([("HEAD", root.hex()), ("Before", before)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import falcon
 import msgspec
 
-from svc.database import pause, plan_patch
 from svc.errors import InvalidInput
-from svc.pipeline import context_of, has_body, query_text, read_json, requires_root, send_json
+from svc.plugin import context_of, has_body, pause, query_text, read_json, requires_root, send_json
+from svc_backup.format import plan_patch
 from svc_backup.output_files import refuse_existing
 from svc_backup.reports import patch_json
 from svc_backup.resources.export import write_below
@@ -46,7 +46,8 @@ class DiffResource:
         target = database.head().root if to is None else named_version(database, to, "to")
         if body.output is None:
             outgoing = plan_patch(database, base, target, pause=pause)
-            send_file(resp, outgoing, f"svc-{base.hex()[:16]}-{target.hex()[:16]}.svcdb")
+            name = f"svc-{base.hex()[:16]}-{target.hex()[:16]}.svcdb"
+            send_file(resp, outgoing, name, patch_json(outgoing))
             return
         path = path_in_backups(database.path, body.output, "output")
         refuse_existing(path)

@@ -7,9 +7,9 @@ from pathlib import Path
 import falcon
 import msgspec
 
-from svc.database import Outgoing, pause, plan_export
 from svc.errors import Forbidden, InsufficientStorage, InvalidInput
-from svc.pipeline import context_of, has_body, query_text, read_json, requires_root, send_json
+from svc.plugin import context_of, has_body, pause, query_text, read_json, requires_root, send_json
+from svc_backup.format import Outgoing, plan_export
 from svc_backup.output_files import refuse_existing, write_file
 from svc_backup.reports import export_json
 from svc_backup.resources.requests import chosen_version, send_file
@@ -50,7 +50,7 @@ class ExportResource:
         )
         if body.output is None:
             outgoing = plan_export(database, root, pause=pause)
-            send_file(resp, outgoing, f"svc-{root.hex()[:16]}.svcdb")
+            send_file(resp, outgoing, f"svc-{root.hex()[:16]}.svcdb", export_json(outgoing))
             return
         path = path_in_backups(database.path, body.output, "output")
         refuse_existing(path)

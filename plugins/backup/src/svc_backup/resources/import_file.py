@@ -13,7 +13,6 @@ from pathlib import Path
 import falcon
 import msgspec
 
-from svc.database import Database, IncomingLimits, pause, read_header
 from svc.errors import (
     Forbidden,
     InsufficientStorage,
@@ -22,16 +21,19 @@ from svc.errors import (
     PayloadTooLarge,
     UnsupportedMediaType,
 )
-from svc.pipeline import (
+from svc.plugin import (
     PIECE_SIZE,
     BodyStream,
+    Database,
     body_stream,
     context_of,
+    pause,
     query_flag,
     read_json,
     requires_root,
     send_json,
 )
+from svc_backup.format import IncomingLimits, read_header
 from svc_backup.importing import ImportOptions, import_incoming, open_incoming, require_base
 from svc_backup.reports import import_json
 from svc_backup.resources.requests import settings_of

@@ -6,8 +6,7 @@ import falcon
 import msgspec
 
 from svc.errors import InvalidInput
-from svc.hashing import parse_hash
-from svc.pipeline import context_of, read_json, requires_root, send_json
+from svc.plugin import context_of, parse_hash, read_json, requires_root, send_json
 from svc_backup.promoting import promote_version
 
 __all__ = ["PromoteBody", "PromoteResource"]
@@ -34,5 +33,7 @@ class PromoteResource:
         root = parse_hash(body.hash)
         if root is None:
             raise InvalidInput("A version is a root hash of 64 hex digits.", field="hash")
+        before = context.database.head().root
         promote_version(context.database, root, actor=context.actor)
-        send_json(resp, {"promoted": True, "head": root.hex(), "version": root.hex()})
+        head = root.hex()
+        send_json(resp, {"promoted": True, "head": head, "version": head, "previous": before.hex()})

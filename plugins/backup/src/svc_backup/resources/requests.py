@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import falcon
 
-from svc.database import Database, Outgoing, parse_time
 from svc.errors import InvalidInput, NotFound
-from svc.hashing import Hash
-from svc.pipeline import send_stream
+from svc.plugin import Database, Hash, encode_json, parse_time, send_stream
 from svc_backup.configuration import BackupConfiguration
+from svc_backup.format import Outgoing
 
 __all__ = [
     "chosen_version",
@@ -52,10 +52,11 @@ def named_version(database: Database, name: str, field: str) -> Hash:
     return database.named_version(name)
 
 
-def send_file(resp: falcon.Response, outgoing: Outgoing, name: str) -> None:
-    """Answers with a planned file as a stream of known length; closes it at the end."""
+def send_file(resp: falcon.Response, outgoing: Outgoing, name: str, report: dict[str, Any]) -> None:
+    """Answers with a planned file as a stream of known length, and its report; closes it at the end."""
     resp.set_header("Content-Disposition", f'attachment; filename="{name}"')
     resp.set_header("X-Svc-Version", outgoing.root.hex())
+    resp.set_header("X-Svc-Report", encode_json(report).decode())
     resp.set_header("Cache-Control", "no-store")
     send_stream(resp, _Closing(outgoing), outgoing.size, content_type="application/octet-stream")
 

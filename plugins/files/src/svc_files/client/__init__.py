@@ -1,14 +1,13 @@
 """One way to read and write the files of a database, wherever it is.
 
-The path of a database file or the URL of a server flows in; a ``FileStore`` flows out, which lists,
-reads, writes and imports in the same manner for both, so that every command is written once.
+A ``FileStore`` lists, reads, writes and imports alike for a database file and for a server, so that every
+command is written once. ``svc_files.client.remote``, which needs the client, is imported only where a server
+is meant.
 """
 
 from __future__ import annotations
 
-from svc_files.client.connection import ServerAddress, is_server_url
 from svc_files.client.local import LocalStore
-from svc_files.client.remote import RemoteStore
 from svc_files.client.source import ByteReader, SourceFile, SourceUnreadable, open_source
 from svc_files.client.store import (
     CommitCounts,
@@ -33,11 +32,8 @@ __all__ = [
     "LocalStore",
     "PutOptions",
     "ReadPoint",
-    "RemoteStore",
-    "ServerAddress",
     "SourceFile",
     "SourceUnreadable",
     "Stored",
-    "is_server_url",
     "open_source",
 ]

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 
-from svc.database import Condition, Database, Transaction, Version
 from svc.errors import Conflict, InvalidInput
-from svc.paths import Path, format_path, is_system_path
-from svc.tree import Entry, EntryKind
-from svc_files.client.local_import import LocalImporter
+from svc.plugin import (
+    Condition,
+    Database,
+    Entry,
+    EntryKind,
+    Path,
+    Transaction,
+    Version,
+    format_path,
+    is_system_path,
+)
+from svc_files.client.importer import SinkImporter
+from svc_files.client.local_sink import LocalSink
 from svc_files.client.source import ByteReader
 from svc_files.client.store import FileInfo, ImportListener, ImportOptions, PutOptions, ReadPoint, Stored
 from svc_files.content_types import choose_content_type
@@ -111,9 +120,9 @@ class LocalStore:
                 transaction.delete(target, recursive=recursive, condition=condition)
         return _version_of(transaction)
 
-    def importer(self, options: ImportOptions, listener: ImportListener) -> LocalImporter:
+    def importer(self, options: ImportOptions, listener: ImportListener) -> SinkImporter:
         """Opens an import of many files."""
-        return LocalImporter(self._database, options, listener, self._actor)
+        return SinkImporter(LocalSink(self._database, options, self._actor), options.jobs, listener)
 
     def is_own_file(self, device: int, inode: int) -> bool:
         """Whether a file is the database's own, or its directory of rebuildable state."""

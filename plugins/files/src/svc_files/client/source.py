@@ -10,8 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from svc.hashing import Hash, content_hasher
-from svc.paths import Path
+from svc.plugin import Hash, Path, content_hasher
 
 __all__ = [
     "SMALL_FILE",

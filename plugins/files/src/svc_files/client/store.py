@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from svc.hashing import Hash
-from svc.paths import Path, format_path
-from svc.tree import EntryKind
+from svc.plugin import EntryKind, Hash, Path, format_path
 from svc_files.client.source import ByteReader, SourceFile
 
 __all__ = [
@@ -53,6 +51,8 @@ class FileInfo:
         content_type: media type of a file, else None.
         target: absolute path that a link names, else None.
         file_count: files at every depth below a directory, else None.
+        is_complete: False for a directory of a server that does not show everything below it; its hash is
+            then empty, and its size and times are 0.
     """
 
     path: Path
@@ -64,6 +64,7 @@ class FileInfo:
     content_type: str | None = None
     target: str | None = None
     file_count: int | None = None
+    is_complete: bool = True
 
     @property
     def name(self) -> str:
@@ -87,6 +88,8 @@ class FileInfo:
         if self.kind is EntryKind.DIRECTORY:
             item["file_count"] = self.file_count
             item["total_size"] = self.size
+        if not self.is_complete:
+            item.update(dict.fromkeys(("hash", "size", "created_at", "updated_at", "total_size")))
         return item
 
 
@@ -181,8 +184,13 @@ class Importer(Protocol):
     def remove(self, path: Path) -> None:
         """Removes an entry and everything below it."""
 
-    def clear(self, path: Path) -> None:
-        """Removes an entry and everything below it before any operation that is queued later."""
+    def clear(self, path: Path, *, counted: bool = True) -> None:
+        """Removes an entry and everything below it before any operation that is queued later.
+
+        Args:
+            path: where.
+            counted: whether it counts as removed; False where the same comes back at once.
+        """
 
     def __enter__(self) -> Self: ...
 

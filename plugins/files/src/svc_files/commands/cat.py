@@ -9,10 +9,9 @@ from typing import BinaryIO
 import click
 
 from svc.errors import Conflict
-from svc.paths import format_path, parse_path
-from svc.tree import EntryKind
+from svc.plugin import EntryKind, Source, format_path, parse_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
-from svc_files.commands.options import PathText, Target, read_point_options, target_options
+from svc_files.commands.options import PathText, open_store, read_point_options
 
 __all__ = ["cat", "stat_file", "write_pieces"]
 
@@ -20,10 +19,10 @@ __all__ = ["cat", "stat_file", "write_pieces"]
 @click.command(short_help="Writes files to standard output.")
 @click.argument("paths", type=PathText(), metavar="PATH...", nargs=-1, required=True)
 @read_point_options
-@target_options
-def cat(*, paths: tuple[str, ...], point: ReadPoint, target: Target) -> None:
+@source_options
+def cat(*, paths: tuple[str, ...], point: ReadPoint, source: Source) -> None:
     """Writes the files at PATH... to standard output, one after the other."""
-    with target.open() as store:
+    with open_store(source) as store:
         version = store.pin(point)
         for path in paths:
             info = stat_file(store, path, version)

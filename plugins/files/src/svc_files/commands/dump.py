@@ -7,23 +7,22 @@ from dataclasses import dataclass
 
 import click
 
-from svc.errors import Conflict, Incomplete, SvcError
-from svc.paths import Path, format_path, parse_path
-from svc.tree import EntryKind
+from svc.errors import Conflict, SvcError
+from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, ReadPoint
 from svc_files.commands.dumper import Dumper, DumpOptions
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.options import (
     PathText,
-    Target,
     jobs_option,
     json_option,
+    open_store,
     read_point_options,
-    target_options,
 )
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable
 from svc_files.commands.report import TransferReport
 from svc_files.commands.target_directory import Existing, TargetDirectory
+from svc_files.errors import Incomplete
 
 __all__ = ["dump"]
 
@@ -51,7 +50,7 @@ class _Request:
 @jobs_option
 @read_point_options
 @json_option
-@target_options
+@source_options
 def dump(
     *,
     directory: str,
@@ -63,7 +62,7 @@ def dump(
     jobs: int,
     point: ReadPoint,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Writes the directory tree at PATH, which is the root by default, into DIR.
 
@@ -73,7 +72,7 @@ def dump(
     existing = Existing.REPLACE if force else Existing.KEEP if merge else None
     options = DumpOptions(jobs, keep_times, existing is not None)
     request = _Request(directory, parse_path(path), point, existing, options, as_json, quiet)
-    with target.open() as store:
+    with open_store(source) as store:
         report = _run(store, request)
     if as_json:
         json_line(report.as_json(directory=printable(directory), path=format_path(request.path)))

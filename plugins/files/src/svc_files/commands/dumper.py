@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from svc.errors import CorruptRecord, NotFound
-from svc.paths import Path, format_path, parse_path
-from svc.tree import EntryKind
+from svc.plugin import EntryKind, Path, format_path, parse_path
 from svc_files.client import FileInfo, FileStore
 from svc_files.commands.interruption import Interruption
 from svc_files.commands.report import TransferReport
@@ -117,7 +116,8 @@ class Dumper:
         for child in self._store.children(path, self._version):
             if child.kind is EntryKind.DIRECTORY:
                 directories.append(child.path)
-                self._directories.append((child.path[len(self._base) :], child.updated_ms))
+                if child.is_complete:
+                    self._directories.append((child.path[len(self._base) :], child.updated_ms))
             elif child.kind is EntryKind.SYMLINK:
                 self._links.append(child)
             else:

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 
 import click
 
-from svc.errors import Conflict, CorruptRecord, InsufficientStorage, RangeNotSatisfiable, UsageError
-from svc.hashing import content_hasher
-from svc.paths import format_path
+from svc.errors import CorruptRecord, RangeNotSatisfiable, UsageError
+from svc.plugin import Source, content_hasher, format_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.cat import stat_file, write_pieces
-from svc_files.commands.options import PathText, Target, json_option, read_point_options, target_options
-from svc_files.commands.output import ProgressLine, json_line, printable, size_text
+from svc_files.commands.options import PathText, json_option, open_store, read_point_options
+from svc_files.commands.output import ProgressLine, count_of, json_line, printable, size_text, unwritable
 
 __all__ = ["get"]
 
@@ -31,7 +30,7 @@ _PIECE = 1024 * 1024
 @click.option("--keep-times", is_flag=True, help="Set OUT's modification time to that in the database.")
 @read_point_options
 @json_option
-@target_options
+@source_options
 def get(
     *,
     path: str,
@@ -41,7 +40,7 @@ def get(
     keep_times: bool,
     point: ReadPoint,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Writes the file at PATH to OUT, or to standard output (-).
 
@@ -52,7 +51,7 @@ def get(
         raise UsageError("--continue goes with a whole file on the disk.")
     if as_json and out == "-":
         raise UsageError("--json and standard output as OUT exclude each other.")
-    with target.open() as store:
+    with open_store(source) as store:
         version = store.pin(point)
         info = stat_file(store, path, version)
         start, length = _selected_range(byte_range, info.size)
@@ -68,7 +67,7 @@ def get(
             if keep_times:
                 os.utime(where, ns=(info.updated_ms * 1_000_000, info.updated_ms * 1_000_000))
         except OSError as error:
-            raise _problem(where, error) from error
+            raise unwritable(where, error) from error
     if as_json:
         json_line(
             {
@@ -179,7 +178,7 @@ def _selected_range(text: str | None, size: int) -> tuple[int, int]:
             raise UsageError("--range ends before it begins.")
         length = end - start + 1
     if start >= size or length <= 0:
-        raise RangeNotSatisfiable(f"The file has {size} bytes; no byte of the range exists.")
+        raise RangeNotSatisfiable(f"The file has {count_of(size, 'byte')}; --range names none of them.")
     return start, length
 
 
@@ -194,10 +193,3 @@ def _write_all(descriptor: int, piece: bytes) -> None:
     rest = memoryview(piece)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def _problem(where: str, error: OSError) -> Conflict | InsufficientStorage:
-    reason = (error.strerror or str(error)).lower()
-    if isinstance(error, BlockingIOError) or reason.startswith("no space"):
-        return InsufficientStorage(f"{printable(where)} cannot be written: {reason}.")
-    return Conflict(f"{printable(where)} cannot be written: {reason}.")

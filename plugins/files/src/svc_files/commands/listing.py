@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from svc.cli import time_text
 from svc.errors import NotFound
-from svc.paths import Path, format_path, parse_path
-from svc.tree import EntryKind
+from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, time_text
 from svc_files.client import FileInfo, FileStore, ReadPoint
-from svc_files.commands.options import PathText, Target, json_option, read_point_options, target_options
-from svc_files.commands.output import json_line, size_text
+from svc_files.commands.options import PathText, json_option, open_store, read_point_options
+from svc_files.commands.output import count_of, json_line, size_text
 from svc_files.globs import Glob
 
 __all__ = ["ls"]
 
 _WILD = frozenset("*?[")
+_TIME_WIDTH = 19
 _MARKS = {EntryKind.FILE: "-", EntryKind.DIRECTORY: "d", EntryKind.SYMLINK: "l"}
 
 
@@ -29,7 +28,7 @@ _MARKS = {EntryKind.FILE: "-", EntryKind.DIRECTORY: "d", EntryKind.SYMLINK: "l"}
 @click.option("--bytes", "in_bytes", is_flag=True, help="Show sizes in bytes.")
 @read_point_options
 @json_option
-@target_options
+@source_options
 def ls(
     *,
     path: str,
@@ -39,13 +38,13 @@ def ls(
     in_bytes: bool,
     point: ReadPoint,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Lists PATH: a directory, a file, or a pattern with *, ?, [...] and ** (quote it for the shell).
 
     With --json, one object a line: the members of a listing's item over HTTP.
     """
-    with target.open() as store:
+    with open_store(source) as store:
         version = store.pin(point)
         relative_to, infos = _selected(store, version, path, recursive, itself)
         for info in infos:
@@ -146,9 +145,12 @@ def _shown_name(info: FileInfo, relative_to: Path | None) -> str:
 
 
 def _long_line(info: FileInfo, name: str, in_bytes: bool) -> str:
-    size = str(info.size) if in_bytes else size_text(info.size)
+    if not info.is_complete:
+        size, when = "-", "-"
+    else:
+        size, when = str(info.size) if in_bytes else size_text(info.size), time_text(info.updated_ms)
     about = info.content_type or ""
     if info.kind is EntryKind.DIRECTORY and info.file_count is not None:
-        about = f"{info.file_count:,} files" if info.file_count != 1 else "1 file"
+        about = count_of(info.file_count, "file")
     width = 15 if in_bytes else 6
-    return f"{_MARKS[info.kind]}  {size:>{width}}  {time_text(info.updated_ms)}  {about:<28}  {name}"
+    return f"{_MARKS[info.kind]}  {size:>{width}}  {when:<{_TIME_WIDTH}}  {about:<28}  {name}"

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import click
 
-from svc.errors import Incomplete, SvcError
-from svc.paths import Path, format_path, parse_path
+from svc.errors import SvcError
+from svc.plugin import Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, Importer, ImportOptions, ReadPoint
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.loader import Loader, LoadOptions, PlanImporter, resolve_base
-from svc_files.commands.options import PathText, Target, jobs_option, json_option, target_options
+from svc_files.commands.options import PathText, jobs_option, json_option, open_store
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable
 from svc_files.commands.report import TransferReport
 from svc_files.commands.source_tree import SourceTree, count_files
+from svc_files.errors import Incomplete
 
 __all__ = ["load"]
 
@@ -48,7 +49,7 @@ class _Request:
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 @jobs_option
 @json_option
-@target_options
+@source_options
 def load(
     *,
     directory: str,
@@ -60,7 +61,7 @@ def load(
     quiet: bool,
     jobs: int,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Imports the directory tree DIR at PATH, which is the root by default.
 
@@ -70,8 +71,8 @@ def load(
     options = LoadOptions(keep_times, mirror, checksum)
     request = _Request(directory, parse_path(path), options, jobs, dry_run, as_json, quiet)
     with (
-        contextlib.nullcontext() if target.is_remote else _giving_way(),
-        target.open(writable=not dry_run, create=not dry_run) as store,
+        contextlib.nullcontext() if source.is_remote else _giving_way(),
+        open_store(source, writable=not dry_run, create=not dry_run) as store,
     ):
         report = _run(store, request)
     if as_json:

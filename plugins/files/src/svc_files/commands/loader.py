@@ -9,9 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from svc.errors import Conflict, NotFound
-from svc.hashing import Hash, parse_hash
-from svc.paths import Path, format_path
-from svc.tree import EntryKind
+from svc.plugin import EntryKind, Hash, Path, format_path, parse_hash
 from svc_files.client import CommitCounts, FileInfo, FileStore, Importer, SourceFile, SourceUnreadable
 from svc_files.client.source import hash_source, time_in_ms
 from svc_files.commands.interruption import Interruption
@@ -182,11 +180,14 @@ class Loader:
             return False
         time_ms = time_in_ms(found.mtime_ns) if self._options.keep_times else None
         if known is not None:
-            same_time = time_ms is None or known.updated_ms == known.created_ms == time_ms
+            same_time = (
+                time_ms is None or not known.is_complete or known.updated_ms == known.created_ms == time_ms
+            )
             kept = children.keys() & found.names if self._options.mirror else children.keys()
             if kept or (same_time and not children):
                 return False
-            self._importer.clear(found.path)
+            # A directory's time cannot be set, so it is made anew. To make an empty one so removes nothing.
+            self._importer.clear(found.path, counted=bool(children))
         self._importer.make_directory(found.path, time_ms)
         return True
 
@@ -241,9 +242,10 @@ class PlanImporter:
         self._report.committed(None, CommitCounts(removed=1))
         self._line("remove", path)
 
-    def clear(self, path: Path) -> None:
+    def clear(self, path: Path, *, counted: bool = True) -> None:
         """Counts a removal that makes way."""
-        self.remove(path)
+        if counted:
+            self.remove(path)
 
     def _line(self, verb: str, path: Path) -> None:
         self._say(f"{verb} {format_path(path)}")

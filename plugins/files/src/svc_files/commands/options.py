@@ -4,105 +4,78 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from svc.cli import open_database
-from svc.database import Database
-from svc.errors import SvcError, UsageError
-from svc.paths import format_path, is_system_path, parse_path
-from svc.tree import EntryKind
-from svc_files.client import FileStore, LocalStore, ReadPoint, RemoteStore, ServerAddress, is_server_url
+from svc.errors import SvcError
+from svc.plugin import (
+    DEFAULT_DATABASE,
+    Database,
+    EntryKind,
+    Source,
+    format_path,
+    is_server_url,
+    is_system_path,
+    parse_path,
+    say_in_shell_words,
+)
+from svc_files.client import FileStore, LocalStore, ReadPoint
 from svc_files.resolving import find
 
 __all__ = [
     "PLUGIN_ID",
     "PathText",
-    "Target",
     "jobs_option",
     "json_option",
+    "open_store",
     "read_point_options",
-    "target_options",
 ]
 
 PLUGIN_ID = "files"
-DEFAULT_DATABASE = "./data.svcdb"
-BROKEN_PIPE_EXIT_CODE = 141
 
 _MOST_COMPLETIONS = 200
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The database that a command works on, as its options name it.
+@contextmanager
+def open_store(source: Source, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
+    """Opens the store that a command works on, for as long as the context lasts.
 
-    Attributes:
-        database: path of a file, or URL of a server.
-        token: bearer token for a server; never shown.
-        tls_ca: PEM file of the authorities to trust, or None.
+    Args:
+        source: the database file, or the server.
+        writable: whether the command writes.
+        create: whether a database file that is missing is made, with the default plugin set.
+
+    Raises:
+        DatabaseNotFound: there is no such file.
+        PluginMissing: the plugin is not enabled in this database.
+        UsageError: the options do not fit together.
     """
+    try:
+        with source.open(PLUGIN_ID, read_only=not writable, create=create) as opened:
+            if isinstance(opened, Database):
+                yield LocalStore(opened, source.database)
+                return
+            from svc_files.client.remote import RemoteStore
 
-    database: str
-    token: str | None
-    tls_ca: str | None
+            yield RemoteStore(opened)
+    except SvcError as error:
+        say_in_shell_words(error, _IN_SHELL_WORDS)
+        name_path(error)
+        raise
 
-    @property
-    def is_remote(self) -> bool:
-        """Whether a server is asked."""
-        return is_server_url(self.database)
 
-    @contextmanager
-    def open(self, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
-        """Opens the store for as long as the context lasts.
-
-        Args:
-            writable: whether the command writes.
-            create: whether a database file that is missing is made, with the default plugin set.
-
-        Raises:
-            DatabaseNotFound: there is no such file.
-            PluginMissing: the plugin is not enabled in this database.
-            UsageError: the options do not fit together.
-        """
-        with self._opened(writable, create) as store:
-            try:
-                yield store
-            except SvcError as error:
-                name_path(error)
-                raise
-            except BrokenPipeError:
-                # Whoever read our output has enough of it. Nothing may be flushed into the pipe at the end.
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, sys.stdout.fileno())
-                os.close(nowhere)
-                click.get_current_context().exit(BROKEN_PIPE_EXIT_CODE)
-
-    @contextmanager
-    def _opened(self, writable: bool, create: bool) -> Iterator[FileStore]:
-        if self.is_remote:
-            address = ServerAddress.parse(self.database, self.token, self.tls_ca)
-            self._warn_of_clear_text(address)
-            with closing(RemoteStore(address)) as remote:
-                yield remote
-            return
-        if self.tls_ca is not None:
-            raise UsageError("--tls-ca is for a server's URL; the database here is a file.")
-        database = open_database(self.database, PLUGIN_ID, read_only=not writable, create=create)
-        with closing(LocalStore(database, self.database)) as local:
-            yield local
-
-    def _warn_of_clear_text(self, address: ServerAddress) -> None:
-        loopback = address.host in ("localhost", "::1") or address.host.startswith("127.")
-        if address.token and not address.secure and not loopback:
-            click.echo(f"svc: warning: the token goes to {address.url} unencrypted; use https.", err=True)
+_IN_SHELL_WORDS = {
+    ("condition", "If-Match"): "What stands there is not what --if-match names.",
+    ("condition", "If-None-Match"): "Something stands there, and --create-only replaces nothing.",
+    ("parameter", "recursive"): "The directory is not empty; --recursive removes what is below it too.",
+}
+"""What an error says of a request, as the options of these commands say it."""
 
 
 def name_path(error: SvcError) -> None:
@@ -125,42 +98,6 @@ class PathText(click.ParamType[str]):
             return _completions(_database_of(ctx), incomplete)
         except (SvcError, OSError):
             return []
-
-
-def target_options(command: Command) -> Command:
-    """Adds ``--database``, ``--url``, ``--token`` and ``--tls-ca``; the command gets them as ``target``."""
-
-    @click.option(
-        "-D",
-        "--database",
-        envvar="SVC_DATABASE",
-        default=DEFAULT_DATABASE,
-        show_default=True,
-        show_envvar=True,
-        metavar="FILE|URL",
-        help="Database file, or URL of a server.",
-    )
-    @click.option("--url", metavar="URL", help="URL of a server; the same as a URL for --database.")
-    @click.option(
-        "--token", envvar="SVC_TOKEN", show_envvar=True, metavar="TOKEN", help="Bearer token for a server."
-    )
-    @click.option(
-        "--tls-ca",
-        envvar="SVC_TLS_CA",
-        show_envvar=True,
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False),
-        help="PEM file of the authorities that a server's certificate is checked against.",
-    )
-    @functools.wraps(command)
-    def with_target(
-        *args: Any, database: str, url: str | None, token: str | None, tls_ca: str | None, **options: Any
-    ) -> Any:
-        if url is not None and not is_server_url(url):
-            raise UsageError("--url takes http://host:port or https://host:port.")
-        return command(*args, target=Target(url or database, token, tls_ca), **options)
-
-    return with_target  # type: ignore[return-value]
 
 
 def read_point_options(command: Command) -> Command:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
-from svc.cli import terminal_text
+from svc.errors import Conflict, Forbidden, InsufficientStorage, NotFound, SvcError
+from svc.plugin import counted as count_of
+from svc.plugin import terminal_text
 
-__all__ = ["ProgressLine", "count_of", "json_line", "printable", "size_text"]
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["ProgressLine", "count_of", "json_line", "printable", "size_text", "unwritable"]
 
 _UNITS = ("B", "K", "M", "G", "T", "P", "E")
 
@@ -37,16 +34,28 @@ def size_text(size: int) -> str:
     return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
 
 
-def count_of(count: int, noun: str) -> str:
-    """A count with its noun: ``1 file``, ``2,000 files``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else plural}"
-
-
 def printable(text: str) -> str:
     """A name of this machine as a terminal may show it: no control characters, no lone surrogates."""
     shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return terminal_text(shown)
+
+
+def unwritable(where: str, error: OSError) -> SvcError:
+    """Returns the error that says why a place of this machine cannot be written to.
+
+    Args:
+        where: the place, as the user named it.
+        error: what the system said.
+    """
+    reason = (error.strerror or str(error)).lower()
+    message = f"{printable(where) or 'An empty name'} cannot be written to: {reason}."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return InsufficientStorage(message)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Forbidden(message)
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound(message)
+    return Conflict(message)
 
 
 def json_line(value: Any) -> None:
@@ -65,6 +74,16 @@ class ProgressLine:
     def __init__(self, label: str, *, wanted: bool = True) -> None:
         self._progress: Progress | None = None
         if wanted and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                SpinnerColumn,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+            )
+
             self._progress = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}"),

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 import click
 
-from svc.errors import InvalidInput, NotFound, UsageError
-from svc.paths import Path, format_path, parse_path
-from svc.tree import EntryKind
+from svc.errors import Forbidden, InvalidInput, NotFound, UsageError
+from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, PutOptions, SourceUnreadable, Stored, open_source
 from svc_files.client.source import DescriptorReader, time_in_ms
-from svc_files.commands.options import PathText, Target, json_option, target_options
+from svc_files.commands.options import PathText, json_option, open_store
 from svc_files.commands.output import json_line, printable, size_text
 
 __all__ = ["put"]
 
 
 @click.command(short_help="Stores one file, or standard input.")
-@click.argument("file", type=click.Path(allow_dash=True), metavar="FILE|-")
+@click.argument("file", type=click.Path(allow_dash=True, readable=False), metavar="FILE|-")
 @click.argument("path", type=PathText())
 @click.option("--content-type", metavar="TYPE", help="Media type; else the content and the name decide.")
 @click.option("--if-match", metavar="HASH", help="Replace only a file with this content hash.")
 @click.option("--create-only", is_flag=True, help="Refuse when something stands at PATH.")
 @click.option("--keep-times", is_flag=True, help="Store FILE's own modification time.")
 @json_option
-@target_options
+@source_options
 def put(
     *,
     file: str,
@@ -36,7 +36,7 @@ def put(
     create_only: bool,
     keep_times: bool,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Stores FILE, or standard input (-), at PATH.
 
@@ -46,15 +46,18 @@ def put(
         raise UsageError("--if-match and --create-only exclude each other.")
     if file == "-" and (keep_times or path.endswith("/")):
         raise UsageError("Standard input has neither a name nor a time of its own.")
-    if file != "-" and os.path.isdir(file):
-        raise UsageError(f"{printable(file)} is a directory; svc load stores directories.")
+    if file != "-":
+        _require_file(file)
     options = PutOptions(content_type, _hash_text(if_match), create_only)
-    with target.open(writable=True, create=True) as store:
+    with open_store(source, writable=True, create=True) as store:
         where = _destination(store, file, path)
         try:
             stored = _put(store, file, where, options, keep_times)
         except SourceUnreadable as error:
-            raise InvalidInput(f"{printable(file)} cannot be read: {error}.") from error
+            if isinstance(error.__cause__, PermissionError):
+                raise Forbidden(f"There is no permission to read {printable(file)}.") from error
+            name = "Standard input" if file == "-" else printable(file)
+            raise InvalidInput(f"{name} cannot be read: {error}.") from error
     if as_json:
         json_line(
             {
@@ -68,6 +71,25 @@ def put(
         verb = "stored" if stored.created else "replaced"
         about = f"{size_text(stored.info.size)}, {stored.info.content_type}"
         click.echo(f"{verb} {format_path(stored.info.path)} ({about})")
+
+
+def _require_file(file: str) -> None:
+    """Raises what a person should know of a FILE that cannot be stored, before anything is opened."""
+    if not file:
+        raise UsageError("FILE is empty; - is standard input.")
+    try:
+        mode = os.stat(file).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"There is no file {printable(file)}.") from None
+    except PermissionError:
+        raise Forbidden(f"There is no permission to read {printable(file)}.") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise InvalidInput(f"{printable(file)[:200]} cannot be read: {reason}.") from None
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{printable(file)} is a directory; svc load stores directories.")
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{printable(file)} is no regular file; pipe it in, with - as FILE.")
 
 
 def _put(store: FileStore, file: str, where: Path, options: PutOptions, keep_times: bool) -> Stored:

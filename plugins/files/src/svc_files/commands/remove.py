@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from svc.errors import NotFound, UsageError
-from svc.paths import Path, format_path, parse_path
+from svc.plugin import Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore
-from svc_files.commands.options import PathText, Target, json_option, target_options
+from svc_files.commands.options import PathText, json_option, open_store
 from svc_files.commands.output import count_of, json_line
 
 __all__ = ["rm"]
@@ -19,7 +19,7 @@ __all__ = ["rm"]
 @click.option("-f", "--force", is_flag=True, help="It is no error when a PATH is not there.")
 @click.option("--if-match", metavar="HASH", help="Remove only a file with this content hash (one PATH).")
 @json_option
-@target_options
+@source_options
 def rm(
     *,
     paths: tuple[str, ...],
@@ -27,7 +27,7 @@ def rm(
     force: bool,
     if_match: str | None,
     as_json: bool,
-    target: Target,
+    source: Source,
 ) -> None:
     """Removes the files, links or directories at PATH..., all in one commit.
 
@@ -38,7 +38,7 @@ def rm(
         raise UsageError("The root directory cannot be removed; name what it holds.")
     if if_match is not None and len(wanted) != 1:
         raise UsageError("--if-match needs exactly one PATH.")
-    with target.open(writable=True) as store:
+    with open_store(source, writable=True) as store:
         if force:
             wanted = [path for path in wanted if _is_there(store, path)]
         version = None

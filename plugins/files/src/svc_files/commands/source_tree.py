@@ -1,7 +1,7 @@
 """Reads a directory of this machine as what a database can hold of it.
 
-A directory flows in; names, files, links and subdirectories with their paths in the database flow out,
-and with them whatever cannot be stored, and why.
+Names, files, links and subdirectories get their paths in the database; what cannot be stored is given too,
+with the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from svc.errors import InvalidPath
-from svc.paths import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path, parse_path
+from svc.plugin import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path, parse_path
 from svc_files.client import SourceFile
 
 __all__ = ["OwnFiles", "Problem", "SourceDirectory", "SourceLink", "SourceTree", "count_files"]

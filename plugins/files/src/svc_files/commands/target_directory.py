@@ -1,6 +1,6 @@
 """Writes files below one directory of this machine, and nowhere else.
 
-Names flow in, and every step goes through descriptors that follow no link: whatever stands in the
+Every step goes through descriptors that follow no link: whatever stands in the
 directory already, and whatever a database says, nothing outside it is touched. Each file appears whole
 under its name or not at all.
 """
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 
-from svc.errors import Conflict, InsufficientStorage
-from svc.hashing import content_hasher
-from svc.paths import Path
+from svc.errors import InsufficientStorage
+from svc.plugin import Path, content_hasher
+from svc_files.commands.output import unwritable
 
 __all__ = ["Existing", "TargetDirectory", "TargetRefused"]
 
@@ -46,7 +46,7 @@ class TargetDirectory:
         existing: what to do with entries that differ.
 
     Raises:
-        Conflict: it is not a directory.
+        SvcError: it is not a directory, or cannot be made or opened; the class says which.
     """
 
     def __init__(self, location: str, existing: Existing) -> None:
@@ -55,7 +55,7 @@ class TargetDirectory:
             os.makedirs(location, exist_ok=True)
             self._root = os.open(location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise Conflict(f"{location} cannot be written to: {_reason(error)}.") from error
+            raise unwritable(location, error) from error
 
     def close(self) -> None:
         """Gives the directory back."""

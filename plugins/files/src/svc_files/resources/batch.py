@@ -11,27 +11,44 @@ from typing import Annotated, Any
 import falcon
 import msgspec
 
-from svc.database import Condition, OperationResult, StoredContent, Transaction, pause
 from svc.errors import (
     AlreadyExists,
     Conflict,
     InvalidInput,
     InvalidPath,
     NotFound,
-    PayloadTooLarge,
     PreconditionFailed,
     SvcError,
 )
-from svc.hashing import Hash, parse_hash
-from svc.paths import Path, format_path
-from svc.pipeline import read_json, requires_in_body, send_json
-from svc.plugins import Operation
-from svc.tree import EntryKind
-from svc_files.access import authorize_below, authorize_put, body_path, require_count
+from svc.plugin import (
+    Condition,
+    EntryKind,
+    Hash,
+    Operation,
+    OperationResult,
+    Path,
+    StoredContent,
+    Transaction,
+    format_path,
+    parse_hash,
+    pause,
+    read_json,
+    requires_in_body,
+    send_json,
+)
+from svc_files.access import (
+    authorize_below,
+    authorize_ends,
+    authorize_put,
+    body_path,
+    commit_condition,
+    require_count,
+    require_size,
+)
 from svc_files.chunk_access import require_chunks
+from svc_files.client_chunks import note_client_chunks, restore_client_chunks
 from svc_files.content_types import choose_content_type
 from svc_files.requests import Writing, settings_of, writing_of
-from svc_files.resolving import follow
 from svc_files.resources.copying import queue_copy
 
 __all__ = ["BatchResource", "Time", "chunk_content", "naming_operation"]
@@ -40,6 +57,10 @@ PAUSE_EVERY = 64
 
 Time = Annotated[int, msgspec.Meta(ge=0, le=253402300799999)]
 """A time in Unix milliseconds, up to the year 9999."""
+
+
+Cut = tuple[StoredContent, list[str]]
+"""A content, and the hashes in hex of the chunks that a client made it of."""
 
 
 class PutOperation(msgspec.Struct, tag_field="op", tag="put", forbid_unknown_fields=True, kw_only=True):
@@ -145,16 +166,20 @@ class BatchResource:
         writing = writing_of(req)
         transaction = writing.transaction(body.message)
         answers: list[dict[str, Any]] = []
+        cuts: list[Cut] = []
         for index, operation in enumerate(body.operations):
             if index % PAUSE_EVERY == PAUSE_EVERY - 1:
                 pause()
             with naming_operation(index):
-                answers.append(_queue(writing, transaction, operation, settings.maximum_body))
+                answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts))
+        # Behind all operations, whose numbers and results so are those of the request.
+        for content, hashes in cuts:
+            note_client_chunks(transaction, writing.database, content, map(bytes.fromhex, hashes))
         with naming_operation(None):
             version = transaction.commit().version.hex()
         resp.set_header("X-Svc-Version", version)
         results = [
-            _completed(answer, result) for answer, result in zip(answers, transaction.results, strict=True)
+            _completed(answer, result) for answer, result in zip(answers, transaction.results, strict=False)
         ]
         send_json(resp, {"results": results, "version": version})
 
@@ -179,15 +204,17 @@ def chunk_content(
     parsed = [_hash(text, "chunk_hashes") for text in hashes]
     require_chunks(writing.context, parsed)
     stated = None if content_hash is None else _hash(content_hash, "content_hash")
+    restore_client_chunks(writing.database, parsed)
     content = writing.database.content_of_chunks(parsed, size=size, content_hash=stated)
-    if content.size > limit:
-        raise PayloadTooLarge(f"A file has at most {limit} bytes.", limit=limit)
+    require_size(content.size, limit)
     return content
 
 
-def _queue(writing: Writing, transaction: Transaction, operation: AnyOperation, limit: int) -> dict[str, Any]:
+def _queue(
+    writing: Writing, transaction: Transaction, operation: AnyOperation, limit: int, cuts: list[Cut]
+) -> dict[str, Any]:
     if isinstance(operation, PutOperation):
-        return _queue_put(writing, transaction, operation, limit)
+        return _queue_put(writing, transaction, operation, limit, cuts)
     if isinstance(operation, DeleteOperation):
         return _queue_delete(writing, transaction, operation)
     if isinstance(operation, MoveOperation):
@@ -202,13 +229,15 @@ def _queue(writing: Writing, transaction: Transaction, operation: AnyOperation, 
 
 
 def _queue_put(
-    writing: Writing, transaction: Transaction, operation: PutOperation, limit: int
+    writing: Writing, transaction: Transaction, operation: PutOperation, limit: int, cuts: list[Cut]
 ) -> dict[str, Any]:
     asked = body_path(operation.path)
-    place = follow(writing.version, asked)
+    place = writing.follow(asked)
     given = _condition(operation.if_match, operation.if_none_match)
     condition = authorize_put(writing.context, place, asked, given)
     content = _content(writing, operation, limit)
+    if operation.chunk_hashes is not None:
+        cuts.append((content, operation.chunk_hashes))
     name = place.path[-1] if place.path else ""
     content_type = choose_content_type(operation.content_type, content.head, name)
     transaction.put(
@@ -224,43 +253,38 @@ def _queue_put(
 
 def _queue_delete(writing: Writing, transaction: Transaction, operation: DeleteOperation) -> dict[str, Any]:
     asked = body_path(operation.path)
-    place = follow(writing.version, asked, final=False)
-    writing.context.authorize(Operation.DELETE, asked)
-    writing.context.authorize(Operation.DELETE, place.path)
+    place = writing.follow(asked, final=False)
+    authorize_ends(writing.context, Operation.DELETE, asked, place)
     guard = None
     if operation.recursive and place.entry is not None:
         guard = authorize_below(writing.context, writing.version, place.path, place.entry, Operation.DELETE)
-    condition = _condition(operation.if_match, None)
-    if guard is not None and condition is not None:
-        condition.check(place.path, place.entry)
-    transaction.delete(place.path, recursive=operation.recursive, condition=guard or condition)
+    condition = commit_condition(guard, _condition(operation.if_match, None), place)
+    transaction.delete(place.path, recursive=operation.recursive, condition=condition)
     return {"op": "delete", "path": format_path(place.path), "deleted": True}
 
 
 def _queue_move(writing: Writing, transaction: Transaction, operation: MoveOperation) -> dict[str, Any]:
     asked = body_path(operation.source)
-    place = follow(writing.version, asked, final=False)
-    writing.context.authorize(Operation.DELETE, asked)
-    writing.context.authorize(Operation.DELETE, place.path)
+    place = writing.follow(asked, final=False)
+    authorize_ends(writing.context, Operation.DELETE, asked, place)
     target = _made(writing, operation.target, overwrite=operation.overwrite)
     guard = None
     if place.entry is not None:
         guard = authorize_below(
             writing.context, writing.version, place.path, place.entry, Operation.DELETE, target
         )
-    condition = _condition(operation.if_match, None)
-    if guard is not None and condition is not None:
-        condition.check(place.path, place.entry)
-    transaction.move(place.path, target, condition=guard or condition, overwrite=operation.overwrite)
+    condition = commit_condition(guard, _condition(operation.if_match, None), place)
+    transaction.move(place.path, target, condition=condition, overwrite=operation.overwrite)
     return {"op": "move", "from": format_path(place.path), "path": format_path(target)}
 
 
 def _queue_copy(writing: Writing, transaction: Transaction, operation: CopyOperation) -> dict[str, Any]:
     source = body_path(operation.source)
     target = _made(writing, operation.target, overwrite=operation.overwrite)
-    if follow(writing.version, source, final=False).entry is None:
+    place = writing.follow(source, final=False)
+    if place.entry is None:
         # An earlier operation of the batch may put it there; the caller then wrote it.
-        writing.context.authorize(Operation.READ, source)
+        authorize_ends(writing.context, Operation.READ, source, place)
         transaction.copy(source, target, overwrite=operation.overwrite)
         return {"op": "copy", "from": format_path(source), "path": format_path(target)}
     place = queue_copy(writing, transaction, source, target, overwrite=operation.overwrite)
@@ -272,7 +296,7 @@ def _queue_link(writing: Writing, transaction: Transaction, operation: LinkOpera
         raise InvalidPath("A link's target is an absolute path.", field="target")
     target = body_path(operation.target)
     asked = body_path(operation.path)
-    place = follow(writing.version, asked, final=False)
+    place = writing.follow(asked, final=False)
     condition = authorize_put(writing.context, place, asked, None)
     transaction.link(
         place.path,
@@ -287,9 +311,8 @@ def _queue_link(writing: Writing, transaction: Transaction, operation: LinkOpera
 def _made(writing: Writing, text: str, *, overwrite: bool = False) -> Path:
     """The path of something that is made, links on the way resolved, if the caller may make it."""
     asked = body_path(text)
-    place = follow(writing.version, asked, final=False)
-    writing.context.authorize(Operation.CREATE, asked)
-    writing.context.authorize(Operation.CREATE, place.path)
+    place = writing.follow(asked, final=False)
+    authorize_ends(writing.context, Operation.CREATE, asked, place)
     if overwrite:
         writing.context.authorize(Operation.UPDATE, place.path)
     return place.path
@@ -307,7 +330,9 @@ def _content(writing: Writing, operation: PutOperation, limit: int) -> StoredCon
         )
     if operation.chunk_hashes is not None:
         return chunk_content(writing, operation.chunk_hashes, operation.size, operation.content_hash, limit)
-    content = writing.database.store_bytes(_inline(operation))
+    inline = _inline(operation)
+    require_size(len(inline), limit)
+    content = writing.database.store_bytes(inline)
     if operation.size is not None and operation.size != content.size:
         raise InvalidInput(f"The content has {content.size} bytes, not {operation.size}.", field="size")
     stated = None if operation.content_hash is None else _hash(operation.content_hash, "content_hash")

@@ -7,13 +7,18 @@ from typing import Annotated, Any
 import falcon
 import msgspec
 
-from svc.database import pause
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
-from svc.hashing import Hash, parse_hash
-from svc.paths import format_path
-from svc.pipeline import (
+from svc.plugin import (
+    Hash,
+    Operation,
+    OperationHandle,
+    StoredContent,
     body_stream,
     context_of,
+    format_path,
+    mark_immutable,
+    parse_hash,
+    pause,
     public,
     query_text,
     read_json,
@@ -22,12 +27,11 @@ from svc.pipeline import (
     send_content,
     send_json,
 )
-from svc.plugins import Operation
 from svc_files.access import authorize_put, body_path, require_count
-from svc_files.chunk_access import has_chunk, may_read_chunk, may_use_chunk, note_upload, require_chunks
+from svc_files.chunk_access import has_chunk, may_use_chunk, note_upload, readable_chunk, require_chunks
+from svc_files.client_chunks import note_client_chunks
 from svc_files.content_types import OCTET_STREAM, choose_content_type
 from svc_files.requests import settings_of, writing_of
-from svc_files.resolving import follow
 from svc_files.resources.batch import Time, chunk_content, naming_operation
 
 __all__ = [
@@ -132,11 +136,11 @@ class BlobResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response, hash: str) -> None:
         """The chunk's bytes, if a file that the caller may read holds it."""
         expected = parse_chunk_hash(hash, "hash")
-        if not may_read_chunk(context_of(req), expected):
+        content = readable_chunk(context_of(req), expected)
+        if content is None:
             raise NotFound("There is no such chunk.", hash=expected.hex())
-        content = context_of(req).database.chunk(expected)
         resp.set_header("X-Content-Type-Options", "nosniff")
-        resp.set_header("Cache-Control", "private, no-cache")
+        mark_immutable(resp)
         send_content(
             req,
             resp,
@@ -181,18 +185,19 @@ class CommitChunksResource:
         for index, file in enumerate(body.files):
             with naming_operation(index):
                 asked = body_path(file.path)
-                place = follow(writing.version, asked)
+                place = writing.follow(asked)
                 places.append((place, authorize_put(writing.context, place, asked, None)))
         hashes = [parse_chunk_hash(name, "chunk_hashes") for file in body.files for name in file.chunk_hashes]
         require_chunks(writing.context, hashes)
         transaction = writing.transaction(body.message)
+        put: list[tuple[OperationHandle, StoredContent, list[str]]] = []
         for index, (file, (place, condition)) in enumerate(zip(body.files, places, strict=True)):
             with naming_operation(index):
                 content = chunk_content(
                     writing, file.chunk_hashes, file.size, file.content_hash, settings.maximum_body
                 )
                 name = place.path[-1] if place.path else ""
-                transaction.put(
+                handle = transaction.put(
                     place.path,
                     content,
                     content_type=choose_content_type(file.content_type, content.head, name),
@@ -200,6 +205,9 @@ class CommitChunksResource:
                     updated_ms=file.updated_at,
                     condition=condition,
                 )
+                put.append((handle, content, file.chunk_hashes))
+        for _, content, names in put:
+            note_client_chunks(transaction, writing.database, content, map(bytes.fromhex, names))
         with naming_operation(None):
             version = transaction.commit().version.hex()
         committed = [
@@ -210,7 +218,7 @@ class CommitChunksResource:
                 "content_hash": result.after.hash.hex(),
                 "created": result.before is None,
             }
-            for result in transaction.results
+            for result in (handle.result for handle, _, _ in put)
             if result.after is not None
         ]
         resp.set_header("X-Svc-Version", version)

@@ -7,16 +7,21 @@ from typing import Annotated, Any
 import falcon
 import msgspec
 
-from svc.database import Condition, Transaction
 from svc.errors import AlreadyExists, Conflict, InvalidInput, PreconditionFailed
-from svc.paths import Path, format_path
-from svc.pipeline import read_json, requires_in_body, send_json
-from svc.plugins import Operation
-from svc.tree import EntryKind
-from svc_files.access import authorize_below, body_path, require_count
-from svc_files.items import listing_item
+from svc.plugin import (
+    Condition,
+    EntryKind,
+    Operation,
+    Path,
+    Transaction,
+    format_path,
+    read_json,
+    requires_in_body,
+    send_json,
+)
+from svc_files.access import authorize_below, authorize_ends, body_path, require_count
 from svc_files.requests import Writing, settings_of, writing_of
-from svc_files.resolving import Place, follow, missing
+from svc_files.resolving import Place, missing
 
 __all__ = ["CopyResource", "MakeDirectoryResource", "queue_copy"]
 
@@ -37,10 +42,8 @@ class MakeDirectoryResource:
         body = read_json(req, MakeDirectoryBody, settings_of(req).maximum_json)
         path = body_path(body.path)
         writing = writing_of(req)
-        place = follow(writing.version, path)
-        writing.context.authorize(Operation.CREATE, path)
-        if place.path != path:
-            writing.context.authorize(Operation.CREATE, place.path)
+        place = writing.follow(path)
+        authorize_ends(writing.context, Operation.CREATE, path, place)
         with writing.transaction() as transaction:
             handle = transaction.mkdir(place.path, exist_ok=body.exist_ok)
         result = handle.result
@@ -48,7 +51,7 @@ class MakeDirectoryResource:
         assert result.after is not None
         version = transaction.result.version.hex()
         resp.set_header("X-Svc-Version", version)
-        answer = listing_item(place.path, result.after)
+        answer = writing.item(place.path, result.after)
         answer["version"] = version
         send_json(resp, answer, 201 if result.before is None else 200)
 
@@ -73,16 +76,13 @@ class CopyResource:
         sources = [body_path(text) for text in body.paths]
         asked = body_path(body.destination)
         writing = writing_of(req)
-        directory = follow(writing.version, asked)
+        directory = writing.follow(asked)
+        targets = [_target(writing, directory.path, source) for source in sources]
         if directory.entry is not None and directory.entry.kind is not EntryKind.DIRECTORY:
-            writing.context.authorize(Operation.CREATE, asked)
             raise Conflict("The destination is not a directory.", path=format_path(asked))
         copied: list[dict[str, Any]] = []
         transaction = writing.transaction()
-        for source in sources:
-            if not source:
-                raise InvalidInput("The root directory cannot be copied into itself.", path="/")
-            target = (*directory.path, source[-1])
+        for source, target in zip(sources, targets, strict=True):
             place = queue_copy(writing, transaction, source, target, overwrite=body.overwrite)
             assert place.entry is not None
             copied.append(
@@ -98,6 +98,15 @@ class CopyResource:
             raise AlreadyExists("Something stands at the destination.", **error.details) from None
         resp.set_header("X-Svc-Version", version)
         send_json(resp, {"copied": copied, "version": version})
+
+
+def _target(writing: Writing, directory: Path, source: Path) -> Path:
+    """Where a copy of ``source`` goes, if the caller may make it there."""
+    if not source:
+        raise InvalidInput("The root directory cannot be copied into itself.", path="/")
+    target = (*directory, source[-1])
+    writing.context.authorize(Operation.CREATE, target)
+    return target
 
 
 def queue_copy(
@@ -119,8 +128,8 @@ def queue_copy(
         NotFound, Forbidden: the source is not there, or the caller may not copy it.
     """
     context = writing.context
-    place = follow(writing.version, source, final=False)
-    context.authorize(Operation.READ, source)
+    place = writing.follow(source, final=False)
+    authorize_ends(context, Operation.READ, source, place)
     context.authorize(Operation.CREATE, target)
     if overwrite:
         context.authorize(Operation.UPDATE, target)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 import falcon
 import msgspec
 
-from svc.database import CommitResult, Condition, Transaction
 from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed
-from svc.paths import Path, format_path
-from svc.pipeline import context_of, query_number, query_text, read_json, requires_in_body, send_json
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.access import Reading, authorize_below, body_path
-from svc_files.cursors import decode_cursor, encode_cursor
-from svc_files.deleted_view import deleted_file
-from svc_files.items import listing_item
-from svc_files.requests import Writing, settings_of, writing_of
+from svc.plugin import (
+    CommitResult,
+    Condition,
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
+    Transaction,
+    context_of,
+    format_path,
+    query_number,
+    query_text,
+    read_json,
+    requires_in_body,
+    send_json,
+)
+from svc_files.access import Reading, authorize_below, body_path, looks
+from svc_files.deleted_view import DeletedFile, deleted_file, search_below
+from svc_files.listing import cursors_of
+from svc_files.requests import RequestSettings, Writing, settings_of, writing_of
 from svc_files.resolving import missing
-from svc_files.resources.listing import deleted_rows
 
 __all__ = ["DeletedResource", "RestoreResource"]
 
@@ -40,21 +49,25 @@ class DeletedResource:
             req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum
         )
         assert limit is not None
-        after = None if cursor is None else path + decode_cursor(cursor)
         reading = Reading(context_of(req), context_of(req).database.at())
         reading.context.authorize(Operation.DELETE, path)
+        cursors = cursors_of(reading)
+        after = None if cursor is None else path + cursors.decode(cursor)[0]
         items: list[dict[str, Any]] = []
         if after is None:
             items += _exact(reading, path)
         last = path
         has_more = False
-        for found, gone in deleted_rows(reading, path, after, -1):
-            if len(items) >= limit:
+        for found, gone in _deleted_below(reading, path, after, settings.scan_entries):
+            if gone is None:
+                has_more, last = True, found
+            elif len(items) >= limit:
                 has_more = True
                 break
-            items.append(_item(found, gone.entry, gone.deleted_ms))
-            last = found
-        cursor = encode_cursor(last[len(path) :]) if has_more else None
+            else:
+                items.append(_item(found, gone.entry, gone.deleted_ms))
+                last = found
+        cursor = cursors.encode(last[len(path) :]) if has_more else None
         send_json(
             resp,
             {"path": format_path(path), "items": items, "has_more": has_more, "next_cursor": cursor},
@@ -83,7 +96,7 @@ class RestoreResource:
         entries = (
             _from_version(writing, path, body.version)
             if body.version is not None
-            else _last_deleted(writing, path, settings.maximum_batch)
+            else _last_deleted(writing, path, settings)
         )
         transaction = writing.transaction(message=f"restore {format_path(path)}")
         for found, entry in entries:
@@ -91,7 +104,7 @@ class RestoreResource:
         version = _commit(transaction).version.hex()
         resp.set_header("X-Svc-Version", version)
         present = writing.again().version.get(path)
-        answer = listing_item(path, present if present is not None else entries[0][1])
+        answer = writing.item(path, present if present is not None else entries[0][1])
         answer.update(restored=True, files=len(entries), version=version)
         if answer["entry_type"] == EntryKind.FILE:
             answer["content_hash"] = answer["hash"]
@@ -138,26 +151,48 @@ def _from_version(writing: Writing, path: Path, version: str) -> list[tuple[Path
     return [(path, entry)]
 
 
-def _last_deleted(writing: Writing, path: Path, maximum: int) -> list[tuple[Path, Entry]]:
+def _last_deleted(writing: Writing, path: Path, settings: RequestSettings) -> list[tuple[Path, Entry]]:
     """The file that was deleted at the path, else everything that was deleted below it."""
-    gone = deleted_file(writing.database, path) if path else None
-    if gone is not None:
+    maximum = settings.maximum_batch
+    deleted = deleted_file(writing.database, path) if path else None
+    if deleted is not None:
         _refuse_present(writing, path)
-        return [(path, gone.entry)]
+        return [(path, deleted.entry)]
     reading = Reading(writing.context, writing.version)
-    rows = [
-        (found, row.entry)
-        for found, row in islice(deleted_rows(reading, path, None, -1), maximum + 1)
-        if writing.context.may(Operation.CREATE, found)
-    ]
+    rows: list[tuple[Path, Entry]] = []
+    for found, gone in _deleted_below(reading, path, None, settings.scan_entries):
+        if gone is None:
+            raise PayloadTooLarge(
+                "What was deleted there is too much to look through; restore the directory from a version.",
+                limit=settings.scan_entries,
+            )
+        if writing.context.may(Operation.CREATE, found):
+            rows.append((found, gone.entry))
+        if len(rows) > maximum:
+            raise PayloadTooLarge(
+                "Too many files were deleted there; restore the directory from a version.", limit=maximum
+            )
     if not rows:
         _refuse_present(writing, path)
         raise missing(path)
-    if len(rows) > maximum:
-        raise PayloadTooLarge(
-            "Too many files were deleted there; restore the directory from a version.", limit=maximum
-        )
     return rows
+
+
+def _deleted_below(
+    reading: Reading, directory: Path, after: Path | None, scan: int
+) -> Iterator[tuple[Path, DeletedFile | None]]:
+    """Yields the deleted files below a directory that the caller may know of, in path order.
+
+    Where it has looked at as much as a request may, it ends with the last path that it looked at, and None.
+    """
+    looked_at = 0
+    for path, gone in search_below(reading.context.database, directory, after=after):
+        if gone is not None and reading.may_see_deleted(path):
+            yield path, gone
+        looked_at += looks(path)
+        if looked_at >= scan:
+            yield path, None
+            return
 
 
 def _refuse_present(writing: Writing, path: Path) -> None:

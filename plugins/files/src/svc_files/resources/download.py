@@ -10,16 +10,15 @@ import falcon
 import msgspec
 
 from svc.errors import SvcError
-from svc.paths import Path
-from svc.pipeline import read_json, requires_in_body, send_stream
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
+from svc.plugin import Entry, EntryKind, Operation, Path, pause, read_json, requires_in_body, send_stream
 from svc_files.access import Reading, body_path, require_count
 from svc_files.content_types import is_compressed
 from svc_files.requests import reading_of, settings_of
 from svc_files.zip_stream import ZipMember, stream_zip
 
 __all__ = ["DownloadResource"]
+
+_PAUSE_EVERY = 256
 
 
 class DownloadBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,13 +45,14 @@ class DownloadResource:
             roots.append((_unique_name(asked, taken), found, entry))
         resp.set_header("Content-Disposition", _disposition(roots))
         resp.set_header("X-Content-Type-Options", "nosniff")
-        resp.set_header("Cache-Control", "private, no-store")
         resp.set_header("X-Svc-Version", reading.version.root.hex())
         archive = stream_zip(_members(reading, roots, body.compress))
         send_stream(resp, archive, None, content_type="application/zip")
 
 
-def _members(reading: Reading, roots: list[tuple[str, Path, Entry]], compress: bool) -> Iterator[ZipMember]:
+def _members(
+    reading: Reading, roots: list[tuple[str, Path, Entry]], compress: bool
+) -> Iterator[ZipMember | None]:
     for name, path, entry in roots:
         if entry.kind is EntryKind.DIRECTORY:
             yield from _directory(reading, name, path, entry, compress)
@@ -60,11 +60,17 @@ def _members(reading: Reading, roots: list[tuple[str, Path, Entry]], compress: b
             yield _file(reading, name, entry, compress)
 
 
-def _directory(reading: Reading, name: str, path: Path, entry: Entry, compress: bool) -> Iterator[ZipMember]:
+def _directory(
+    reading: Reading, name: str, path: Path, entry: Entry, compress: bool
+) -> Iterator[ZipMember | None]:
     prefix = f"{name}/" if name else ""
     if prefix and _is_empty(entry):
         yield ZipMember(prefix, 0, entry.updated_ms)
-    for found, below in reading.version.walk(path):
+    for number, (found, below) in enumerate(reading.version.walk(path), start=1):
+        if number % _PAUSE_EVERY == 0:
+            # Much may be left out, and a client who has gone is noticed only at what is sent.
+            pause()
+            yield None
         member = prefix + "/".join(_portable(segment) for segment in found[len(path) :])
         if below.kind is EntryKind.DIRECTORY:
             if _is_empty(below) and reading.shows(found):

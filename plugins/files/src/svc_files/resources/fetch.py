@@ -9,12 +9,18 @@ from typing import Any
 import falcon
 import msgspec
 
-from svc.database import pause
 from svc.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, SvcError
-from svc.paths import Path, format_path
-from svc.pipeline import read_json, requires_in_body, send_json_items
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
+from svc.plugin import (
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
+    format_path,
+    pause,
+    read_json,
+    requires_in_body,
+    send_json_items,
+)
 from svc_files.access import Reading, body_path, require_count
 from svc_files.json_documents import decode_json, resolve_pointer
 from svc_files.parts import Budget, select_characters, select_lines
@@ -71,7 +77,7 @@ class FetchResource:
         settings = settings_of(req)
         body = read_json(req, FetchBody, settings.maximum_json)
         wanted = [FetchItem(path=path) for path in body.paths] + body.items
-        require_count(len(wanted), settings.fetch_paths, "paths")
+        require_count(len(wanted), min(settings.fetch_paths, settings.maximum_batch), "paths")
         if not wanted:
             raise InvalidInput("A fetch names paths or items.", field="paths")
         for item in wanted:
@@ -84,7 +90,6 @@ class FetchResource:
         answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
         version = reading.version.root.hex()
         resp.set_header("X-Svc-Version", version)
-        resp.set_header("Cache-Control", "private, no-store")
         send_json_items(resp, "items", answers, lambda: {"version": version})
 
 

@@ -6,12 +6,16 @@ from typing import Any
 
 import falcon
 
-from svc.database import Condition
 from svc.errors import Conflict, InvalidInput
-from svc.paths import Path, format_path
-from svc.pipeline import (
+from svc.plugin import (
+    Condition,
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
     body_stream,
     conditions_of,
+    format_path,
     not_modified,
     query_flag,
     quote_etag,
@@ -20,14 +24,12 @@ from svc.pipeline import (
     send_json,
     set_fields,
 )
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.access import authorize_below, authorize_put, guarded
+from svc_files.access import authorize_below, authorize_ends, authorize_put, commit_condition, guarded
 from svc_files.content_types import OCTET_STREAM, base_type, check_content_type, choose_content_type
-from svc_files.headers import caching, describe, header_path, set_content_headers
+from svc_files.headers import describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
 from svc_files.requests import Writing, reading_of, settings_of, writing_of
-from svc_files.resolving import Place, follow, missing
+from svc_files.resolving import Place, missing
 from svc_files.resources.listing import send_listing
 from svc_files.resources.patching import MERGE_PATCH, merge_into, rename
 
@@ -39,7 +41,7 @@ _TIME_FIELDS = {
     "X-Svc-Created-At": "HTTP_X_SVC_CREATED_AT",
     "X-Svc-Updated-At": "HTTP_X_SVC_UPDATED_AT",
 }
-"""As they stand in the environment: Falcon spells a name anew, and looks in two places, each time."""
+"""Their names in the WSGI environment. Falcon would translate a name, and look in two places, each time."""
 
 _DIRECTORY = EntryKind.DIRECTORY
 _SYMLINK = EntryKind.SYMLINK
@@ -62,7 +64,7 @@ class FileResource:
             send_listing(req, resp, reading, found, entry, link)
             return
         etag = entry.hash.hex()
-        describe(resp, found, entry, version.root, etag=etag, link=link, cache=caching(reading))
+        describe(resp, found, entry, version.root, etag=etag, link=link, immutable=reading.fixed)
         if entry.kind is _SYMLINK:
             if not_modified(req, etag, entry.updated_ms):
                 resp.status = 304
@@ -85,7 +87,7 @@ class FileResource:
     def on_put(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         """Stores the body; parents appear by themselves, links on the way are followed."""
         writing = writing_of(req)
-        place = follow(writing.version, path, final=not query_flag(req, "nofollow"))
+        place = writing.follow(path, final=not query_flag(req, "nofollow"))
         condition = authorize_put(writing.context, place, path, conditions_of(req))
         _refuse_early(writing, place, condition)
         created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
@@ -119,21 +121,19 @@ class FileResource:
     def on_delete(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         """Removes a file, a link (never what it names), or a directory."""
         writing = writing_of(req)
-        place = follow(writing.version, path, final=False)
+        place = writing.follow(path, final=False)
         recursive = query_flag(req, "recursive")
-        writing.context.authorize(Operation.DELETE, place.path)
+        authorize_ends(writing.context, Operation.DELETE, path, place)
         if place.entry is None:
             raise missing(path)
-        condition = conditions_of(req)
         guard: Condition | None = None
         if recursive:
             guard = authorize_below(
                 writing.context, writing.version, place.path, place.entry, Operation.DELETE
             )
-            if condition is not None and guard is not None:
-                condition.check(place.path, place.entry)
+        condition = commit_condition(guard, conditions_of(req), place)
         with guarded(guard), writing.transaction() as transaction:
-            handle = transaction.delete(place.path, recursive=recursive, condition=guard or condition)
+            handle = transaction.delete(place.path, recursive=recursive, condition=condition)
         before = handle.result.before
         assert transaction.result is not None
         assert before is not None

@@ -7,11 +7,14 @@ from typing import Any
 import falcon
 import msgspec
 
-from svc.database import Version
 from svc.errors import InvalidInput, InvalidPath, NotFound, SvcError
-from svc.paths import Path, format_path
-from svc.pipeline import (
+from svc.plugin import (
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
     conditions_of,
+    format_path,
     not_modified,
     quote_etag,
     read_json,
@@ -19,13 +22,11 @@ from svc.pipeline import (
     requires_any,
     send_json,
 )
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.access import Reading, authorize_put, body_path
+from svc_files.access import Reading, authorize_ends, authorize_put, body_path
 from svc_files.headers import describe, header_path
 from svc_files.items import listing_item
-from svc_files.requests import reading_of, settings_of, writing_of
-from svc_files.resolving import find, follow, missing
+from svc_files.requests import Writing, reading_of, settings_of, writing_of
+from svc_files.resolving import follow, missing
 
 __all__ = ["LinkResource"]
 
@@ -49,7 +50,9 @@ class LinkResource:
         if entry.kind is not EntryKind.SYMLINK:
             raise NotFound("No link is at this path.", path=format_path(path))
         etag = entry.hash.hex()
-        describe(resp, found, entry, reading.version.root, etag=etag)
+        # Whether it shows where the link leads depends on grants.
+        immutable = reading.fixed and reading.sees_all
+        describe(resp, found, entry, reading.version.root, etag=etag, immutable=immutable)
         # What the answer says of the far end changes without the link: its tag can't be used for that.
         if not_modified(req, etag, entry.updated_ms):
             resp.status = 304
@@ -66,9 +69,9 @@ class LinkResource:
             raise InvalidPath("A link's target is an absolute path.", field="target")
         target = body_path(body.target)
         writing = writing_of(req)
-        place = follow(writing.version, path, final=False)
+        place = writing.follow(path, final=False)
         condition = authorize_put(writing.context, place, path, conditions_of(req))
-        _refuse_circle(writing.version, place.path, target)
+        _refuse_circle(writing, place.path, target)
         with writing.transaction() as transaction:
             handle = transaction.link(place.path, format_path(target), condition=condition)
         result = handle.result
@@ -87,8 +90,8 @@ class LinkResource:
     def on_delete(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         """Removes the link."""
         writing = writing_of(req)
-        place = follow(writing.version, path, final=False)
-        writing.context.authorize(Operation.DELETE, place.path)
+        place = writing.follow(path, final=False)
+        authorize_ends(writing.context, Operation.DELETE, path, place)
         if place.entry is None:
             raise missing(path)
         if place.entry.kind is not EntryKind.SYMLINK:
@@ -119,31 +122,29 @@ def _link_answer(path: Path, entry: Entry) -> dict[str, Any]:
 def _resolved(reading: Reading, path: Path) -> str | None:
     """Where the link leads in the end; None for nowhere, and for where the caller may not look."""
     try:
-        found, _ = find(reading.version, path)
+        place = follow(reading.version, path, may_pass=reading.shows)
     except SvcError:
         return None
-    return format_path(found) if reading.shows(found) else None
+    return format_path(place.path) if place.entry is not None and reading.shows(place.path) else None
 
 
-def _refuse_circle(version: Version, path: Path, target: Path) -> None:
-    """Raises InvalidInput when the link would lead back to itself, or through more than 32 links."""
-    present = target
-    for _ in range(MAXIMUM_HOPS):
-        if present[: len(path)] == path:
-            raise InvalidInput("The link would lead in a circle.", field="target")
-        step = _one_hop(version, present)
-        if step is None:
-            return
-        present = step
-    raise InvalidInput(f"The link would lead through more than {MAXIMUM_HOPS} links.", field="target")
+def _refuse_circle(writing: Writing, path: Path, target: Path) -> None:
+    """Raises InvalidInput when the link would lead back to itself, or through more than 32 links.
 
+    Only links that the caller may see count: the answer must not tell where others lead.
+    """
+    shows = writing.reading.shows
+    links = 0
 
-def _one_hop(version: Version, path: Path) -> Path | None:
-    """The path after its first link is replaced by what that names; None when there is no link on it."""
-    for length in range(1, len(path) + 1):
-        entry = version.get(path[:length])
-        if entry is None:
-            return None
-        if entry.kind is EntryKind.SYMLINK:
-            return body_path(entry.target or "/") + path[length:]
-    return None
+    def may_pass(link: Path) -> bool:
+        nonlocal links
+        if link[: len(path)] == path or not shows(link):
+            return False
+        links += 1
+        return links < MAXIMUM_HOPS
+
+    end, _ = writing.version.follow_parents(target, may_pass=may_pass)
+    if end[: len(path)] == path:
+        raise InvalidInput("The link would lead in a circle.", field="target")
+    if links == MAXIMUM_HOPS:
+        raise InvalidInput(f"The link would lead through more than {links} links.", field="target")

@@ -7,7 +7,6 @@ import threading
 import falcon
 import msgspec
 
-from svc.database import Condition
 from svc.errors import (
     AlreadyExists,
     Conflict,
@@ -16,16 +15,34 @@ from svc.errors import (
     PreconditionFailed,
     UnsupportedMediaType,
 )
-from svc.paths import Path, format_path
-from svc.pipeline import body_stream, conditions_of, quote_etag, read_json, send_json
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_files.access import authorize_below, authorize_put, body_path, guarded
+from svc.plugin import (
+    Condition,
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
+    body_stream,
+    conditions_of,
+    format_path,
+    json_command,
+    quote_etag,
+    read_json,
+    send_json,
+)
+from svc_files.access import (
+    authorize_below,
+    authorize_ends,
+    authorize_put,
+    body_path,
+    commit_condition,
+    guarded,
+    require_size,
+)
 from svc_files.content_types import base_type
-from svc_files.items import file_answer, listing_item
+from svc_files.items import file_answer
 from svc_files.json_documents import apply_merge_patch, decode_json, encode_json
 from svc_files.requests import Writing, settings_of, writing_of
-from svc_files.resolving import Place, follow, missing
+from svc_files.resolving import Place, missing
 
 __all__ = ["MERGE_PATCH", "merge_into", "rename"]
 
@@ -54,47 +71,38 @@ def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     """
     if base_type(req.content_type) not in ("application/json", ""):
         resp.set_header("Accept-Patch", ACCEPTED)
-        raise UnsupportedMediaType(f"A PATCH takes {ACCEPTED}.")
+        raise UnsupportedMediaType(
+            f"A PATCH takes {ACCEPTED}. To rename, for example: {json_command(req, Rename)}"
+        )
     body = read_json(req, Rename, settings_of(req).maximum_json)
     asked = body_path(body.to)
     writing = writing_of(req)
-    source = follow(writing.version, path, final=False)
-    destination = follow(writing.version, asked, final=False)
-    writing.context.authorize(Operation.DELETE, path)
+    source = writing.follow(path, final=False)
+    destination = writing.follow(asked, final=False)
+    authorize_ends(writing.context, Operation.DELETE, path, source)
+    authorize_ends(writing.context, Operation.CREATE, asked, destination)
     if source.entry is None:
         raise missing(path)
     guard = authorize_below(
         writing.context, writing.version, source.path, source.entry, Operation.DELETE, destination.path
     )
-    _authorize_destination(writing, destination, asked, body.overwrite)
-    condition = conditions_of(req)
-    if guard is not None and condition is not None:
-        condition.check(source.path, source.entry)
+    if body.overwrite:
+        writing.context.authorize(Operation.UPDATE, destination.path)
+    elif destination.entry is not None:
+        raise AlreadyExists("Something stands at the destination.", path=format_path(destination.path))
+    condition = commit_condition(guard, conditions_of(req), source)
     with guarded(guard), writing.transaction() as transaction:
         handle = transaction.move(
-            source.path, destination.path, condition=guard or condition, overwrite=body.overwrite
+            source.path, destination.path, condition=condition, overwrite=body.overwrite
         )
     entry = handle.result.after
     assert transaction.result is not None
     assert entry is not None
     resp.set_header("X-Svc-Version", transaction.result.version.hex())
-    answer = listing_item(destination.path, entry)
+    answer = writing.item(destination.path, entry)
     answer["from"] = format_path(source.path)
     answer["version"] = transaction.result.version.hex()
     send_json(resp, answer)
-
-
-def _authorize_destination(writing: Writing, destination: Place, asked: Path, overwrite: bool) -> None:
-    context = writing.context
-    context.authorize(Operation.CREATE, destination.path)
-    if asked != destination.path:
-        context.authorize(Operation.CREATE, asked)
-    if destination.entry is not None:
-        if not overwrite:
-            raise AlreadyExists("Something stands at the destination.", path=format_path(destination.path))
-        context.authorize(Operation.UPDATE, destination.path)
-    elif overwrite:
-        context.authorize(Operation.UPDATE, destination.path)
 
 
 def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
@@ -107,22 +115,22 @@ def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         InvalidInput: the patch is not JSON.
         PreconditionFailed: the caller's own condition does not hold.
         Conflict: what stands there is not a JSON document, or others kept changing it.
-        PayloadTooLarge: patch or document is over the limit of JSON bodies.
+        PayloadTooLarge: patch or document is over the limit of JSON bodies, or the result over that of files.
     """
     settings = settings_of(req)
     patch = decode_json(body_stream(req, settings.maximum_json).read(-1), "The merge patch")
     asked = conditions_of(req)
     writing = writing_of(req)
     for _ in range(settings.merge_attempts):
-        place = follow(writing.version, path)
+        place = writing.follow(path)
         with _turn_at(place.path):
             writing = writing.again()
-            place = follow(writing.version, path)
+            place = writing.follow(path)
             condition = authorize_put(writing.context, place, path, asked)
             if condition is not None:
                 condition.check(place.path, place.entry)
             try:
-                _merge_once(resp, writing, place, patch, settings.maximum_json)
+                _merge_once(resp, writing, place, patch, settings.maximum_json, settings.maximum_body)
                 return
             except PreconditionFailed:
                 continue
@@ -137,11 +145,14 @@ def _turn_at(path: Path) -> threading.Lock:
     return _TURNS.setdefault(hash(path) % _TURN_COUNT, threading.Lock())
 
 
-def _merge_once(resp: falcon.Response, writing: Writing, place: Place, patch: object, limit: int) -> None:
+def _merge_once(
+    resp: falcon.Response, writing: Writing, place: Place, patch: object, limit: int, most: int
+) -> None:
     present = place.entry
     merged = encode_json(apply_merge_patch(_document(writing, place, limit), patch))
     if len(merged) > limit:
-        raise PayloadTooLarge("The merged document would be too large.", limit=limit)
+        raise PayloadTooLarge(f"A merged document has at most {limit} bytes.", limit=limit)
+    require_size(len(merged), most)
     unchanged = (
         Condition(if_none_match=("*",)) if present is None else Condition(if_match=(present.hash.hex(),))
     )

@@ -1,5 +1,5 @@
 """The commands of snapshots, forks, merge and restore.
 
-Words of a shell flow in; each command opens the database file, which a server may have open too, calls
-one function of the model, and prints lines for people or JSON for scripts.
+Each command asks the file, which a server may have open too, or the server, and prints lines for people or
+JSON for scripts.
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from svc.cli import database_option, json_option, print_json, time_text
-from svc_versions.commands.output import opened, print_table, short_hash
-from svc_versions.forks import abandon_fork, create_fork, list_abandoned, list_forks, promote_fork
+from svc.plugin import Source, json_option, print_json, print_table, source_options, time_text
+from svc_versions.commands.output import short_hash
+from svc_versions.commands.store import open_versions
 
 __all__ = ["fork"]
 
@@ -19,76 +19,69 @@ def fork() -> None:
 @fork.command("create")
 @click.argument("name")
 @click.option("--base", metavar="VERSION", help="Snapshot or other version to begin from; else HEAD.")
-@database_option
+@source_options
 @json_option
-def create(*, name: str, base: str | None, database: str, as_json: bool) -> None:
+def create(*, name: str, base: str | None, source: Source, as_json: bool) -> None:
     """Makes a fork."""
-    with opened(database) as store:
-        made = create_fork(store, name, base=base)
+    with open_versions(source) as store:
+        made = store.create_fork(name, base)
     if as_json:
-        print_json(made.as_json())
+        print_json(made)
     else:
-        click.echo(f"created fork {made.name} at {made.root.hex()}")
+        click.echo(f"created fork {made['name']} at {made['root_hash']}")
 
 
 @fork.command("list")
 @click.option("--abandoned", is_flag=True, help="What is left of abandoned forks instead.")
-@database_option
+@source_options
 @json_option
-def list_(*, abandoned: bool, database: str, as_json: bool) -> None:
+def list_(*, abandoned: bool, source: Source, as_json: bool) -> None:
     """Lists the active forks, newest first."""
     if abandoned:
-        _list_abandoned(database, as_json)
+        _list_abandoned(source, as_json)
         return
-    with opened(database, read_only=True) as store:
-        found = list_forks(store)
+    with open_versions(source, read_only=True) as store:
+        found = store.forks()
     if as_json:
-        print_json([one.as_json() for one in found])
+        print_json(found)
         return
-    print_table([(one.name, time_text(one.created_ms), short_hash(one.root)) for one in found])
+    print_table([(one["name"], time_text(one["created_at"]), short_hash(one["root_hash"])) for one in found])
 
 
 @fork.command("promote")
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Although HEAD has moved since the fork began or was merged.")
-@database_option
+@source_options
 @json_option
-def promote(*, name: str, force: bool, database: str, as_json: bool) -> None:
+def promote(*, name: str, force: bool, source: Source, as_json: bool) -> None:
     """Makes a fork's state HEAD; the fork stays."""
-    with opened(database) as store:
-        done = promote_fork(store, name, force=force)
+    with open_versions(source) as store:
+        done = store.promote_fork(name, force=force)
     if as_json:
-        print_json(
-            {
-                "promoted": True,
-                "name": done.fork.name,
-                "version": done.version.hex(),
-                "previous_version": done.previous.hex(),
-            }
-        )
+        print_json(done)
     else:
-        click.echo(f"promoted fork {done.fork.name}: HEAD is {done.version.hex()}, was {done.previous.hex()}")
+        click.echo(f"promoted fork {done['name']}: HEAD is {done['version']}, was {done['previous_version']}")
 
 
 @fork.command("abandon")
 @click.argument("name")
-@database_option
+@source_options
 @json_option
-def abandon(*, name: str, database: str, as_json: bool) -> None:
+def abandon(*, name: str, source: Source, as_json: bool) -> None:
     """Abandons a fork; its name becomes free, its state stays until it is collected."""
-    with opened(database) as store:
-        gone = abandon_fork(store, name)
+    with open_versions(source) as store:
+        gone = store.abandon_fork(name)
     if as_json:
-        print_json({"abandoned": True, "name": gone.name, "root_hash": gone.root.hex()})
+        print_json(gone)
     else:
-        click.echo(f"abandoned fork {gone.name} at {gone.root.hex()}")
+        click.echo(f"abandoned fork {gone['name']} at {gone['root_hash']}")
 
 
-def _list_abandoned(database: str, as_json: bool) -> None:
-    with opened(database, read_only=True) as store:
-        found = list_abandoned(store)
+def _list_abandoned(source: Source, as_json: bool) -> None:
+    with open_versions(source, read_only=True) as store:
+        found = store.abandoned_forks()
     if as_json:
-        print_json([one.as_json() for one in found])
+        print_json(found)
         return
     # The whole hash: it is what a fork is made of again.
-    print_table([(one.name, time_text(one.abandoned_ms), one.root.hex()) for one in found])
+    print_table([(one["name"], time_text(one["abandoned_at"]), one["root_hash"]) for one in found])

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import click
 
-from svc.cli import database_option, json_option, print_json
 from svc.errors import Conflict
-from svc.tree import MergeStrategy
-from svc_versions.commands.output import opened
-from svc_versions.merging import merge_versions
+from svc.plugin import Source, json_option, print_json, source_options
+from svc_versions.commands.store import MergeRequest, open_versions
 from svc_versions.names import HEAD
 
 __all__ = ["merge"]
 
 
 @click.command(short_help="Merges a fork or snapshot into HEAD or a fork.")
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="[INTO]", default=HEAD)
+@click.argument("merged", metavar="FROM")
+@click.argument("into", metavar="[INTO]", default=HEAD)
 @click.option(
     "--strategy",
     type=click.Choice(["fail", "ours", "theirs"]),
@@ -28,16 +24,16 @@ __all__ = ["merge"]
 )
 @click.option("-m", "--message", metavar="TEXT", help="Text for the log.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@database_option
+@source_options
 @json_option
 def merge(
     *,
-    source: str,
-    target: str,
+    merged: str,
+    into: str,
     strategy: str,
     message: str | None,
     dry_run: bool,
-    database: str,
+    source: Source,
     as_json: bool,
 ) -> None:
     """Merges FROM, a fork or a snapshot, into INTO: HEAD or a fork.
@@ -45,34 +41,21 @@ def merge(
     Where both changed a path and no strategy decides, each such path is printed and nothing is merged
     (exit code 4).
     """
-    with opened(database) as store:
+    request = MergeRequest(merged, into, strategy, message, dry_run)
+    with open_versions(source) as store:
         try:
-            outcome = merge_versions(
-                store, source, target, cast(MergeStrategy, strategy), message=message, dry_run=dry_run
-            )
+            answer, from_name, into_name = store.merge(request)
         except Conflict as error:
             _print_conflicts(error, as_json)
             raise
     if as_json:
-        print_json(
-            {
-                "merged": not dry_run,
-                "dry_run": dry_run,
-                "from": source,
-                "into": target,
-                "version": outcome.version.hex(),
-                "base": None if outcome.base is None else outcome.base.hex(),
-                "changes": outcome.counts.as_json(),
-                "fast_forward": outcome.fast_forward,
-                "conflicts_resolved": outcome.conflicts,
-            }
-        )
+        print_json(answer)
         return
-    counts = outcome.counts
+    counts = answer["changes"]
     verb = "would merge" if dry_run else "merged"
     click.echo(
-        f"{verb} {outcome.source} into {outcome.target}: "
-        f"{counts.added} added, {counts.modified} modified, {counts.deleted} deleted"
+        f"{verb} {from_name} into {into_name}: "
+        f"{counts['added']} added, {counts['modified']} modified, {counts['deleted']} deleted"
     )
 
 
@@ -81,7 +64,7 @@ def _print_conflicts(error: Conflict, as_json: bool) -> None:
     if conflicts is None:
         return
     if as_json:
-        print_json(error.as_body())
+        print_json({name: value for name, value in error.as_body().items() if name != "request_id"})
         return
     for conflict in conflicts:
         click.echo(f"{conflict['kind']:<15} {conflict['path']}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import falcon
 
-from svc.pipeline import context_of, read_json, requires_identity, requires_root, send_json
+from svc.plugin import context_of, read_json, requires_identity, requires_root, send_json
 from svc_versions.documents import read_state
 from svc_versions.lifecycle import LifecycleChange, change_lifecycle, lifecycle_of
 from svc_versions.requests import settings_of

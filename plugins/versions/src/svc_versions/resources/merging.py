@@ -7,20 +7,22 @@ from typing import Annotated, Literal
 import falcon
 import msgspec
 
-from svc.database import Version
 from svc.errors import Forbidden
-from svc.paths import Path, format_path
-from svc.pipeline import (
+from svc.plugin import (
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
     RequestContext,
+    Version,
     context_of,
+    format_path,
     is_unrestricted_root,
     read_json,
     requires_identity,
     send_json,
 )
-from svc.plugins import Operation
-from svc.tree import Entry, EntryKind
-from svc_versions.merging import merge_versions
+from svc_versions.merging import MergeLimits, merge_versions
 from svc_versions.names import HEAD
 from svc_versions.requests import authorize_making, settings_of
 from svc_versions.tree_edits import Edit
@@ -61,7 +63,7 @@ class MergeResource:
             permit=None if is_root else _Permits(context),
             shows=None if is_root else lambda path: context.may(Operation.READ, path),
             dry_run=body.dry_run,
-            conflicts_listed=settings.conflicts_listed,
+            limits=MergeLimits(settings.conflicts_listed, settings.merge_nodes),
         )
         version = outcome.version.hex()
         resp.set_header("X-Svc-Version", version)
@@ -113,9 +115,15 @@ class _Permits:
 
     def _require_below(self, operation: Operation, version: Version, path: Path, entry: Entry) -> None:
         self._require(operation, path)
+        if self._may_below(operation, path):
+            return
         if entry.kind is EntryKind.DIRECTORY and version.get(path) is not None:
             for below, _ in version.walk(path):
                 self._require(operation, below)
+
+    def _may_below(self, operation: Operation, path: Path) -> bool:
+        may_below = self._context.may_below
+        return may_below(operation, path) and may_below(Operation.DELETE, path)
 
     def _require(self, operation: Operation, path: Path) -> None:
         if operation is Operation.CREATE and self._head is not None and self._head.get(path) is None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import falcon
 import msgspec
 
-from svc.database import parse_time
 from svc.errors import InvalidInput
-from svc.paths import Path, format_path
-from svc.pipeline import context_of, read_json, requires_root, send_json
+from svc.plugin import Path, context_of, format_path, parse_time, read_json, requires_root, send_json
 from svc_versions.requests import settings_of
 from svc_versions.restoring import restore_path, restore_snapshot
 

@@ -7,10 +7,18 @@ from typing import Any
 import falcon
 import msgspec
 
-from svc.database import Database, run_blocking
 from svc.errors import InvalidInput, PayloadTooLarge
-from svc.hashing import Hash
-from svc.pipeline import context_of, encode_json, read_json, requires_identity, requires_root, send_json
+from svc.plugin import (
+    Database,
+    Hash,
+    context_of,
+    encode_json,
+    read_json,
+    requires_identity,
+    requires_root,
+    run_blocking,
+    send_json,
+)
 from svc_versions.forks import find_fork
 from svc_versions.requests import authorize_making, settings_of
 from svc_versions.snapshots import (

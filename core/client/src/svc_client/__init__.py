@@ -1,0 +1,74 @@
+"""A client of the HTTP interface of svc.
+
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``system``) answer with
+values of ``svc_client.models`` and raise the errors of ``svc.errors`` that the server raised.
+"""
+
+from __future__ import annotations
+
+from svc_client.address import Credentials, ServerAddress
+from svc_client.backup import BackupStream, Promoted
+from svc_client.blobs import ChunkedFile, Upload
+from svc_client.client import Client
+from svc_client.files import BatchResult, Content, ReadAt
+from svc_client.models import (
+    AbandonedFork,
+    Blame,
+    BlameEntry,
+    BlameLine,
+    Commit,
+    CommitDetails,
+    Comparison,
+    Counts,
+    EntryInfo,
+    EntryType,
+    Fork,
+    Health,
+    HistoryRow,
+    ImportReport,
+    Merge,
+    Page,
+    PathChange,
+    PathRestore,
+    PluginInfo,
+    Promotion,
+    Snapshot,
+    SnapshotRestore,
+    StoredFile,
+)
+
+__all__ = [
+    "AbandonedFork",
+    "BackupStream",
+    "BatchResult",
+    "Blame",
+    "BlameEntry",
+    "BlameLine",
+    "ChunkedFile",
+    "Client",
+    "Commit",
+    "CommitDetails",
+    "Comparison",
+    "Content",
+    "Counts",
+    "Credentials",
+    "EntryInfo",
+    "EntryType",
+    "Fork",
+    "Health",
+    "HistoryRow",
+    "ImportReport",
+    "Merge",
+    "Page",
+    "PathChange",
+    "PathRestore",
+    "PluginInfo",
+    "Promoted",
+    "Promotion",
+    "ReadAt",
+    "ServerAddress",
+    "Snapshot",
+    "SnapshotRestore",
+    "StoredFile",
+    "Upload",
+]

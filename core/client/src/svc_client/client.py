@@ -1,0 +1,76 @@
+"""The client: one server, and what it can be asked."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from svc_client.address import Credentials, ServerAddress
+from svc_client.backup import Backup
+from svc_client.blobs import Blobs
+from svc_client.files import Files
+from svc_client.system import System
+from svc_client.transport import Transport
+from svc_client.versions import Versions
+
+__all__ = ["Client"]
+
+
+class Client:
+    """A server of svc. Its methods block, and any number of threads may call them; a context closes it.
+
+    Args:
+        url: ``http[s]://host[:port][/prefix]``.
+        token: bearer token. It is sent to this server only, and shown nowhere.
+        api_key: API key, exchanged for tokens when one is needed. Without either, the environment
+            variables ``SVC_TOKEN`` and ``SVC_API_KEY`` are read.
+        ca_file: PEM file of the authorities to trust instead of the system's.
+        timeout: seconds that a connect, a send or a receive may take.
+        attempts: how often a request that may be repeated is sent at most.
+
+    Attributes:
+        address: where the server is.
+        sends_secrets_in_clear: whether credentials leave this machine unencrypted.
+        files: files, directories, links.
+        blobs: contents in chunks.
+        versions: snapshots, forks, history.
+        backup: exports, patches, imports.
+        system: health and plugins.
+
+    Raises:
+        UsageError: the URL, a credential or the file of authorities cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        api_key: str | None = None,
+        ca_file: str | None = None,
+        timeout: float = 120.0,
+        attempts: int = 6,
+    ) -> None:
+        self.address = ServerAddress.parse(url, ca_file)
+        credentials = Credentials(token, api_key) or Credentials.from_environment()
+        self.transport = Transport(self.address, credentials, timeout=timeout, attempts=attempts)
+        self.sends_secrets_in_clear = bool(credentials) and not (
+            self.address.secure or self.address.is_loopback
+        )
+        self.files = Files(self.transport)
+        self.blobs = Blobs(self.transport)
+        self.versions = Versions(self.transport)
+        self.backup = Backup(self.transport)
+        self.system = System(self.transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.address.url}>"
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.transport.close()

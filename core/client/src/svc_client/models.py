@@ -1,0 +1,400 @@
+"""What a server answers, as values. Members are named and ordered as on the wire.
+
+Times are Unix milliseconds, sizes bytes, hashes lower-case hex. ``UNSET`` stands for a member that an answer
+does not have.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+__all__ = [
+    "AbandonedFork",
+    "Blame",
+    "BlameEntry",
+    "BlameLine",
+    "BlobConfig",
+    "ChangeSide",
+    "Commit",
+    "CommitDetails",
+    "CommittedFile",
+    "Comparison",
+    "Counts",
+    "DeletedFile",
+    "EntryInfo",
+    "EntryType",
+    "Finding",
+    "Fork",
+    "Health",
+    "HistoryRow",
+    "ImportReport",
+    "Lifecycle",
+    "Merge",
+    "Page",
+    "PathChange",
+    "PathRestore",
+    "PluginInfo",
+    "Promotion",
+    "Snapshot",
+    "SnapshotRestore",
+    "StoredFile",
+]
+
+T = TypeVar("T")
+
+
+class EntryType(IntEnum):
+    """What stands at a path."""
+
+    FILE = 2
+    DIRECTORY = 3
+    SYMLINK = 8
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """A part of a list.
+
+    Attributes:
+        items: what it holds; it may be empty although more follows.
+        next_cursor: what the next page begins at, as its ``after``; None: this is the last.
+        total: how many there are in all, where the server says it.
+        truncated: whether the list ends before all was looked at.
+    """
+
+    items: list[T]
+    next_cursor: str | None
+    total: int | None = None
+    truncated: bool = False
+
+
+class EntryInfo(Struct, frozen=True, kw_only=True):
+    """A file, directory or link. What a server does not tell of a directory is None."""
+
+    path: str
+    name: str
+    entry_type: EntryType
+    hash: str | None
+    size: int | None
+    created_at: int | None
+    updated_at: int | None
+    content_type: str | None = None
+    target: str | UnsetType | None = UNSET
+    file_count: int | UnsetType | None = UNSET
+    total_size: int | UnsetType | None = UNSET
+    effective_permissions: str | UnsetType = UNSET
+    version: str | UnsetType = UNSET
+
+
+class StoredFile(Struct, frozen=True, kw_only=True):
+    """A file as a write left it; ``created`` says whether nothing stood there before."""
+
+    path: str
+    size: int
+    content_type: str
+    content_hash: str
+    created_at: int
+    updated_at: int
+    version: str
+    created: bool = False
+
+
+class CommittedFile(Struct, frozen=True):
+    """A file that a commit of chunks made."""
+
+    path: str
+    size: int
+    content_type: str | None
+    content_hash: str
+    created: bool
+
+
+class DeletedFile(Struct, frozen=True, kw_only=True):
+    """A file or link that was deleted, and is not there again."""
+
+    path: str
+    name: str
+    entry_type: EntryType
+    deleted_at: int
+    size: int
+    content_hash: str
+    content_type: str | None = None
+    created_at: int | None = None
+    updated_at: int | None = None
+
+
+class BlobConfig(Struct, frozen=True):
+    """How a server takes chunks. ``chunking`` says how it cuts contents itself."""
+
+    hash_algorithm: str
+    chunk_size: int
+    chunk_hash_prefix: str
+    chunking: dict[str, Any]
+
+
+class Snapshot(Struct, frozen=True):
+    """A name for a version."""
+
+    name: str
+    root_hash: str
+    created_at: int
+    metadata: dict[str, Any]
+    kind: str
+    created_by: str | None
+
+
+class Fork(Struct, frozen=True):
+    """A branch."""
+
+    name: str
+    root_hash: str
+    created_at: int
+    base: str | None
+    created_by: str | None
+
+
+class AbandonedFork(Struct, frozen=True):
+    """What is left of a fork that was abandoned."""
+
+    name: str
+    root_hash: str
+    abandoned_at: int
+
+
+class Promotion(Struct, frozen=True):
+    """A fork's state that became HEAD."""
+
+    promoted: bool
+    name: str
+    version: str
+    previous_version: str
+
+
+class SnapshotRestore(Struct, frozen=True):
+    """A snapshot that became HEAD; ``auto_snapshot`` names what HEAD was, None where it is the same."""
+
+    restored: bool
+    name: str
+    auto_snapshot: str | None
+    version: str
+
+
+class PathRestore(Struct, frozen=True):
+    """A path that is again what it was."""
+
+    restored: bool
+    path: str
+    from_snapshot: str | None
+    from_version: str
+    auto_snapshot: str
+    size: int
+    entry_type: EntryType
+    version: str
+
+
+class Counts(Struct, frozen=True):
+    """Numbers of files and links that changed."""
+
+    added: int
+    modified: int
+    deleted: int
+
+
+class Merge(Struct, frozen=True, rename={"source": "from"}):
+    """A merge."""
+
+    merged: bool
+    dry_run: bool
+    source: str
+    into: str
+    version: str
+    base: str | None
+    changes: Counts
+    fast_forward: bool
+    conflicts_resolved: int
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """A commit of the log; ``changes`` is None where there are too many to count."""
+
+    version: str | None
+    parent: str | None
+    sequence: int
+    timestamp: int
+    ref: str
+    user: str | None
+    message: str | None
+    users: list[str] | UnsetType = UNSET
+    changes: Counts | None
+
+
+class ChangeSide(Struct, frozen=True, kw_only=True):
+    """What stood at a path on one side of a comparison."""
+
+    hash: str | None
+    size: int | None
+    updated_at: int | None
+    entry_type: EntryType
+    content_type: str | None
+    target: str | UnsetType = UNSET
+
+
+class PathChange(Struct, frozen=True):
+    """How a path differs between two versions: ``added``, ``modified`` or ``deleted``."""
+
+    path: str
+    change_type: str
+    entry_type: EntryType
+    before: ChangeSide | None
+    after: ChangeSide | None
+
+
+class CommitDetails(Struct, frozen=True, kw_only=True):
+    """A commit with a page of what it changed."""
+
+    version: str
+    parent: str
+    sequence: int
+    timestamp: int
+    ref: str
+    user: str | None
+    message: str | None
+    users: list[str] | UnsetType = UNSET
+    changes: list[PathChange]
+    totals: Counts | None
+    has_more: bool
+    next_cursor: str | None
+    truncated: bool = False
+
+
+class Comparison(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    """What was compared, and the totals; at the end of the changes."""
+
+    source: str
+    to: str
+    totals: Counts
+
+
+class HistoryRow(Struct, frozen=True, kw_only=True):
+    """What became of a path at a snapshot, or by a commit."""
+
+    snapshot: str | None
+    timestamp: int
+    change_type: str
+    size: int | None
+    content_type: str | None
+    content_hash: str | None
+    entry_type: EntryType
+    version: str
+    sequence: int | UnsetType = UNSET
+    user: str | UnsetType | None = UNSET
+    message: str | UnsetType | None = UNSET
+    users: list[str] | UnsetType = UNSET
+    changes: Counts | UnsetType | None = UNSET
+
+
+class BlameLine(Struct, frozen=True, kw_only=True):
+    """A line and the commit that it comes from; ``path`` where the file stood elsewhere then."""
+
+    line: int
+    text: str | UnsetType = UNSET
+    version: str
+    sequence: int
+    timestamp: int
+    user: str | None
+    path: str | UnsetType = UNSET
+
+
+class BlameEntry(Struct, frozen=True, kw_only=True):
+    """An entry and the last commit that touched it."""
+
+    path: str
+    name: str
+    entry_type: EntryType
+    size: int | None
+    version: str
+    sequence: int
+    timestamp: int
+    user: str | None
+    truncated: bool | UnsetType = UNSET
+
+
+class Blame(Struct, frozen=True, kw_only=True):
+    """Where the lines of a text come from; of a directory, or a file that is no text, its entries."""
+
+    path: str
+    version: str
+    entry_type: EntryType
+    lines: list[BlameLine] | None = None
+    entries: list[BlameEntry] | None = None
+    truncated: bool = False
+    has_more: bool = False
+    next_cursor: str | None = None
+
+
+class ImportReport(Struct, frozen=True, kw_only=True):
+    """What an import took in."""
+
+    backup_type: str
+    entries_imported: int
+    chunks_imported: int
+    files_imported: int
+    directories_imported: int
+    deletions_applied: int
+    version_hash: str
+    base_hash: str | None
+    head_promoted: bool
+    snapshots_imported: int
+    system_entries_imported: int
+    warnings: list[str]
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """Something that is wrong, as a health check shows it."""
+
+    code: str
+    source: str
+    message: str
+    advice: str = ""
+    since_ms: int | None = None
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """How a server is."""
+
+    status: str
+    service: str
+    version: str
+    checks: dict[str, dict[str, str]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    phase: str | None = None
+    progress: float | None = None
+    eta_ms: int | None = None
+    message: str | None = None
+
+
+class Lifecycle(Struct, frozen=True):
+    """The lifecycle settings of snapshots."""
+
+    snapshot_writes_enabled: bool
+    snapshot_retention: dict[str, int]
+
+
+class PluginInfo(Struct, frozen=True):
+    """A plugin that is installed, allowed or enabled."""
+
+    id: str
+    version: str
+    summary: str
+    distribution: str | None
+    installed: bool
+    allowed: bool
+    enabled: bool | None
+    problem: str | None
+    problem_kind: str | None
+    adds: dict[str, list[str]]
+    drives: list[str]
+    rests: list[str]
+    configuration: dict[str, Any] | None

@@ -1,0 +1,316 @@
+"""The client against a real server, from a first file to a backup."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from svc import errors
+from svc.hashing import content_hasher
+from svc_client import Client, EntryType, PathChange, ReadAt
+from svc_testing import start_server
+
+PLUGINS = ("files", "history", "versions", "backup")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    path = tmp_path_factory.mktemp("client") / "served.svcdb"
+    with start_server(path, plugins=PLUGINS) as server, Client(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def top(request: pytest.FixtureRequest) -> str:
+    """A directory that no other test uses."""
+    return "/" + request.node.name.replace("[", "-").replace("]", "")
+
+
+class TestFiles:
+    def test_bytes_come_back_as_they_went(self, client: Client, top: str) -> None:
+        stored = client.files.put(f"{top}/é 50%?#", b"content", content_type="text/x-test")
+        assert (stored.created, stored.size, stored.content_type) == (True, 7, "text/x-test")
+        assert client.files.read(f"{top}/é 50%?#") == b"content"
+        assert client.files.read((top[1:], "é 50%?#")) == b"content"
+        info = client.files.stat(f"{top}/é 50%?#")
+        assert (info.entry_type, info.hash, info.name) == (EntryType.FILE, stored.content_hash, "é 50%?#")
+        assert not client.files.put(f"{top}/é 50%?#", b"more").created
+
+    def test_a_stream_goes_in_and_comes_out_in_pieces(self, client: Client, top: str) -> None:
+        content = os.urandom(3_000_000)
+        for size in (len(content), None):
+            client.files.put(f"{top}/f", lambda: iter([content[:1_000_000], content[1_000_000:]]), size=size)
+            with client.files.get(f"{top}/f") as got:
+                assert (got.length, b"".join(got)) == (len(content), content)
+
+    def test_a_range_of_a_file(self, client: Client, top: str) -> None:
+        client.files.put(f"{top}/f", b"0123456789")
+        with client.files.get(f"{top}/f", start=2, length=3) as got:
+            assert b"".join(got) == b"234"
+        with client.files.get(f"{top}/f", start=8) as got:
+            assert b"".join(got) == b"89"
+        with pytest.raises(errors.RangeNotSatisfiable):
+            client.files.get(f"{top}/f", start=10)
+
+    def test_an_answer_that_is_left_in_the_middle_holds_nothing_up(self, client: Client, top: str) -> None:
+        client.files.put(f"{top}/f", os.urandom(3_000_000))
+        with client.files.get(f"{top}/f") as got:
+            got.read(10)
+        assert client.files.stat(f"{top}/f").size == 3_000_000
+
+    def test_conditions_guard_a_write(self, client: Client, top: str) -> None:
+        stored = client.files.put(f"{top}/f", b"1", create_only=True)
+        with pytest.raises(errors.PreconditionFailed):
+            client.files.put(f"{top}/f", b"2", create_only=True)
+        client.files.put(f"{top}/f", b"2", if_match=stored.content_hash)
+        for write in (client.files.put, client.files.delete):
+            with pytest.raises(errors.PreconditionFailed):
+                write(
+                    f"{top}/f", *([b"3"] if write == client.files.put else []), if_match=stored.content_hash
+                )
+        with pytest.raises(errors.PreconditionFailed):
+            client.files.get(f"{top}/f", if_match=stored.content_hash)
+        assert client.files.delete(f"{top}/f") != stored.version
+
+    def test_what_is_not_there_is_not_found_with_its_path_and_request(self, client: Client, top: str) -> None:
+        for ask in (client.files.stat, client.files.read, client.files.delete):
+            with pytest.raises(errors.NotFound) as raised:
+                ask(f"{top}/nothing")
+            assert raised.value.details["path"] == f"{top}/nothing"
+            assert raised.value.details["request_id"]
+
+    def test_a_listing_is_read_page_by_page(self, client: Client, top: str) -> None:
+        names = [f"{number:03}" for number in range(25)]
+        client.files.batch(
+            [{"op": "put", "path": f"{top}/{name}", "content_base64": name.encode()} for name in names]
+        )
+        page = client.files.page(top, limit=10)
+        assert (len(page.items), page.total) == (10, 25)
+        rest = client.files.page(top, limit=100, after=page.next_cursor)
+        assert [item.name for item in page.items + rest.items] == names
+        assert rest.next_cursor is None
+        assert [item.name for item in client.files.list(top)] == names
+        assert [item.name for item in client.files.list("/", depth=-1, glob=f"{top}/02*")] == names[20:]
+
+    def test_a_batch_that_is_refused_names_the_operation_by_its_own_error(
+        self, client: Client, top: str
+    ) -> None:
+        with pytest.raises(errors.NotFound) as raised:
+            client.files.batch(
+                [{"op": "mkdir", "path": f"{top}/d"}, {"op": "delete", "path": f"{top}/nothing"}]
+            )
+        assert raised.value.details["operation"] == 1
+        with pytest.raises(errors.NotFound):
+            client.files.stat(f"{top}/d")
+
+    def test_directories_links_and_moves(self, client: Client, top: str) -> None:
+        client.files.make_directory(f"{top}/d")
+        with pytest.raises(errors.AlreadyExists):
+            client.files.make_directory(f"{top}/d")
+        client.files.put(f"{top}/d/f", b"x")
+        client.files.make_link(f"{top}/link", f"{top}/d")
+        assert client.files.stat(f"{top}/link").path == f"{top}/d"
+        assert client.files.stat(f"{top}/link", follow=False).target == f"{top}/d"
+        client.files.move(f"{top}/d/f", f"{top}/g")
+        with pytest.raises(errors.Conflict):
+            client.files.move(f"{top}/g", f"{top}/d")
+        assert [item.name for item in client.files.list(top)] == ["d", "g", "link"]
+        client.files.delete(f"{top}/g")
+        assert [gone.path for gone in client.files.deleted(top)] == [f"{top}/g"]
+
+    def test_a_directory_is_no_file(self, client: Client) -> None:
+        with pytest.raises(errors.ServiceUnavailable, match="directory"):
+            client.files.get("/")
+
+    def test_an_archive_comes_as_it_is_made(self, client: Client, top: str) -> None:
+        import zipfile
+
+        client.files.put(f"{top}/f", b"zipped")
+        with client.files.archive([top]) as pieces:
+            archive = zipfile.ZipFile(io.BytesIO(b"".join(pieces)))
+        assert [archive.read(name) for name in archive.namelist() if name.endswith("/f")] == [b"zipped"]
+
+
+class TestBlobs:
+    def test_an_upload_sends_what_is_missing_and_nothing_twice(self, client: Client, top: str) -> None:
+        content = os.urandom(3_000_000)
+        hash = content_hasher().update(content).hexdigest()
+        told: list[tuple[int, int]] = []
+        done = client.blobs.upload(
+            f"{top}/f", io.BytesIO(content), progress=lambda *bytes: told.append(bytes)
+        )
+        assert (done.bytes_sent, done.file.content_hash, told[-1]) == (
+            len(content),
+            hash,
+            (len(content),) * 2,
+        )
+        again = client.blobs.upload(f"{top}/g", io.BytesIO(content))
+        assert (again.bytes_sent, again.file.created) == (0, True)
+        assert client.files.read(f"{top}/g") == content
+
+    def test_an_upload_goes_on_where_another_ended(self, client: Client, top: str) -> None:
+        content = os.urandom(2_500_000)
+
+        class Ends(io.BytesIO):
+            """Fails at its last part, once it has been read to its end."""
+
+            was_read = False
+
+            def read(self, size: int | None = -1, /) -> bytes:
+                if self.was_read and self.tell() >= 2_000_000:
+                    raise OSError("the disk is gone")
+                content = super().read(size)
+                self.was_read = self.was_read or not content
+                return content
+
+        with pytest.raises(OSError, match="gone"):
+            client.blobs.upload(f"{top}/f", Ends(content))
+        done = client.blobs.upload(f"{top}/f", io.BytesIO(content))
+        assert 0 < done.bytes_sent < 600_000
+        assert client.files.read(f"{top}/f") == content
+
+    def test_an_empty_file_has_no_chunks(self, client: Client, top: str) -> None:
+        assert client.blobs.upload(f"{top}/f", io.BytesIO()).file.size == 0
+
+    def test_a_file_that_changes_while_it_is_sent_is_refused(self, client: Client, top: str) -> None:
+        class Changes(io.BytesIO):
+            def seek(self, place: int, whence: int = 0, /) -> int:
+                with self.getbuffer() as content:
+                    content[:8] = os.urandom(8)
+                return super().seek(place, whence)
+
+        with pytest.raises(errors.InvalidInput, match="changed"):
+            client.blobs.upload(f"{top}/f", Changes(os.urandom(100_000)))
+
+    def test_a_chunk_under_another_hash_is_refused(self, client: Client) -> None:
+        with pytest.raises(errors.InvalidInput):
+            client.blobs.put("00" * 32, b"other")
+
+
+class TestVersions:
+    def test_a_name_of_any_kind_means_a_version(self, client: Client, top: str) -> None:
+        stored = client.files.put(f"{top}/f", b"1")
+        client.versions.create_snapshot("named")
+        client.files.put(f"{top}/f", b"2")
+        assert client.versions.resolve("named") == stored.version
+        assert client.versions.resolve(stored.version) == stored.version
+        assert client.files.read(f"{top}/f", ReadAt(snapshot="named")) == b"1"
+        with pytest.raises(errors.NotFound):
+            client.versions.resolve("nothing of this name")
+
+    def test_snapshots_come_and_go(self, client: Client, top: str) -> None:
+        client.files.put(f"{top}/f", b"1")
+        made, is_new = client.versions.create_snapshot("one", metadata={"a": 1})
+        assert (made.metadata, is_new) == ({"a": 1}, True)
+        same, is_new = client.versions.create_snapshot("two")
+        assert (same, is_new) == (made, False)
+        client.versions.rename_snapshot("one", "uno")
+        client.files.put(f"{top}/f", b"2")
+        restored = client.versions.restore_snapshot("uno")
+        assert client.files.read(f"{top}/f") == b"1"
+        assert restored.auto_snapshot in [one.name for one in client.versions.snapshots()]
+        client.versions.delete_snapshot("uno")
+        with pytest.raises(errors.NotFound):
+            client.versions.snapshot("uno")
+
+    def test_a_path_goes_back(self, client: Client, top: str) -> None:
+        stored = client.files.put(f"{top}/f", b"1")
+        client.files.put(f"{top}/f", b"2")
+        assert client.versions.restore(f"{top}/f", version=stored.version).path == f"{top}/f"
+        assert client.files.read(f"{top}/f") == b"1"
+
+    def test_a_fork_is_written_merged_promoted_and_left(self, client: Client, top: str) -> None:
+        client.files.put(f"{top}/f", b"1")
+        assert client.versions.create_fork("a/b").base == client.versions.resolve("HEAD")
+        client.files.put(f"{top}/g", b"2", fork="a/b")
+        assert client.versions.merge("a/b", dry_run=True).changes.added == 1
+        assert client.versions.merge("a/b").fast_forward
+        assert client.files.read(f"{top}/g") == b"2"
+        client.files.put(f"{top}/g", b"3", fork="a/b")
+        client.files.put(f"{top}/g", b"4")
+        with pytest.raises(errors.Conflict) as raised:
+            client.versions.merge("a/b")
+        assert [one["path"] for one in raised.value.details["conflicts"]] == [f"{top}/g"]
+        with pytest.raises(errors.Conflict):
+            client.versions.promote_fork("a/b")
+        client.versions.promote_fork("a/b", force=True)
+        assert client.files.read(f"{top}/g") == b"3"
+        root = client.versions.fork("a/b").root_hash
+        assert client.versions.abandon_fork("a/b") == root
+        assert client.versions.forks() == []
+        assert client.versions.abandoned_forks()[0].root_hash == root
+
+    def test_the_history_of_a_path(self, client: Client, top: str) -> None:
+        for content in (b"one\n", b"one\ntwo\n"):
+            stored = client.files.put(f"{top}/f", content)
+        rows = list(client.versions.history(f"{top}/f", commits=True))
+        assert [row.change_type for row in rows] == ["modified", "added"]
+        page = client.versions.log_page(top, limit=1)
+        assert page.items[0].version == stored.version
+        assert [commit.version for commit in client.versions.log(top)] == [row.version for row in rows]
+        details = client.versions.commit(stored.version)
+        assert [change.path for change in details.changes] == [f"{top}/f"]
+        lines = client.versions.blame(f"{top}/f").lines
+        assert lines is not None
+        assert [line.version for line in lines] == [rows[1].version, rows[0].version]
+        entries = client.versions.blame(top).entries
+        assert entries is not None
+        assert [entry.name for entry in entries] == ["f"]
+
+    def test_a_comparison_is_read_while_it_comes(self, client: Client, top: str) -> None:
+        before = client.versions.resolve("HEAD")
+        names = [f"{number:05}-é" for number in range(3000)]
+        client.files.batch([{"op": "put", "path": f"{top}/{name}", "content": name} for name in names])
+        changes = client.versions.compare(before)
+        found: list[PathChange] = []
+        with pytest.raises(StopIteration) as end:
+            while True:
+                found.append(next(changes))
+        assert (end.value.value.totals.added, end.value.value.source) == (3000, before)
+        assert [change.path for change in found if change.entry_type == 2] == [f"{top}/{n}" for n in names]
+
+    def test_lifecycle_settings(self, client: Client) -> None:
+        assert not client.versions.set_lifecycle({"snapshot_writes_enabled": False}).snapshot_writes_enabled
+        client.versions.set_lifecycle({"snapshot_writes_enabled": True})
+        assert client.versions.lifecycle().snapshot_writes_enabled
+
+
+def test_a_version_leaves_and_comes_back(client: Client, top: str) -> None:
+    base = client.files.put(f"{top}/f", b"1").version
+    with client.backup.export() as stream:
+        export = b"".join(stream)
+        assert (len(export), stream.version) == (stream.size, base)
+        assert (stream.report["version"], stream.report["size"]) == (base, len(export))
+    client.files.put(f"{top}/f", b"2")
+    with client.backup.patch(base) as stream:
+        patch = b"".join(stream)
+    with pytest.raises(errors.Conflict) as raised:
+        client.backup.import_file(patch)
+    assert raised.value.details["base"] == base
+    assert client.backup.import_file(export, promote=True).version_hash == base
+    assert client.files.read(f"{top}/f") == b"1"
+    report = client.backup.import_file(lambda: iter([patch]), size=len(patch))
+    assert not report.head_promoted
+    promoted = client.backup.promote(report.version_hash)
+    assert (promoted.head, promoted.previous) == (report.version_hash, base)
+    assert client.files.read(f"{top}/f") == b"2"
+    with pytest.raises(errors.InvalidInput):
+        client.backup.import_file(export[:-1])
+
+
+def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> None:
+    health = client.system.health()
+    assert (health.service, health.status) == ("svc", "healthy")
+    assert client.system.findings() == []
+    enabled = {plugin.id for plugin in client.system.plugins() if plugin.enabled}
+    assert {"files", "history", "versions"} <= enabled
+    with pytest.raises(errors.NotFound):
+        client.system.enable_plugin("no.such")
+    assert client.system.disable_plugin("history") is None
+    with pytest.raises(errors.NotFound):
+        client.versions.log_page(())
+    assert client.system.enable_plugin("history").enabled
+    assert client.versions.log_page(()) is not None

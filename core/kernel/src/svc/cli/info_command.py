@@ -1,0 +1,60 @@
+"""``svc info``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from svc.cli.options import json_option
+from svc.cli.output import print_json, readable_bytes, readable_time
+from svc.cli.source import Source, source_options
+
+__all__ = ["info"]
+
+
+@click.command()
+@source_options
+@json_option
+def info(source: Source, as_json: bool) -> None:
+    """Shows what a database is and holds."""
+    facts = _facts(source)
+    plugins = facts["plugins"]
+    if as_json:
+        print_json(facts)
+        return
+    totals = facts["totals"]
+    lines = [
+        ("database", facts["path"]),
+        ("id", facts["database_id"]),
+        ("format", facts["format"]),
+        ("created", readable_time(facts["created_at"])),
+        ("version", facts["version"]),
+        ("commits", facts["sequence"]),
+        ("last commit", readable_time(facts["committed_at"])),
+        ("files", totals["files"]),
+        ("directories", totals["directories"]),
+        ("links", totals["symlinks"]),
+        ("content", readable_bytes(totals["size"])),
+        ("log", readable_bytes(facts["file_size"])),
+        ("objects", facts["objects"]),
+        ("plugins", ", ".join(plugins) or "-"),
+    ]
+    for name, value in lines:
+        click.echo(f"{name + ':':<13}{value}")
+    for finding in facts["findings"]:
+        click.echo(f"{'wrong:':<13}{finding['message']} {finding['advice']}".rstrip())
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    """What is told of a database, and the plugins that it has enabled."""
+    if source.is_remote:
+        with closing(source.connect()) as client:
+            facts: dict[str, Any] = client.system.info()
+            return facts
+    from svc.database import information
+    from svc.plugins import enabled_plugins
+
+    with source.open_file(read_only=True) as opened:
+        return {**information(opened), "plugins": sorted(enabled_plugins(opened))}

@@ -1,0 +1,249 @@
+"""How commands open a database: checked against the plugin that the command belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from svc.errors import PluginMissing, UsageError
+
+if TYPE_CHECKING:
+    import click
+
+    from svc.database import BatchView, Database, View
+    from svc.log import StorageBackend
+    from svc.plugins import Extension, Family, Plugins, SystemPaths
+
+__all__ = [
+    "DEFAULT_DATABASE",
+    "boot_commands",
+    "boot_plugins",
+    "declared_system_paths",
+    "extensions_of",
+    "open_database",
+    "require_backend",
+    "require_file_name",
+    "storage_backends",
+]
+
+T = TypeVar("T")
+
+DEFAULT_DATABASE = "./data.svcdb"
+_OF_SERVERS = ("http", "https")
+
+
+def open_database(
+    source: click.Context | str | os.PathLike[str],
+    plugin_id: str | None = None,
+    *,
+    read_only: bool = False,
+    create: bool = False,
+) -> Database:
+    """Opens the database of a command; the caller closes it. Blocks.
+
+    Args:
+        source: path or URL of the database, or the click context of a command with a ``database`` option.
+        plugin_id: the plugin that the command belongs to, and whose views it may read; None for commands of
+            the kernel. A database that was never given any plugins, as an export, is taken for what its first
+            start makes of it.
+        read_only: open for reading.
+        create: make the database when it is missing, with its first plugins enabled.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database.
+        DatabaseNotFound: there is none, and ``create`` is false; other errors as ``Database``.
+    """
+    from svc.cli.progress import progress_bar
+    from svc.database import Database
+    from svc.plugins import awaits_first_plugins, initialize
+
+    path = source if isinstance(source, str | os.PathLike) else _database_of(source)
+    with progress_bar("Rebuilding the key index") as progress:
+        database = Database(
+            path, read_only=read_only, create=create, progress=progress, backends=storage_backends(path)
+        )
+    try:
+        is_new = plugin_id is not None and not read_only and awaits_first_plugins(database)
+        if create or is_new:
+            initialize(database, boot_commands())
+        if plugin_id is not None and plugin_id not in _plugins_of(database):
+            raise PluginMissing(
+                f"This needs the plugin {plugin_id!r}, which is not enabled in {database.location}; "
+                f"'svc plugins enable {plugin_id} -D {database.location}' enables it.",
+                plugin=plugin_id,
+            )
+        if plugin_id is not None:
+            database.register_views_later(lambda: _views_of(plugin_id))
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def require_file_name(database: str, kinds: str = "the path of a database file") -> str:
+    """Returns what ``--database`` names, if this process can open that itself.
+
+    Args:
+        database: the value of the option.
+        kinds: what the command takes, for the message.
+
+    Raises:
+        UsageError: it is empty, the URL of a server, or a URL that no storage backend knows.
+    """
+    from svc.log import scheme_of, shown_location
+
+    if not database.strip():
+        raise UsageError(f"--database is empty; it takes {kinds}.", field="database")
+    if scheme_of(database) in _OF_SERVERS:
+        shown = shown_location(database)[:200]
+        raise UsageError(f"--database takes {kinds} here, not {shown!r}.", field="database")
+    require_backend(database, storage_backends(database), kinds)
+    return database
+
+
+def require_backend(
+    database: str, backends: Mapping[str, StorageBackend], kinds: str = "the path of a database file"
+) -> StorageBackend:
+    """Returns what opens the database that ``--database`` names.
+
+    Args:
+        database: the value of the option.
+        backends: those of plugins, by scheme.
+        kinds: what the command takes, for the message.
+
+    Raises:
+        UsageError: it is a URL that none of them knows.
+    """
+    from svc.log import backend_of
+
+    try:
+        return backend_of(database, backends)
+    except UsageError as error:
+        raise UsageError(f"--database takes {kinds}: {error.message}", **error.details) from None
+
+
+def storage_backends(location: str | os.PathLike[str]) -> Mapping[str, StorageBackend]:
+    """Returns what the allowed plugins open a database with, by scheme.
+
+    For a path, which needs none of them, no plugin is booted.
+    """
+    from svc.log import KERNEL_BACKENDS, scheme_of
+
+    if (scheme_of(location) or "file") in KERNEL_BACKENDS:
+        return {}
+    from svc.plugins import load_plugins, parse_allowed
+
+    plugins = _booted(
+        "storage backends", lambda: load_plugins(parse_allowed(_allowed()), families=("storage_backends",))
+    )
+    return plugins.registries.storage_backends.values
+
+
+def boot_commands() -> Plugins:
+    """Boots the plugins as far as their commands go, once; ``SVC_PLUGINS`` says which may be used.
+
+    Routes and the other families stay out, and with them most of what there is to import.
+    """
+    from svc.plugins import load_plugins, parse_allowed
+
+    return _booted("commands", lambda: load_plugins(parse_allowed(_allowed()), families=("commands",)))
+
+
+def extensions_of(database: Database, plugin_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
+    """Returns what the plugins enabled in a database have added to a family, by name; loads no other family.
+
+    Args:
+        database: the open database.
+        plugin_id: the plugin that the command belongs to.
+        family: a family that this plugin drives.
+
+    Raises:
+        PluginError: it does not drive the family.
+        PluginMissing: it is not in use here.
+    """
+    from svc.plugins import load_plugins, parse_allowed
+    from svc.plugins.lifecycle import usable_extensions
+
+    name = f"{plugin_id}:{family.name}"
+    plugins = _booted(name, lambda: load_plugins(parse_allowed(_allowed()), families=(name,)))
+    plugins.require(plugin_id)
+    return usable_extensions(database, plugins, plugin_id, family)
+
+
+def boot_plugins(database: Database | None = None) -> Plugins:
+    """Boots the plugins wholly, once: for what looks at all that they add.
+
+    Args:
+        database: the database that is looked at. While processes serve it, the plugins that they allow are
+            booted, whatever ``SVC_PLUGINS`` says here.
+    """
+    from svc.plugins import load_plugins, parse_allowed
+
+    def load() -> Plugins:
+        from svc.pipeline import check_route
+
+        allowed = parse_allowed(_allowed())
+        if database is not None:
+            from svc.processes.diagnosis import allowed_by
+            from svc.processes.registration import published_lists
+
+            allowed = allowed_by(published_lists(database.state_directory), allowed)
+        return load_plugins(allowed, check_route=check_route)
+
+    return _booted("plugins" if database is None else "plugins of the database", load)
+
+
+def declared_system_paths() -> SystemPaths:
+    """Returns who owns which path of the system tree, by the plugins that ``SVC_PLUGINS`` allows."""
+    from svc.plugins import SystemPaths, load_descriptors, parse_allowed
+
+    return SystemPaths(load_descriptors(parse_allowed(_allowed())))
+
+
+def _views_of(plugin_id: str) -> Iterable[View | BatchView]:
+    from svc.plugins import load_plugins
+
+    descriptors = boot_commands().descriptors
+    used = [plugin_id]
+    for name in used:
+        used += [need for need in descriptors[name].needs if need not in used]
+    plugins = load_plugins(used, families=("views",))
+    return [item.value for item in plugins.registries.views.of_plugin(plugin_id)]
+
+
+def _plugins_of(database: Database) -> Collection[str]:
+    """The plugins that a database has enabled, or will have once somebody may write to it."""
+    from svc.plugins import awaits_first_plugins, enabled_plugins
+
+    if not awaits_first_plugins(database):
+        return enabled_plugins(database)
+    plugins = boot_commands()
+    first = plugins.default_set if plugins.allowed is None else plugins.allowed
+    return {*enabled_plugins(database), *first}
+
+
+def _booted(kind: str, load: Callable[[], Plugins]) -> Plugins:
+    import click
+
+    context = click.get_current_context(silent=True)
+    meta: dict[str, Any] = context.meta if context is not None else {}
+    key = f"svc.{kind}"
+    if key not in meta:
+        meta[key] = load()
+    plugins: Plugins = meta[key]
+    return plugins
+
+
+def _allowed() -> str | None:
+    return os.environ.get("SVC_PLUGINS")
+
+
+def _database_of(context: click.Context) -> str:
+    current: click.Context | None = context
+    while current is not None:
+        database = current.params.get("database")
+        if isinstance(database, str):
+            return database
+        current = current.parent
+    return os.environ.get("SVC_DATABASE") or DEFAULT_DATABASE

@@ -1,0 +1,339 @@
+"""``svc plugins``: what is installed, allowed and enabled, and what is wrong with it.
+
+It shows settings with their secrets hidden, and changes which plugins a database uses.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from svc.cli.command_check import command_findings
+from svc.cli.lazy_command import LazyCommand
+from svc.cli.opening import boot_plugins
+from svc.cli.options import json_option
+from svc.cli.output import counted, finding_lines, terminal_text
+from svc.cli.source import Source, source_options
+from svc.errors import PluginMissing, UsageError
+from svc.findings import Finding, merge_findings
+from svc.plugins import (
+    PluginReport,
+    Plugins,
+    configure,
+    describe_plugins,
+    disable,
+    enable,
+    parse_assignments,
+    plugin_findings,
+)
+from svc.plugins.configuration import merge_settings, without_settings
+from svc.plugins.descriptor import PluginDescriptor
+from svc.plugins.enabling import stored_settings
+
+if TYPE_CHECKING:
+    from svc.database import Database
+
+__all__ = ["plugins"]
+
+PROBLEM_EXIT_CODE = 10
+MAXIMUM_SETTING_BYTES = 1024 * 1024
+
+
+@click.group()
+def plugins() -> None:
+    """Shows plugins, and says which of them a database uses.
+
+    A plugin is installed (pip), allowed (--plugins, SVC_PLUGINS) and enabled (a record in the database).
+    """
+
+
+@plugins.command("list")
+@source_options
+@json_option
+def list_command(source: Source, as_json: bool) -> None:
+    """Lists every plugin that is installed, allowed or enabled."""
+    reports = _reports(source)
+    if as_json:
+        _print_json(reports)
+        return
+    rows = [
+        (report.id, report.version, _mark(report.installed), _mark(report.allowed), _mark(report.enabled))
+        for report in reports
+    ]
+    texts = [report.problem or report.summary for report in reports]
+    _print_table(("ID", "VERSION", "INSTALLED", "ALLOWED", "ENABLED"), rows, "SUMMARY OR PROBLEM", texts)
+
+
+@plugins.command("info")
+@click.argument("plugin_id", metavar="ID")
+@source_options
+@json_option
+def info_command(plugin_id: str, source: Source, as_json: bool) -> None:
+    """Shows one plugin: what it adds, its settings, its problem."""
+    report = next((item for item in _reports(source) if item.id == plugin_id), None)
+    if report is None:
+        raise PluginMissing(f"The plugin {plugin_id!r} is not installed.", plugin=plugin_id)
+    if as_json:
+        _print_json(report)
+        return
+    lines = [
+        ("id", report.id),
+        ("version", report.version),
+        ("summary", report.summary),
+        ("distribution", report.distribution or "-"),
+        ("installed", _mark(report.installed)),
+        ("allowed", _mark(report.allowed)),
+        ("enabled", _mark(report.enabled)),
+    ]
+    if report.problem:
+        lines.append(("problem", report.problem))
+    lines += [(f"adds {family.replace('_', ' ')}", ", ".join(names)) for family, names in report.adds.items()]
+    lines += [("drives", ", ".join(report.drives))] if report.drives else []
+    lines += [("rests", ", ".join(report.rests))] if report.rests else []
+    lines += [(f"setting {name}", _json_text(value)) for name, value in (report.configuration or {}).items()]
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        click.echo(f"{name:<{width}}  {value}")
+
+
+@plugins.command("enable")
+@click.argument("plugin_id", metavar="ID")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
+@click.option(
+    "--set-from",
+    "files",
+    multiple=True,
+    metavar="KEY=FILE",
+    help="A setting whose value is a file's content ('-': standard input), for secrets.",
+)
+@source_options
+@json_option
+def enable_command(
+    plugin_id: str,
+    assignments: Sequence[str],
+    files: Sequence[str],
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Enables a plugin in a database."""
+    loaded = boot_plugins()
+    has_settings = bool(assignments or files)
+    if source.is_remote:
+        settings = _settings(loaded.require(plugin_id), assignments, files) if has_settings else {}
+        with closing(source.connect()) as client:
+            report = _report(client.system.enable_plugin(plugin_id, settings))
+        if as_json:
+            _print_json(report)
+        else:
+            click.echo(f"Enabled {plugin_id} in {client.address.url}.")
+        return
+    settings = _settings(loaded.require(plugin_id), assignments, files)
+    with source.open_file() as opened:
+        enable(opened, loaded, plugin_id, settings)
+        _confirm(loaded, opened, plugin_id, f"Enabled {plugin_id}", as_json)
+
+
+@plugins.command("disable")
+@click.argument("plugin_id", metavar="ID")
+@source_options
+@json_option
+def disable_command(plugin_id: str, source: Source, as_json: bool) -> None:
+    """Disables a plugin in a database; its settings there are forgotten."""
+    if source.is_remote:
+        with closing(source.connect()) as client:
+            warning = client.system.disable_plugin(plugin_id)
+    else:
+        with source.open_file() as opened:
+            warning = disable(opened, boot_plugins(), plugin_id)
+    if warning is not None:
+        click.echo(f"svc: {terminal_text(warning)}", err=True)
+    if as_json:
+        _print_json({"id": plugin_id, "enabled": False})
+    else:
+        click.echo(f"Disabled {plugin_id} in {source.database}.")
+
+
+@plugins.command("config")
+@click.argument("plugin_id", metavar="ID")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting; may be repeated."
+)
+@click.option(
+    "--set-from", "files", multiple=True, metavar="KEY=FILE", help="Change a setting to a file's content."
+)
+@click.option("--unset", "unset", multiple=True, metavar="KEY", help="Go back to a setting's default.")
+@source_options
+@json_option
+def config_command(
+    plugin_id: str,
+    assignments: Sequence[str],
+    files: Sequence[str],
+    unset: Sequence[str],
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Shows the settings of an enabled plugin, secrets hidden, or changes them."""
+    changing = bool(assignments or files or unset)
+    if source.is_remote:
+        if changing:
+            source.require_file("a server takes all settings of a plugin at once, and shows no secret ones")
+        report = next((item for item in _reports(source) if item.id == plugin_id), None)
+        if report is None or not report.enabled:
+            raise PluginMissing(f"The plugin {plugin_id!r} is not enabled there.", plugin=plugin_id)
+        _show_settings(report, as_json)
+        return
+    loaded = boot_plugins()
+    with source.open_file(read_only=not changing) as opened:
+        if changing:
+            descriptor = loaded.require(plugin_id)
+            base = without_settings(stored_settings(opened, plugin_id), unset)
+            changed = merge_settings(base, _settings(descriptor, assignments, files))
+            configure(opened, loaded, plugin_id, changed)
+        else:
+            stored_settings(opened, plugin_id)
+        report = next(item for item in describe_plugins(loaded, opened) if item.id == plugin_id)
+    _show_settings(report, as_json)
+
+
+def _show_settings(report: PluginReport, as_json: bool) -> None:
+    if as_json:
+        _print_json(report.configuration or {})
+        return
+    for name, value in (report.configuration or {}).items():
+        click.echo(f"{name} = {_json_text(value)}")
+    if report.problem:
+        click.echo(f"problem: {report.problem}")
+
+
+plugins.add_command(
+    LazyCommand("new", "svc.cli.plugin_template:new_command", "Makes the sources of a plugin to begin with.")
+)
+
+
+@plugins.command("doctor")
+@source_options
+@json_option
+@click.pass_context
+def doctor_command(context: click.Context, source: Source, as_json: bool) -> None:
+    """Looks for everything that is wrong with plugins and database; exits 0 when all is well, else 10.
+
+    While a server runs, its processes say what they find; 'svc status' and GET /system/health say the same.
+    """
+    if source.is_remote:
+        with closing(source.connect()) as client:
+            found = msgspec.convert(client.system.findings(), tuple[Finding, ...])
+            count = sum(plugin.installed and plugin.allowed for plugin in client.system.plugins())
+    elif _exists(source):
+        from svc.cli.diagnosis import gather_findings
+        from svc.processes.registration import registered_processes
+
+        with source.open_file(read_only=True) as opened:
+            loaded = boot_plugins(opened)
+            count = len(loaded.descriptors)
+            found = gather_findings(opened, loaded, registered_processes(opened.state_directory))
+    else:
+        loaded = boot_plugins()
+        count = len(loaded.descriptors)
+        found = merge_findings(plugin_findings(loaded), command_findings(loaded))
+    if as_json:
+        _print_json(found)
+    elif not found:
+        click.echo(f"All is well with {counted(count, 'plugin')}.")
+    else:
+        for line in finding_lines(found):
+            click.echo(line)
+    if found:
+        context.exit(PROBLEM_EXIT_CODE)
+
+
+def _reports(source: Source) -> list[PluginReport]:
+    if source.is_remote:
+        with closing(source.connect()) as client:
+            return [_report(info) for info in client.system.plugins()]
+    if not _exists(source):
+        return describe_plugins(boot_plugins())
+    from svc.processes.registration import published_lists
+
+    with source.open_file(read_only=True) as opened:
+        findings = merge_findings(*(each.findings for each in published_lists(opened.state_directory)))
+        return describe_plugins(boot_plugins(opened), opened, findings)
+
+
+def _report(info: Any) -> PluginReport:
+    """A plugin as a client describes it, as the commands do."""
+    return msgspec.convert(msgspec.to_builtins(info), PluginReport)
+
+
+def _exists(source: Source) -> bool:
+    """Whether to look into a database: one that is named must be there, the default one may be missing."""
+    return source.named or FilePath(source.database).exists()
+
+
+def _settings(
+    descriptor: PluginDescriptor, assignments: Iterable[str], files: Iterable[str]
+) -> dict[str, Any]:
+    pairs = [_pair(text, "--set") for text in assignments]
+    for text in files:
+        name, source = _pair(text, "--set-from")
+        pairs.append((name, _content(source)))
+    return parse_assignments(descriptor, pairs)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        # The text is not repeated: what stands there may be a secret whose key was forgotten.
+        raise UsageError(f"{option} takes KEY=VALUE.", field=option.lstrip("-"))
+    return name, value
+
+
+def _content(source: str) -> str:
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read(MAXIMUM_SETTING_BYTES + 1)
+        else:
+            with open(source, "rb") as stream:
+                data = stream.read(MAXIMUM_SETTING_BYTES + 1)
+        text = data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The file {source!r} cannot be read as text: {error}.", field="set-from") from error
+    if len(data) > MAXIMUM_SETTING_BYTES:
+        raise UsageError(f"The file {source!r} is too large for a setting.", field="set-from")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _confirm(loaded: Plugins, database: Database, plugin_id: str, text: str, as_json: bool) -> None:
+    if as_json:
+        _print_json(next(report for report in describe_plugins(loaded, database) if report.id == plugin_id))
+        return
+    click.echo(f"{text} in {database.location}.")
+    if not loaded.descriptors[plugin_id].reload:
+        click.echo("A server that is running uses it from its next start on.")
+
+
+def _mark(value: bool | None) -> str:
+    return "-" if value is None else "yes" if value else "no"
+
+
+def _json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _print_table(
+    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], last_head: str, last: Sequence[str]
+) -> None:
+    """Prints columns as wide as their widest cell; the last one, of sentences, runs freely."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for cells, text in zip((heads, *rows), (last_head, *last), strict=True):
+        padded = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        click.echo(f"{padded}  {text}".rstrip())

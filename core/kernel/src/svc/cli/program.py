@@ -1,0 +1,213 @@
+"""The root of the command line: kernel commands, commands of plugins, and how errors end."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError, NoSuchCommand
+
+from svc import __version__
+from svc.cli.output import terminal_text
+from svc.errors import SvcError, UsageError
+
+__all__ = ["main", "root"]
+
+KERNEL_COMMANDS = {
+    "start": ("svc_server.commands.start_command:start", "Serves a database over HTTP."),
+    "background": (
+        "svc_server.commands.background_command:background",
+        "Keeps the views of a database current and runs its periodic jobs.",
+    ),
+    "status": ("svc.cli.status_command:status", "Shows who serves a database, and how that goes."),
+    "info": ("svc.cli.info_command:info", "Shows what a database is and holds."),
+    "verify": ("svc.cli.verify_command:verify", "Checks every byte of a database."),
+    "plugins": ("svc.cli.plugins_command:plugins", "Shows plugins, and says which of them a database uses."),
+    "completion": ("svc.cli.completion_command:completion", "Prints the completion script of a shell."),
+}
+"""Where each kernel command is, and its line in the help: neither needs the command to be imported."""
+
+INTERNAL, NOT_ALLOWED, FULL = 1, 5, 9
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class _ReaderGoneError(Exception):
+    """Whoever read our output has closed it."""
+
+
+class RootGroup(click.Group):
+    """``svc``: knows its kernel commands by name, and asks the plugins only when it must."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted({*KERNEL_COMMANDS, *_plugin_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported now; None when there is none."""
+        if cmd_name in KERNEL_COMMANDS:
+            return _kernel_command(KERNEL_COMMANDS[cmd_name][0])
+        return _plugin_commands(ctx).get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command that the words begin with; says which of all is meant where there is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command, and gives its output away while it can still be told from click's own errors."""
+        try:
+            outcome = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise _ReaderGoneError from None
+        return outcome
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands."""
+        lines = {name: summary for name, (_, summary) in KERNEL_COMMANDS.items()}
+        lines |= {
+            name: command.get_short_help_str(limit=70)
+            for name, command in _plugin_commands(ctx).items()
+            if not command.hidden
+        }
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(lines.items()))
+
+
+@click.group(
+    cls=RootGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Every command has --help. Exit codes are listed in the documentation.",
+)
+@click.version_option(__version__, prog_name="svc", message="%(prog)s %(version)s")
+def root() -> None:
+    """A database of files that keeps every version, and its server."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs ``svc`` and exits.
+
+    Args:
+        arguments: the words after ``svc``; those of the process when None.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
+    if arguments is None:
+        _prepare_streams()
+    try:
+        outcome = root.main(words, prog_name="svc", standalone_mode=False)
+        code = outcome if isinstance(outcome, int) else 0
+    except SvcError as error:
+        code = error.exit_code
+        _report(error.message, error.code, as_json)
+    except click.ClickException as error:
+        code = _report_click(error, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except _ReaderGoneError:
+        # Whoever read our output has enough of it.
+        _drop_output()
+        code = BROKEN_PIPE
+    except OSError as error:
+        code = _report_system(error, as_json)
+    sys.exit(code)
+
+
+def _kernel_command(home: str) -> click.Command:
+    """Imports a command; those of the server are there where it is installed."""
+    module, _, attribute = home.partition(":")
+    package = module.partition(".")[0]
+    try:
+        command: click.Command = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        distribution = package.replace("_", "-")
+        raise UsageError(f"This needs {distribution}: 'pip install {distribution}'.") from None
+    return command
+
+
+def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
+    from svc.cli.opening import boot_commands
+
+    with ctx.scope(cleanup=False):
+        return {item.name: item.value.command for item in boot_commands().registries.commands}
+
+
+def _prepare_streams() -> None:
+    """Makes the standard streams what commands take them for.
+
+    One that was closed would give its number to the next file that is opened, the database say. What is
+    written to such a one goes nowhere, and it cannot be read. An unbuffered standard output, as
+    ``PYTHONUNBUFFERED`` makes it, writes a part where there is no room for the whole, and does not fail.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.FileIO):
+        sys.stdout.flush()
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors, line_buffering=True
+        )
+
+
+def _report_system(error: OSError, as_json: bool) -> int:
+    """Reports what the system refused, and returns the exit code."""
+    where = f": {error.filename}" if error.filename else ""
+    code, name = INTERNAL, "INTERNAL_ERROR"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        code, name = FULL, "INSUFFICIENT_STORAGE"
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        code, name = NOT_ALLOWED, "FORBIDDEN"
+    _report(f"{error.strerror or error}{where}", name, as_json)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    return code
+
+
+def _drop_output() -> None:
+    """Sends what is left in standard output nowhere: at the end it would fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _report_click(error: click.ClickException, as_json: bool) -> int:
+    """Reports what click refused, in the form of all other errors, and returns the exit code."""
+    if isinstance(error, NoArgsIsHelpError) and not as_json:
+        error.show()
+        return error.exit_code
+    message = error.format_message()
+    if isinstance(error, click.UsageError) and error.ctx is not None and not as_json:
+        end = "" if message.endswith((".", "?", "?)")) else "."
+        message = f"{message}{end} '{error.ctx.command_path} --help' shows what there is."
+    _report(message, "INVALID_INPUT", as_json)
+    return error.exit_code
+
+
+def _report(message: str, code: str, as_json: bool) -> None:
+    if as_json:
+        text = json.dumps({"error": message, "code": code})
+    else:
+        # A message may repeat what a file, a path or a server holds.
+        text = "svc: " + "\n".join(map(terminal_text, message.split("\n")))
+    click.echo(text, err=True)

@@ -1,0 +1,55 @@
+"""The database: transactions of path operations in, versions, commits and contents out.
+
+It binds the log, the objects and the tree together: reading at any version, group commit, the commit
+feed, and the views that follow it.
+"""
+
+from __future__ import annotations
+
+from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database.database import Database
+from svc.database.head import Head
+from svc.database.information import information
+from svc.database.naming import parse_time
+from svc.database.operations import Condition, OperationResult
+from svc.database.references import reference_name, reference_path
+from svc.database.transaction import CommitResult, OperationHandle, Transaction
+from svc.database.verify import Damage, VerifyReport, verify
+from svc.database.version import Version
+from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
+from svc.executor import Executor, pause, run_blocking
+from svc.objects.content import StoredContent
+from svc.objects.store import EMPTY_ROOT
+
+__all__ = [
+    "EMPTY_ROOT",
+    "BatchView",
+    "Commit",
+    "CommitResult",
+    "CommitStep",
+    "Condition",
+    "Damage",
+    "Database",
+    "DatabaseTotals",
+    "Executor",
+    "Head",
+    "OperationHandle",
+    "OperationResult",
+    "PathChange",
+    "StoredContent",
+    "Transaction",
+    "TransactionRecord",
+    "VerifyReport",
+    "Version",
+    "View",
+    "ViewBatch",
+    "ViewReader",
+    "ViewStorage",
+    "information",
+    "parse_time",
+    "pause",
+    "reference_name",
+    "reference_path",
+    "run_blocking",
+    "verify",
+]

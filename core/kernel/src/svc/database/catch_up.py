@@ -1,0 +1,190 @@
+"""Brings the key index up to the log: after a kill, after a power cut, or from nothing.
+
+Only whole commits count: what lies behind the last one waits for its own commit, which names where its first
+record begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from svc.database.commit import Commit
+from svc.errors import CorruptRecord
+from svc.hashing import Hash, ObjectKind
+from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+
+__all__ = ["CaughtUp", "CommitChain", "Progress", "catch_up"]
+
+Progress = Callable[[int, int], None]
+"""Called with (bytes scanned, bytes in all)."""
+
+_BATCH = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """How far the index came.
+
+    Attributes:
+        commit: the last commit that was found; None when there was none.
+        end: offset behind its record; the starting point when there was none.
+        records: number of records that were read.
+    """
+
+    commit: Commit | None
+    end: int
+    records: int
+
+
+def catch_up(
+    log: Log,
+    index: KeyIndex,
+    start: int,
+    sequence: int,
+    progress: Progress | None = None,
+) -> CaughtUp:
+    """Indexes every commit that lies behind ``start``; the caller holds the commit lock.
+
+    Args:
+        log: the log; its tail is whole.
+        index: what is written to.
+        start: offset behind the last commit that is indexed.
+        sequence: number of that commit.
+        progress: called every few thousand records.
+
+    Where rot has made records unreadable it goes on behind them: what they held is missing, and
+    everything else is there.
+
+    Raises:
+        CorruptRecord: a commit is missing where nothing is damaged.
+    """
+    start = max(start, FIRST)
+    places: list[tuple[Hash, Place]] = []
+    commits: list[IndexedCommit] = []
+    last: Commit | None = None
+    chain = CommitChain(log, sequence, _hash_of(log, index, sequence))
+    end = start
+    committed = 0
+    records = 0
+    for record in log.scan_tolerant(start):
+        records += 1
+        if isinstance(record, DamagedRegion):
+            chain.pass_over()
+            continue
+        if record.kind == ObjectKind.COMMIT:
+            read = chain.take(record)
+            if read is None:
+                continue
+            last = read
+            sequence = last.sequence
+            end = record.end
+            commits.append(
+                IndexedCommit(sequence, record.offset, record.stored_length, last.root, last.ref_roots())
+            )
+            if last.first_offset and last.first_offset < start:
+                places += _places_between(log, last.first_offset, start)
+        if _is_object(record):
+            places.append(_located(record))
+        if record.kind == ObjectKind.COMMIT:
+            committed = len(places)
+            if committed >= _BATCH:
+                _flush(log, index, places, commits, end, sequence)
+        if progress is not None and records % 4096 == 0:
+            progress(record.end, log.tail)
+    if commits or index.mark() is None:
+        _flush(log, index, places[:committed] if commits else [], commits, end, sequence)
+    if progress is not None:
+        progress(log.tail, log.tail)
+    return CaughtUp(last, end, records)
+
+
+def _flush(
+    log: Log,
+    index: KeyIndex,
+    places: list[tuple[Hash, Place]],
+    commits: list[IndexedCommit],
+    end: int,
+    sequence: int,
+) -> None:
+    index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    places.clear()
+    commits.clear()
+
+
+def _hash_of(log: Log, index: KeyIndex, sequence: int) -> Hash | None:
+    place = index.commit_place(sequence)
+    return log.read(*place).hash if place is not None else None
+
+
+class CommitChain:
+    """The commits of a log as they follow each other, past what rot has made unreadable.
+
+    Args:
+        log: the log.
+        sequence: number of the commit that the chain begins behind.
+        parent: identity of its record; None for the first.
+
+    Attributes:
+        sequence: number of the last commit.
+        parent: identity of its record.
+    """
+
+    def __init__(self, log: Log, sequence: int, parent: Hash | None) -> None:
+        self.sequence = sequence
+        self.parent = parent
+        self._log = log
+        self._durable_end = 0
+        self._damaged = False
+
+    def pass_over(self) -> None:
+        """Takes note of a damaged region: commits may be missing behind it."""
+        self._damaged = True
+
+    def take(self, record: ScannedRecord) -> Commit | None:
+        """Returns a commit that follows the last one, or None for one that rot has made unreadable.
+
+        Behind a damaged region bytes of a chunk may look like a commit, of another database perhaps: what
+        claims to be the next commit must name its parent, and what cannot follow is passed over.
+
+        Raises:
+            CorruptRecord: a commit is missing where nothing is damaged.
+        """
+        try:
+            commit = Commit.decode(self._log.read_payload(record.offset, record.stored_length))
+        except CorruptRecord:
+            self._damaged = True
+            return None
+        if not (commit.sequence == self.sequence + 1 and commit.parent == self.parent):
+            if not self._damaged:
+                raise CorruptRecord(
+                    f"The log holds commit {commit.sequence} where commit {self.sequence + 1} belongs: "
+                    "a part of it is missing.",
+                    offset=record.offset,
+                )
+            # Every commit states how far the log was durable, and none less than the one before it.
+            may_follow = self._durable_end <= commit.durable_end <= record.offset
+            if commit.sequence <= self.sequence + 1 or not may_follow:
+                return None
+        self.sequence, self.parent, self._durable_end = commit.sequence, record.hash, commit.durable_end
+        return commit
+
+
+def _places_between(log: Log, start: int, end: int) -> list[tuple[Hash, Place]]:
+    return [
+        _located(record)
+        for record in log.scan_tolerant(start, end)
+        if not isinstance(record, DamagedRegion) and _is_object(record)
+    ]
+
+
+def _is_object(record: ScannedRecord) -> bool:
+    return record.kind != ObjectKind.VOID
+
+
+def _located(record: ScannedRecord) -> tuple[Hash, Place]:
+    place = Place(
+        record.offset, record.stored_length, record.raw_length, record.kind, int(record.system), record.codec
+    )
+    return record.hash, place

@@ -1,0 +1,265 @@
+"""Group commit: whoever waits first commits for all who wait with it.
+
+Transactions queue; the first becomes the leader, takes the database's commit lock, folds everything
+that is waiting, appends it, syncs once, indexes it, publishes HEAD and wakes the others. What arrived
+meanwhile is the next batch, and its first transaction leads that. No thread of its own is
+needed, and the same code serves threads and greenlets: whoever gives up waiting (a killed greenlet, a
+timeout) leaves the queue and stops neither the leader nor those behind. The queue is bounded: where the
+disk can't keep up, whoever comes too much is told when to come back, instead of waiting for ever.
+
+A kill between any two steps loses nothing acknowledged: HEAD's cell says that a commit was begun, and
+the next holder of the lock finishes it from the log or finds that it never got there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from svc.database.commit import Commit
+from svc.database.fold import Fold
+from svc.database.head import Head
+from svc.database.operations import Operation, OperationResult, SetRef
+from svc.database.state import SharedState
+from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
+from svc.hashing import Hash, ObjectKind
+from svc.objects.key_index import Place, place_of
+from svc.objects.store import PendingObjects
+
+__all__ = ["CommitRequest", "Committer"]
+
+_LARGEST_BATCH = 512
+_LARGEST_BATCH_BYTES = 16 * 1024 * 1024
+_MOST_WAITING = 4096
+_MOST_WAITING_BYTES = 64 * 1024 * 1024
+_LONGEST_RETRY_SECONDS = 30
+_MOST_ON_THE_LOOP = 256
+"""Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
+
+
+def _event() -> threading.Event:
+    """Returns an event as it is now: gevent's own where gevent came after this module."""
+    return threading.Event()
+
+
+@dataclass(slots=True, eq=False)
+class CommitRequest:
+    """One transaction that waits to be committed; without operations, objects that shall be kept.
+
+    Attributes:
+        ref: the tree that its operations change.
+        operations: what to do, in order.
+        pending: the objects that it brings.
+        results: set when it is committed, one an operation.
+        sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
+            when it is committed.
+        error: set instead when it failed.
+        leads: whether it is its turn to commit what waits.
+        wake: set when it leads, and when it was dealt with.
+    """
+
+    ref: str
+    operations: list[Operation | SetRef]
+    pending: PendingObjects
+    actor: str | None = None
+    message: str | None = None
+    results: list[OperationResult] = field(default_factory=list)
+    sequence: int = 0
+    version: Hash = b""
+    time_ms: int = 0
+    error: BaseException | None = None
+    leads: bool = False
+    wake: threading.Event = field(default_factory=_event)
+
+
+class Committer:
+    """Commits the transactions of one process.
+
+    Args:
+        state: log, index and HEAD cell that all processes share.
+        maximum_entries: most entries of a tree.
+    """
+
+    def __init__(self, state: SharedState, maximum_entries: int) -> None:
+        self._state = state
+        self._executor = state.executor
+        self._maximum_entries = maximum_entries
+        self._mutex = threading.Lock()
+        self._queue: deque[CommitRequest] = deque()
+        self._queued_bytes = 0
+        self._batch_seconds = 0.0
+        self._has_leader = False
+        self._parent: tuple[Commit, Hash] | None = None
+
+    def submit(self, request: CommitRequest) -> None:
+        """Commits a transaction and returns when it is durable; blocks.
+
+        Raises:
+            SvcError: what its operations raised, ``InsufficientStorage`` when the disk is full,
+                ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
+                much is waiting already; nothing of it was applied.
+        """
+        try:
+            with self._mutex:
+                self._admit(request)
+                request.leads = not self._has_leader
+                self._has_leader = True
+            if not request.leads:
+                self._executor.wait_for(request.wake)
+            if request.leads:
+                self._executor.run_shielded(self._lead)
+        except BaseException:
+            self._withdraw(request)
+            raise
+        if request.error is not None:
+            raise request.error
+
+    def _admit(self, request: CommitRequest) -> None:
+        """Queues a request unless too much waits; the caller holds the mutex.
+
+        What waits lies in memory: both its number and its bytes are bounded. One that is larger than the
+        bound by itself is taken when nothing else waits.
+        """
+        waiting = len(self._queue)
+        is_full = waiting >= _MOST_WAITING or self._queued_bytes + request.pending.size > _MOST_WAITING_BYTES
+        if waiting and is_full:
+            batches = max(waiting / _LARGEST_BATCH, self._queued_bytes / _LARGEST_BATCH_BYTES)
+            seconds = math.ceil(batches * self._batch_seconds)
+            raise ServiceUnavailable(
+                "Too many writes are waiting for the disk.",
+                retry_after=max(1, min(seconds, _LONGEST_RETRY_SECONDS)),
+            )
+        self._queue.append(request)
+        self._queued_bytes += request.pending.size
+
+    def _withdraw(self, request: CommitRequest) -> None:
+        """Takes back a request whose submitter waits no longer; one that is being committed goes on."""
+        with self._mutex:
+            if request in self._queue:
+                self._queue.remove(request)
+                self._queued_bytes -= request.pending.size
+                if request.leads:
+                    self._appoint_leader()
+
+    def _appoint_leader(self) -> None:
+        """Wakes the one who leads next; the caller holds the mutex."""
+        self._has_leader = bool(self._queue)
+        if self._queue:
+            self._queue[0].leads = True
+            self._queue[0].wake.set()
+
+    def _lead(self) -> None:
+        batch: list[CommitRequest] = []
+        size = 0
+        with self._mutex:
+            while self._queue and len(batch) < _LARGEST_BATCH and size < _LARGEST_BATCH_BYTES:
+                batch.append(self._queue.popleft())
+                size += batch[-1].pending.size
+            self._queued_bytes -= size
+        began = time.monotonic()
+        try:
+            self._commit(batch)
+        except BaseException as error:
+            outcome = error if isinstance(error, SvcError) else None
+            for request in batch:
+                if request.error is None:
+                    request.error = outcome or ServiceUnavailable(
+                        "The commit was interrupted; read the path to see whether it was applied."
+                    )
+            if outcome is None:
+                raise
+        finally:
+            self._batch_seconds = time.monotonic() - began
+            self._hand_over(batch)
+
+    def _hand_over(self, batch: list[CommitRequest]) -> None:
+        """Wakes those who are done, and the one who leads next."""
+        for request in batch:
+            request.wake.set()
+        with self._mutex:
+            self._appoint_leader()
+
+    def _commit(self, batch: list[CommitRequest]) -> None:
+        state = self._state
+        with state.commit_lock():
+            head = state.settled_head()
+            if head.latched:
+                raise DatabaseLatched(
+                    "The database takes no writes after an I/O error; see the log and health."
+                )
+            try:
+                fold = self._fold(head, batch)
+            except Exception:
+                if len(batch) == 1:
+                    raise
+                fold = None
+            if fold is not None and fold.commits:
+                self._write(fold)
+        if fold is None:
+            self._commit_one_by_one(batch)
+
+    def _commit_one_by_one(self, batch: list[CommitRequest]) -> None:
+        """After a fold that failed as a whole: a damaged directory stops only those who change it."""
+        for request in batch:
+            request.error = None
+            try:
+                self._commit([request])
+            except Exception as error:  # noqa: BLE001
+                request.error = error
+
+    def _fold(self, head: Head, batch: list[CommitRequest]) -> Fold:
+        size = sum(len(request.operations) + len(request.pending.placed) for request in batch)
+        if size <= _MOST_ON_THE_LOOP:
+            return self._fold_now(head, batch)
+        return self._executor.run_reserved(lambda: self._fold_now(head, batch))
+
+    def _fold_now(self, head: Head, batch: list[CommitRequest]) -> Fold:
+        fold = Fold(self._state.objects, head, self._parent_of(head.sequence), self._maximum_entries)
+        for request in batch:
+            fold.add(request)
+        fold.finish()
+        return fold
+
+    def _parent_of(self, sequence: int) -> tuple[Commit, Hash] | None:
+        if sequence == 0:
+            return None
+        if self._parent is None or self._parent[0].sequence != sequence:
+            self._parent = self._state.read_commit(sequence)
+        return self._parent
+
+    def _write(self, fold: Fold) -> None:
+        """Appends, syncs, indexes and publishes what was folded: in this order, or not at all."""
+        state = self._state
+        framed: list[bytes] = []
+        places: list[tuple[Hash, Place]] = []
+        placed: dict[Hash, Place] = {}
+        for folded in fold.commits:
+            framed += folded.records
+            places += folded.places
+            placed.update(folded.placed)
+        # Not on the event loop: the disk takes its time, and others may be writing large pieces just now.
+        offset = self._executor.run_reserved(lambda: state.append_and_sync(framed))
+        located: list[tuple[Hash, Place]] = []
+        commits: list[tuple[Commit, Place]] = []
+        waiting = iter(fold.commits)
+        for (hash, place), record in zip(places, framed, strict=True):
+            located.append((hash, place_of((offset, *place[1:]))))
+            if place.kind == ObjectKind.COMMIT:
+                commits.append((next(waiting).commit, located[-1][1]))
+            offset += len(record)
+        located += placed.items()
+        try:
+            if len(located) <= _MOST_ON_THE_LOOP:
+                state.index_and_publish(located, commits)
+            else:
+                self._executor.run_reserved(lambda: state.index_and_publish(located, commits))
+        except Exception as error:
+            # It is durable: whoever holds the lock next takes it into the index.
+            raise ServiceUnavailable(
+                "The write is in the log but could not be shown yet; read the path to see it."
+            ) from error
+        self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
+        fold.share_nodes()

@@ -1,0 +1,340 @@
+"""Opening a database: from whatever a crash left to a state that all three parts agree on.
+
+The log is the truth. The key index is used when it belongs to this log and this boot of the machine
+(or was closed in order), caught up when it is behind, and made anew when it cannot be trusted. What is
+proved to have been durable must be there, or nothing is written: a reader is shown what is left.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import lmdb
+
+from svc.database.catch_up import Progress, catch_up
+from svc.database.commit import CommitSummary
+from svc.database.findings import (
+    SavedEnd,
+    ahead_of_clock,
+    finding_of_end,
+    finding_of_kept,
+    finding_of_loss,
+    saved_ends,
+)
+from svc.database.head import Head
+from svc.database.history import Covered, History, Proof, examine, proof_of_head, withdraw_claims
+from svc.database.state import SharedState
+from svc.errors import DatabaseBusy, InsufficientStorage, SvcError
+from svc.executor import Executor
+from svc.findings import Finding
+from svc.log import FIRST, Log, Recovery, Remains, SharedCell, StorageBackend, record_size
+from svc.objects.key_index import CoverageMark, KeyIndex
+
+__all__ = ["Opened", "open_state"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Opened:
+    """An opened database.
+
+    Attributes:
+        state: log, index and HEAD's cell.
+        directory: where what can be rebuilt lives.
+        temporary: whether that directory is this opening's own, and goes with it.
+        recovery: what was found behind the last commit; None when somebody else has it open.
+        rebuilt: whether the key index was made anew.
+        findings: what is wrong with the file, as the opening found it.
+        saved: what recoveries have cut from the file, and may be missed.
+    """
+
+    state: SharedState
+    directory: Path
+    temporary: bool
+    recovery: Recovery | None
+    rebuilt: bool
+    findings: tuple[Finding, ...] = ()
+    saved: tuple[SavedEnd, ...] = ()
+    _clock_was_told: bool = False
+
+    def warn_of_clock(self, finding: Finding) -> None:
+        """Logs once that the last commit lies ahead of the clock."""
+        if not self._clock_was_told:
+            self._clock_was_told = True
+            _warn(self.state.log, finding)
+
+    def discard_temporary(self) -> None:
+        """Deletes the directory when it is this opening's own."""
+        if self.temporary:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def open_state(
+    location: str | os.PathLike[str],
+    *,
+    read_only: bool,
+    create: bool,
+    progress: Progress | None,
+    backends: Mapping[str, StorageBackend],
+    executor: Executor,
+) -> Opened:
+    """Opens a database and brings log, index and HEAD into agreement; blocks.
+
+    Args:
+        location: path of the ``.svcdb`` file, or a URL.
+        read_only: open for reading; nothing of the database is written.
+        create: make it when it is missing.
+        progress: called while the key index is being made anew.
+        backends: what opens URLs, by scheme.
+        executor: where what blocks runs, once the database is open.
+
+    Raises:
+        SvcError: as ``Log.open``; ``DatabaseBusy`` when what lies beside the log was removed while
+            another process has the database open. For writing ``TruncatedFile`` or ``CorruptRecord`` when
+            a commit that was durable is not there: nothing was changed.
+    """
+    log = Log.open(location, read_only=read_only, create=create, backends=backends)
+    try:
+        opened = _open_for_reading(log, progress) if read_only else _open_for_writing(log, progress)
+        opened.state.use(executor)
+        opened.saved = saved_ends(log)
+        for finding in (*opened.findings, *(one.finding() for one in opened.saved)):
+            _warn(log, finding)
+        for finding in ahead_of_clock(opened.state.head()):
+            opened.warn_of_clock(finding)
+    except BaseException:
+        log.close()
+        raise
+    return opened
+
+
+def _warn(log: Log, finding: Finding) -> None:
+    logger.warning("%s: %s %s", log.storage.name, finding.message, finding.advice)
+
+
+def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
+    directory = log.state_directory
+    recovery = None
+    index = cell = None
+    # Others who open the log meanwhile wait for the commit lock, until all parts agree.
+    log.acquire_commit_lock()
+    try:
+        cell = SharedState.cell_of(log)
+        covered, claim = _usable_index(log, directory / "index")
+        index = covered.index if covered is not None else None
+        mark = covered.mark if covered is not None else None
+        rebuilt = index is None
+        if log.alone:
+            history = examine(log, covered, _last_of(proof_of_head(log, cell), claim))
+            if history.loss is not None:
+                raise history.loss.error(log)
+            log.refuse_cut_short()
+            plan = _plan(log, cell, mark, history)
+            plan.refuse_broken(log, history)
+            withdraw_claims(log, cell)
+            recovery = _recover(log, cell, plan)
+            if index is None:
+                KeyIndex.destroy(directory / "index")
+                index = KeyIndex(directory / "index")
+        elif index is None:
+            log.refuse_cut_short()
+            raise DatabaseBusy(
+                f"{directory.name} was removed or replaced while another process has the database open; "
+                "stop that process first."
+            )
+        else:
+            log.refuse_cut_short()
+        state = SharedState(log, index, cell)
+        _agree(state, mark, log.alone, progress)
+    except BaseException:
+        if index is not None:
+            index.close()
+        if cell is not None:
+            cell.close()
+        raise
+    finally:
+        log.release_commit_lock()
+    kept = () if recovery is None or not recovery.damaged else (finding_of_kept(recovery.damaged),)
+    return Opened(state, directory, False, recovery, rebuilt, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a log is recovered: the arguments of ``Log.recover``.
+
+    Attributes:
+        head: what HEAD's cell says, where it can be believed.
+    """
+
+    head: Head | None
+    start: int
+    one_batch: bool = False
+    unsynced: bool = False
+    unacknowledged: bool = False
+
+    def refuse_broken(self, log: Log, history: History) -> None:
+        """Raises what the walk met where a commit is missing, unless the recovery would cut that off.
+
+        Nothing was changed yet: the end of a log that is refused is what somebody will want to look at.
+        """
+        broken = history.broken
+        if broken is None or self.unsynced:
+            return
+        kept = log.kept_by_recovery(self.start, one_batch=self.one_batch, unacknowledged=self.unacknowledged)
+        if broken.details["offset"] < kept:
+            raise broken
+
+
+def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: History) -> _Plan:
+    """Says how to recover a log that nobody else has open."""
+    known = mark.covered if mark is not None else FIRST
+    durable = history.durable
+    head = SharedState.present_head(cell) if not log.needs_recovery else None
+    if head is not None and head.latched:
+        start = max(known, head.commit_end)
+        # A commit that says otherwise was made later: the cell is of an earlier course of events.
+        if durable <= start:
+            return _Plan(head, start, unsynced=True)
+    # A commit is published before anybody is told of it: of what lies behind the cell's nobody was.
+    return _Plan(head, durable, one_batch=True, unacknowledged=head is not None and not history.goes_on)
+
+
+def _recover(log: Log, cell: SharedCell, plan: _Plan) -> Recovery:
+    """Recovers a log that nobody else has open; the caller holds the commit lock.
+
+    A sync that fails is told once: what it lost reads well until the machine is started anew. So it is
+    noted in HEAD's cell, and what was not durable before is cut by the next opening.
+    """
+    try:
+        return log.recover(
+            plan.start,
+            holding_commit_lock=True,
+            one_batch=plan.one_batch,
+            unsynced=plan.unsynced,
+            unacknowledged=plan.unacknowledged,
+        )
+    except OSError:
+        if plan.head is not None:
+            cell.write(replace(plan.head, latched=True).pack())
+        raise
+
+
+def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress: Progress | None) -> None:
+    """Catches the index up and publishes HEAD; the caller holds the commit lock."""
+    if alone:
+        start, sequence = (mark.covered, mark.sequence) if mark is not None else (FIRST, 0)
+        pending = 0
+        try:
+            catch_up(state.log, state.index, start, sequence, progress)
+        except InsufficientStorage:
+            if mark is None:
+                raise
+            # What an index that can be trusted does not know, nobody was told of: reads need not wait
+            # for space, and the next writer finishes it.
+            pending = start
+        state.publish(replace(state.head_of_index(), pending_from=pending))
+    elif state.is_current() and mark is not None and mark.sequence >= state.head().sequence:
+        with suppress(InsufficientStorage):
+            state.settled_head()
+    else:
+        # HEAD's cell was lost, or whoever made the index anew was killed.
+        state.roll_forward(state.head_of_index())
+
+
+def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
+    cell = SharedState.cell_of(log)
+    # The cell first: the index is written before the cell, so that it is never behind what was read here.
+    proof = proof_of_head(log, cell)
+    covered, claim = _usable_index(log, log.state_directory / "index", read_only=True)
+    is_quiet = log.needs_recovery or not (log.storage.size() == log.tail or log.storage.others_present())
+    history = examine(log, covered, _last_of(proof, claim), walked=covered is None or is_quiet)
+    finding = None if history.loss is None else finding_of_loss(history.loss)
+    if covered is not None and (history.loss is not None or history.last > covered.mark.sequence):
+        # It cannot be caught up here, and what it shows is not what the log holds.
+        covered.index.close()
+        covered = None
+    remains = _look(log, covered, history, is_quiet)
+    if finding is None and remains is not None and remains.may_hold_commit:
+        finding = finding_of_end(remains)
+    findings = () if finding is None else (finding,)
+    if covered is not None:
+        state = SharedState(log, covered.index, cell)
+        return Opened(state, log.state_directory, False, None, False, findings)
+    cell.close()
+    directory = Path(tempfile.mkdtemp(prefix="svc-"))
+    try:
+        index = KeyIndex(directory / "index")
+        catch_up(log, index, FIRST, 0, progress)
+        state = SharedState(log, index, None)
+        return Opened(state, directory, True, None, True, findings)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _look(log: Log, covered: Covered | None, history: History, is_quiet: bool) -> Remains | None:
+    """Returns what a recovery would cut, and lets the log know where it would; writes nothing."""
+    if log.needs_recovery:
+        return log.recover(history.durable, one_batch=True).remains
+    if covered is None:
+        remains = log.recover(history.durable, one_batch=True, unacknowledged=True).remains
+        if remains is not None:
+            return remains
+    tail, size = log.tail, log.storage.size()
+    return log.survey(tail, size) if is_quiet and tail < size else None
+
+
+def _usable_index(log: Log, directory: Path, read_only: bool = False) -> tuple[Covered | None, Proof | None]:
+    """Returns the index beside a log if it can be trusted, and else what it proves all the same."""
+    index = None
+    claim = None
+    try:
+        if not (directory / "data.mdb").exists():
+            return None, None
+        index = KeyIndex(directory, read_only)
+        mark = index.mark()
+        if mark is not None and mark.database_id == log.database_id:
+            if mark.sequence:
+                # Only what was durable is ever indexed.
+                claim = Proof(mark.sequence, mark.covered)
+            covered = _covered(log, index, mark)
+            if covered is not None:
+                return covered, None
+    except DatabaseBusy:
+        raise  # Nothing is wrong with it: somebody else is opening it.
+    except (lmdb.Error, OSError, SvcError):
+        pass
+    if index is not None:
+        index.close()
+    return None, claim
+
+
+def _covered(log: Log, index: KeyIndex, mark: CoverageMark) -> Covered | None:
+    """Returns an index of this very log: the last commit that it knows stands where it says. Else None."""
+    if mark.covered > log.storage.size():
+        return None
+    if mark.sequence == 0:
+        return Covered(index, mark, None, None)
+    place = index.commit_place(mark.sequence)
+    if place is None or place[0] + record_size(place[1]) != mark.covered:
+        return None
+    record = log.read(*place)
+    stored = index.find(record.hash)
+    if stored is None or stored.offset != place[0]:
+        return None
+    return Covered(index, mark, CommitSummary.decode(record.payload), record.hash)
+
+
+def _last_of(one: Proof | None, other: Proof | None) -> Proof | None:
+    """Returns the proof of the later commit; of the same one that which says more."""
+    if one is None or other is None:
+        return one or other
+    return other if other.sequence > one.sequence else one

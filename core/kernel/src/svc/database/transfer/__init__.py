@@ -1,0 +1,71 @@
+"""Versions that leave a database and come into another one, whatever carries them: a file, or a connection.
+
+On the way out a ``Selection`` says which stored records a version needs, and gives them verified. On the way
+in ``check_objects`` verifies objects wholly, ``take_objects`` appends them, and ``name_objects`` makes a
+commit name them. What frames the records on the way is the carrier's; it finds their form here.
+"""
+
+from __future__ import annotations
+
+from svc.clock import now_ms
+from svc.database.operations import PutEntry, SetRef
+from svc.database.transfer.applying import TakenObjects, name_objects, take_objects
+from svc.database.transfer.checking import CheckedObjects, check_objects, is_reference
+from svc.database.transfer.comparison import ChangeCounts, Differences, compare_versions
+from svc.database.transfer.places import storing
+from svc.database.transfer.records import (
+    LARGEST_CONTENT,
+    FilePlace,
+    ObjectSource,
+    check_record,
+    decoded,
+    read_verified,
+)
+from svc.database.transfer.selection import Selection
+from svc.log import FIRST, ScannedRecord, encode_record, record_size
+from svc.log.framing import (
+    FILE_HEADER_SIZE,
+    PATCH_FLAG,
+    FileHeader,
+    decode_file_header,
+    encode_file_header,
+)
+from svc.log.scanning import scan_records
+from svc.objects.codecs import compress
+from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT
+
+__all__ = [
+    "EMPTY_ROOT",
+    "EMPTY_SYSTEM_ROOT",
+    "FILE_HEADER_SIZE",
+    "FIRST",
+    "LARGEST_CONTENT",
+    "PATCH_FLAG",
+    "ChangeCounts",
+    "CheckedObjects",
+    "Differences",
+    "FileHeader",
+    "FilePlace",
+    "ObjectSource",
+    "PutEntry",
+    "ScannedRecord",
+    "Selection",
+    "SetRef",
+    "TakenObjects",
+    "check_objects",
+    "check_record",
+    "compare_versions",
+    "compress",
+    "decode_file_header",
+    "decoded",
+    "encode_file_header",
+    "encode_record",
+    "is_reference",
+    "name_objects",
+    "now_ms",
+    "read_verified",
+    "record_size",
+    "scan_records",
+    "storing",
+    "take_objects",
+]

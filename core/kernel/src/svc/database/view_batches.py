@@ -1,0 +1,193 @@
+"""What a view is, in its two forms: one that takes commit by commit, and one that takes several at once.
+
+The second is the general one: the kernel drives only batches, and the first is a batch of single commits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from svc.database.commit import Commit
+from svc.database.version import Version
+from svc.database.view_storage import ViewStorage
+from svc.hashing import Hash
+
+__all__ = [
+    "MOST_AT_ONCE",
+    "BatchView",
+    "CommitStep",
+    "View",
+    "ViewBatch",
+    "begin_batch",
+    "most_at_once",
+    "slices",
+]
+
+MOST_AT_ONCE = 64
+"""Commits that ``ViewBatch.apply`` gets in one call."""
+
+_MOST_CHANGES = 4096
+"""Changes that they name together, unless one commit names more."""
+
+
+class CommitStep(NamedTuple):
+    """One commit, as a batch gets it.
+
+    Attributes:
+        commit: what was done.
+        before: the user tree before it.
+        after: the user tree after it.
+        identity: hash of the commit's record.
+    """
+
+    commit: Commit
+    before: Version
+    after: Version
+    identity: Hash
+
+
+class View(Protocol):
+    """What a plugin writes to follow the commit feed, commit by commit.
+
+    Attributes:
+        name: of the view, ``<plugin id>.<what>``; its data live under this name.
+        format: number of the layout of its data; another number makes the view anew, and programs that know
+            different ones keep their data apart.
+
+    With a further attribute ``keeps_files = True`` its storage has a ``directory`` of its own.
+    """
+
+    name: str
+    format: int
+
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage
+    ) -> Generator[None] | None:
+        """Takes one commit into the view.
+
+        Called once for each commit, in order, in one transaction with the mark that says so; may be
+        called again for a commit whose transaction was lost. Runs in a worker thread or in the
+        background; must depend on its arguments only.
+
+        A commit may do much. A view whose work follows from that, not from the number of operations, is a
+        generator function: wherever it yields, a step of the commit is done, and the kernel may write what
+        it has and go on in another transaction, or in another process. In the same process the generator
+        goes on where it was (a scan may be held over a yield, and shows what is there then). Elsewhere
+        ``apply`` is called anew: with the keyword argument ``start``, the number of steps that are done, if
+        it takes one by that name; it must then do none of them again, and yield for those to come
+        only. One that does not take ``start`` begins again at its first step.
+
+        Args:
+            commit: what was done.
+            before: the user tree before it.
+            after: the user tree after it.
+            storage: the view's data.
+        """
+        ...
+
+
+class ViewBatch(Protocol):
+    """What a ``BatchView`` does within a transaction. Its methods are called in one thread at a time."""
+
+    def apply(self, commits: Sequence[CommitStep], start: int) -> Generator[None] | None:
+        """Takes commits into the view: one or more, in order, none twice. Called any number of times.
+
+        As with ``View.apply`` it may be a generator function that yields behind each step. The steps are
+        those of all these commits together. Commits that are begun anew, in another process perhaps, come
+        together again as they came first, and ``start`` is the number of steps that are done.
+
+        Args:
+            commits: at most 64 (fewer when they change much).
+            start: how many steps of them are done.
+        """
+        ...
+
+    def end(self) -> None:
+        """Ends a transaction: after this, what was applied is in the storage and in the directory's files.
+
+        The mark that says so is written next. It may never get there: then the files are ahead, and the same
+        commits come again. Where ``apply`` stands at a ``yield``, the batch goes on in another transaction,
+        unless another process has gone on: after ``end`` it holds nothing that another process waits for.
+        """
+        ...
+
+    def close(self) -> None:
+        """Lets go of everything; the last call in any case.
+
+        After a failure, what was applied since the last ``end`` is not to be kept.
+        """
+        ...
+
+
+class BatchView(Protocol):
+    """A view that takes several commits at once.
+
+    Attributes:
+        name, format: as of ``View``.
+        keeps_files: whether its storage has a ``directory`` of its own.
+    """
+
+    name: str
+    format: int
+    keeps_files: bool
+
+    def begin(self, storage: ViewStorage) -> ViewBatch:
+        """Begins a batch, in a transaction; other processes cannot write to the view as long as that lasts.
+
+        Args:
+            storage: the view's data; valid until the batch is closed.
+        """
+        ...
+
+
+class _SingleCommits:
+    """A batch of a view that takes commit by commit."""
+
+    def __init__(self, view: View, storage: ViewStorage) -> None:
+        self._apply: Callable[..., Any] = view.apply
+        self._storage = storage
+        self._takes_start = "start" in inspect.signature(view.apply).parameters
+
+    def apply(self, commits: Sequence[CommitStep], start: int) -> Generator[None] | None:
+        ((commit, before, after, _),) = commits
+        more = {"start": start} if start and self._takes_start else {}
+        steps: Generator[None] | None = self._apply(commit, before, after, self._storage, **more)
+        return steps
+
+    def end(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def begin_batch(view: View | BatchView, storage: ViewStorage) -> ViewBatch:
+    """Begins a batch of a view of either form."""
+    begin = getattr(view, "begin", None)
+    batch: ViewBatch = begin(storage) if begin is not None else _SingleCommits(view, storage)  # type: ignore[arg-type]
+    return batch
+
+
+def most_at_once(view: View | BatchView) -> int:
+    """Returns how many commits a batch of this view gets in one call, at most."""
+    return MOST_AT_ONCE if hasattr(view, "begin") else 1
+
+
+def slices(feed: Iterable[CommitStep], most: int) -> Iterator[Sequence[CommitStep]]:
+    """Yields commits in runs that one call of ``apply`` gets."""
+    run: list[CommitStep] = []
+    changes = 0
+    for step in feed:
+        count = sum(len(transaction.changes) for transaction in step.commit.transactions)
+        if run and (len(run) >= most or changes + count > _MOST_CHANGES):
+            yield tuple(run)
+            run, changes = [], 0
+        run.append(step)
+        changes += count
+        if most == 1:
+            yield tuple(run)
+            run, changes = [], 0
+    if run:
+        yield tuple(run)

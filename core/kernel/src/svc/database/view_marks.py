@@ -1,0 +1,115 @@
+"""Marks: how far a view has come, and in which log.
+
+A mark names the last commit that is in a view by number and by identity, so that a view that meets another
+log than the one it was made of (an older copy of the file, put back) is seen to be no view of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import lmdb
+
+from svc.errors import SvcError
+from svc.hashing import HASH_SIZE, Hash
+from svc.objects.environments import close_environment, open_environment
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+
+__all__ = ["MAP_SIZE", "MARK_KEY", "ViewMark", "applied_in", "mark_is_of_log", "storage_directory"]
+
+LAYOUT = 2
+"""Number of the kernel's own part of the layout: the mark, and how long keys are stored."""
+
+MAP_SIZE = 1 << 38
+MARK_KEY = b"mark"
+
+_MARK = struct.Struct("<II16sQ32sII32s")
+_NO_HASH = bytes(HASH_SIZE)
+
+
+class _Named(Protocol):
+    name: str
+    format: int
+
+
+class ViewMark(NamedTuple):
+    """What stands beside a view's data.
+
+    Attributes:
+        format: number of the layout of its data.
+        database_id: of the database that it follows.
+        applied: number of the last commit that is wholly in it; 0 when none is.
+        identity: hash of that commit's record; zeros when there is none.
+        steps: how many steps of the commits after it, which were begun together, are in it too.
+        more: how many of those there are beyond the first.
+        begun: hash of the record of the last of them; zeros when ``steps`` is 0.
+    """
+
+    format: int
+    database_id: bytes
+    applied: int = 0
+    identity: Hash = _NO_HASH
+    steps: int = 0
+    more: int = 0
+    begun: Hash = _NO_HASH
+
+    def pack(self) -> bytes:
+        """Returns the bytes that are stored."""
+        return _MARK.pack(LAYOUT, *self)
+
+    @classmethod
+    def unpack(cls, value: bytes | None) -> ViewMark | None:
+        """Returns the mark of stored bytes; None when they are none of this layout."""
+        if value is None or len(value) != _MARK.size:
+            return None
+        layout, *fields = _MARK.unpack(value)
+        return cls(*fields) if layout == LAYOUT else None
+
+
+def storage_directory(views: FilePath, view: _Named) -> FilePath:
+    """Returns where a view's data live: programs with different formats of one view never meet."""
+    return views / f"{view.name}-{LAYOUT}.{view.format}"
+
+
+def mark_is_of_log(mark: ViewMark, database: Database, view: _Named) -> bool:
+    """Whether a mark is of this view's format, and names commits that this very log holds.
+
+    Raises:
+        CorruptRecord: the record of a commit that it names is damaged.
+    """
+    if (mark.format, mark.database_id) != (view.format, database.database_id):
+        return False
+    if mark.applied and database.commit_identity(mark.applied) != mark.identity:
+        return False
+    return not mark.steps or database.commit_identity(mark.applied + 1 + mark.more) == mark.begun
+
+
+def applied_in(database: Database, view: _Named) -> int:
+    """Returns the number of the last commit that is in a view's data; 0 when there are none.
+
+    Nothing is made and nothing is changed: a view that has never been computed, or whose data are of
+    another layout or log, is simply at the beginning.
+
+    Args:
+        database: the open database.
+        view: the view; it need not be registered.
+    """
+    directory = storage_directory(database.state_directory / "views", view)
+    if not (directory / "data.mdb").exists():
+        return 0
+    try:
+        shared = open_environment(directory, MAP_SIZE, (b"data",), read_only=True)
+    except (lmdb.Error, OSError, SvcError):
+        return 0
+    try:
+        with shared.begin() as transaction:
+            mark = ViewMark.unpack(transaction.get(MARK_KEY))
+    finally:
+        close_environment(shared)
+    if mark is None or not mark_is_of_log(mark, database, view):
+        return 0
+    return mark.applied

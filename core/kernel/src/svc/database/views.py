@@ -1,0 +1,450 @@
+"""Views: what is computed from the commit feed and remembers how far it has read.
+
+A view's data and the mark that says how far they reach are written in one transaction, so that after a crash
+it goes on from there, and computing it anew from the log gives exactly what incremental work gave. The mark
+names the last commit by its identity: data that meet another log than their own are computed anew. A reader
+names the commit that it must see and the view catches up first: clients read their own writes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import lmdb
+
+from svc.database.view_batches import (
+    BatchView,
+    CommitStep,
+    View,
+    ViewBatch,
+    begin_batch,
+    most_at_once,
+    slices,
+)
+from svc.database.view_files import FILES_KEY, begin_files
+from svc.database.view_marks import MAP_SIZE, MARK_KEY, ViewMark, mark_is_of_log, storage_directory
+from svc.database.view_storage import ViewStorage
+from svc.errors import DatabaseClosed, InsufficientStorage, NotFound, ReadOnly, ServiceUnavailable
+from svc.findings import describe_failure
+from svc.log.creation import FULL
+from svc.objects.environments import SharedEnvironment, close_environment, is_full, open_environment
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+
+__all__ = ["BatchView", "CommitStep", "View", "ViewBatch", "ViewReader", "ViewStorage"]
+
+T = TypeVar("T")
+
+COMMITS_PER_TRANSACTION = 512
+TRANSACTION_SECONDS = 0.2
+_READ_ATTEMPTS = 8
+
+
+class _Begun(NamedTuple):
+    """Commits in the middle of which a transaction ended, to go on with.
+
+    Attributes:
+        mark: what stood in the storage then; another mark means that somebody else has gone on.
+        commits: the commits.
+        steps: what the batch's ``apply`` gave.
+        batch: the batch.
+        storage: the storage that it holds.
+    """
+
+    mark: bytes
+    commits: Sequence[CommitStep]
+    steps: Iterator[None]
+    batch: ViewBatch
+    storage: ViewStorage
+
+
+@dataclass(slots=True)
+class _Work:
+    """What one transaction works with.
+
+    Attributes:
+        batch: the batch, from the first commit on.
+        begun: the commits in the middle of which it goes on, or has ended.
+    """
+
+    batch: ViewBatch | None
+    begun: _Begun | None
+
+    def close(self) -> None:
+        """Lets go of the batch, which may be in the middle of anything."""
+        if self.batch is not None:
+            self.batch.close()
+
+
+class ViewFailure(NamedTuple):
+    """That a view could not be applied in this process.
+
+    Attributes:
+        applied: number of the last commit that was in it.
+        reason: what was raised, as a sentence without secrets.
+        since_ms: when this began, Unix milliseconds.
+    """
+
+    applied: int
+    reason: str
+    since_ms: int
+
+
+class ViewReader:
+    """A view of one open database.
+
+    Args:
+        database: the database whose feed is followed.
+        view: what to compute.
+        directory: where the data of all views live.
+    """
+
+    def __init__(self, database: Database, view: View | BatchView, directory: FilePath) -> None:
+        self._database = database
+        self._executor = database.executor
+        self._view = view
+        self._views = directory
+        self._directory = storage_directory(directory, view)
+        self._keeps_files = bool(getattr(view, "keeps_files", False))
+        self._shared: SharedEnvironment | None = None
+        self._mutex = threading.Lock()
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._closed = False
+        # The last mark that was found to be of this log: looking at it again costs a comparison.
+        self._good: tuple[bytes, ViewMark] | None = None
+        self._begun: _Begun | None = None
+        self._failure: ViewFailure | None = None
+
+    @property
+    def name(self) -> str:
+        """The view's name."""
+        return self._view.name
+
+    @property
+    def applied(self) -> int:
+        """Number of the last commit that is wholly in the view."""
+        with self._open().begin() as transaction:
+            mark = self._mark(transaction)
+        return self._executor.run(self._take_over) if mark is None else mark.applied
+
+    def failure(self) -> ViewFailure | None:
+        """Why the view does not get on in this process; None when it does, or another has brought it on."""
+        failure = self._failure
+        if failure is not None and self.applied > failure.applied:
+            failure = self._failure = None
+        return failure
+
+    def read(self, function: Callable[[ViewStorage], T], *, minimum: int | None = None) -> T:
+        """Calls a function with the view's data, once they hold what the caller must see.
+
+        Rows of a commit that is half applied may be among them.
+
+        Args:
+            function: reads from the storage; what it returns is returned. The storage is only valid
+                inside it.
+            minimum: number of the commit that must be in the view; None, or one that is not made yet,
+                means HEAD's. Blocks until the view has caught up.
+
+        Raises:
+            ServiceUnavailable: another database keeps its views in the same place.
+        """
+        for _ in range(_READ_ATTEMPTS):
+            needed = self._needed(minimum)
+            self.catch_up(needed)
+            shared = self._open()
+            with shared.begin() as transaction:
+                mark = self._mark(transaction)
+                if mark is not None and mark.applied >= needed:
+                    storage = self._storage(transaction, shared)
+                    try:
+                        return function(storage)
+                    except FileNotFoundError:
+                        # Another process has just begun anew, with another directory.
+                        if storage.directory is None or storage.directory.is_dir():
+                            raise
+        raise ServiceUnavailable(
+            f"The view {self._view.name} is computed anew again and again: another program follows another "
+            "database in the same place.",
+            retry_after=1,
+        )
+
+    def catch_up(self, minimum: int | None = None, *, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Applies what the feed holds up to a commit; returns the number of the last one in the view.
+
+        Args:
+            minimum: number of the commit; None means HEAD's.
+            should_stop: asked after every transaction, which take 0.2 seconds and a step of the view each;
+                when it says so, this returns although the view has not caught up.
+        """
+        needed = self._needed(minimum)
+        applied = self.applied
+        while applied < needed and not should_stop():
+            applied = self._executor.run(self._apply_some)
+        return applied
+
+    def rebuild(self) -> None:
+        """Forgets the view's data and computes them anew from the first commit."""
+        shared = self._open()
+        with self._writing(shared) as transaction:
+            self._empty(shared, transaction)
+        self.catch_up()
+
+    def close(self) -> None:
+        """Closes the view's data."""
+        with self._mutex:
+            if self._shared is not None:
+                close_environment(self._shared)
+                self._shared = None
+            self._closed = True
+            begun, self._begun = self._begun, None
+            if begun is not None:
+                begun.batch.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+    def remove_other_formats(self) -> None:
+        """Removes what programs with other formats of this view left; nobody may have the database open."""
+        stem = re.escape(self._view.name)
+        if not self._views.is_dir():
+            return
+        for directory in self._views.iterdir():
+            if directory != self._directory and re.fullmatch(rf"{stem}(-\d+\.\d+)?", directory.name):
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _needed(self, minimum: int | None) -> int:
+        head = self._database.head().sequence
+        return head if minimum is None else min(minimum, head)
+
+    # -- applying ------------------------------------------------------------------------------
+
+    def _apply_some(self) -> int:
+        """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
+        shared = self._open()
+        deadline = time.monotonic() + TRANSACTION_SECONDS
+        work = _Work(None, None)
+        try:
+            with self._writing(shared) as transaction:
+                mark = self._mark(transaction) or self._empty(shared, transaction)
+                begun, self._begun = self._begun, None
+                if begun is not None and begun.mark == mark.pack():
+                    storage = begun.storage
+                    storage.move_to(transaction, shared.databases[0])
+                    work = _Work(begun.batch, begun)
+                else:
+                    if begun is not None:
+                        begun.batch.close()
+                    storage = self._storage(transaction, shared)
+                mark = self._apply_until(deadline, mark, work, storage)
+                storage.write()
+                transaction.put(MARK_KEY, mark.pack())
+        except BaseException as error:
+            work.close()
+            self._note_failure(error)
+            raise
+        if work.begun is None:
+            work.close()
+        # Only what was committed may be gone on with.
+        self._begun, self._good, self._failure = work.begun, (mark.pack(), mark), None
+        return mark.applied
+
+    def _note_failure(self, error: BaseException) -> None:
+        if isinstance(error, Exception) and self._good is not None:
+            now_ms = time.time_ns() // 1_000_000
+            since_ms = now_ms if self._failure is None else self._failure.since_ms
+            self._failure = ViewFailure(self._good[1].applied, describe_failure(error), since_ms)
+
+    def _apply_until(self, deadline: float, mark: ViewMark, work: _Work, storage: ViewStorage) -> ViewMark:
+        """Applies commits until a time; returns the new mark, and leaves what is not done yet in ``work``."""
+        taken = 0
+        begun, work.begun = work.begun, None
+        for commits in self._slices(mark, begun):
+            if work.batch is None:
+                work.batch = begin_batch(self._view, storage)
+            if begun is not None:
+                steps, done = begun.steps, mark.steps
+                begun = None
+            else:
+                done = mark.steps
+                steps = iter(work.batch.apply(commits, done) or ())
+            last = commits[-1]
+            for _ in steps:
+                done += 1
+                if time.monotonic() >= deadline:
+                    work.batch.end()
+                    mark = mark._replace(steps=done, more=len(commits) - 1, begun=last.identity)
+                    work.begun = _Begun(mark.pack(), commits, steps, work.batch, storage)
+                    return mark
+            mark = ViewMark(mark.format, mark.database_id, last.commit.sequence, last.identity)
+            taken += len(commits)
+            if taken >= COMMITS_PER_TRANSACTION or time.monotonic() >= deadline:
+                break
+        if work.batch is not None:
+            work.batch.end()
+        return mark
+
+    def _slices(self, mark: ViewMark, begun: _Begun | None) -> Iterator[Sequence[CommitStep]]:
+        """Yields the commits behind the mark as ``apply`` gets them; first those that were begun."""
+        after = mark.applied
+        if begun is not None:
+            yield begun.commits
+            after = begun.commits[-1].commit.sequence
+        feed = (
+            CommitStep(
+                commit,
+                self._database.version_of(commit.parent_root),
+                self._database.version_of(commit.root),
+                identity,
+            )
+            for commit, identity in self._database.feed(after=after)
+        )
+        if begun is None and mark.steps:
+            # As many as they were when they were begun: the number of steps counts over all of them.
+            yield tuple(islice(feed, mark.more + 1))
+        yield from slices(feed, most_at_once(self._view))
+
+    # -- the data ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self, shared: SharedEnvironment) -> Iterator[lmdb.Transaction[bytes]]:
+        try:
+            with shared.begin(write=True) as transaction:
+                yield transaction
+        except (lmdb.Error, OSError) as error:
+            if not (is_full(error) if isinstance(error, lmdb.Error) else error.errno in FULL):
+                raise
+            raise InsufficientStorage(
+                f"The disk is full or fails: the view {self._view.name} could not be written."
+            ) from error
+
+    def _open(self) -> SharedEnvironment:
+        shared = self._shared
+        if shared is None:
+            with self._mutex:
+                if self._closed:
+                    raise DatabaseClosed("The database is closed.")
+                shared = self._shared
+                if shared is None:
+                    shared = self._shared = self._open_shared()
+        return shared
+
+    def _open_shared(self) -> SharedEnvironment:
+        try:
+            return open_environment(self._directory, MAP_SIZE, (b"data",))
+        except ReadOnly:
+            if not self._database.read_only:
+                raise
+        # A database on a medium that cannot be written: its views are this opening's own.
+        self._temporary = TemporaryDirectory(prefix="svc-view-")
+        return open_environment(FilePath(self._temporary.name), MAP_SIZE, (b"data",))
+
+    def _mark(self, transaction: lmdb.Transaction[bytes]) -> ViewMark | None:
+        """The mark of the data; None when they are not of this format, this database and this log."""
+        value = transaction.get(MARK_KEY)
+        if self._keeps_files and not self._has_files(transaction):
+            return None
+        good = self._good
+        if good is not None and good[0] == value:
+            return good[1]
+        mark = ViewMark.unpack(value)
+        if value is None or mark is None or not mark_is_of_log(mark, self._database, self._view):
+            return None
+        self._good = value, mark
+        return mark
+
+    def _take_over(self) -> int:
+        """Empties data that are of something else, unless somebody has done so meanwhile."""
+        shared = self._open()
+        with self._writing(shared) as transaction:
+            return (self._mark(transaction) or self._empty(shared, transaction)).applied
+
+    def _empty(self, shared: SharedEnvironment, transaction: lmdb.Transaction[bytes]) -> ViewMark:
+        transaction.drop(shared.databases[0], delete=False)
+        mark = ViewMark(self._view.format, self._database.database_id)
+        transaction.put(MARK_KEY, mark.pack())
+        if self._keeps_files:
+            transaction.put(FILES_KEY, begin_files(self._files))
+        return mark
+
+    def _storage(self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment) -> ViewStorage:
+        name = transaction.get(FILES_KEY) if self._keeps_files else None
+        directory = None if name is None else self._files / name.decode("ascii")
+        return ViewStorage(transaction, shared.databases[0], directory)
+
+    def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
+        name = transaction.get(FILES_KEY)
+        return name is not None and (self._files / name.decode("ascii")).is_dir()
+
+    @property
+    def _files(self) -> FilePath:
+        """Where the view's directory is made; it has another name each time the view begins anew."""
+        return (self._directory if self._temporary is None else FilePath(self._temporary.name)) / "files"
+
+
+class ViewSet:
+    """The views of one open database, by name.
+
+    Args:
+        database: whose feed they follow.
+        directory: where their data live.
+
+    Attributes:
+        bring: gives views to register when one is asked for that is not; None when nobody does.
+    """
+
+    def __init__(self, database: Database, directory: FilePath) -> None:
+        self.bring: Callable[[], Iterable[View | BatchView]] | None = None
+        self._database = database
+        self._directory = directory
+        self._readers: dict[str, ViewReader] = {}
+
+    def register(self, view: View | BatchView) -> ViewReader:
+        """Makes a view known; registering the same name again replaces nothing."""
+        reader = self._readers.get(view.name)
+        if reader is None:
+            reader = self._readers[view.name] = ViewReader(self._database, view, self._directory)
+        return reader
+
+    def get(self, name: str) -> ViewReader:
+        """Returns a view.
+
+        Raises:
+            NotFound: no view of this name is registered.
+        """
+        if name not in self._readers:
+            self._bring()
+        reader = self._readers.get(name)
+        if reader is None:
+            raise NotFound(f"There is no view named {name}.")
+        return reader
+
+    def all(self) -> dict[str, ViewReader]:
+        """Returns all views by name."""
+        self._bring()
+        return dict(self._readers)
+
+    def _bring(self) -> None:
+        bring, self.bring = self.bring, None
+        if bring is not None:
+            for view in bring():
+                self.register(view)
+
+    def close(self) -> None:
+        """Closes all views."""
+        for reader in self._readers.values():
+            reader.close()
+
+    def remove_other_formats(self) -> None:
+        """Removes what programs with other formats left; nobody else may have the database open."""
+        for reader in self._readers.values():
+            reader.remove_other_formats()

@@ -1,0 +1,102 @@
+"""Where blocking work runs, and how those who work for long give others their turn.
+
+Everything runs where it is called, unless whoever serves gives the process another executor: a server on
+gevent takes what blocks to native threads, and lets other requests run meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+__all__ = ["Executor", "current_executor", "in_turns", "pause", "run_blocking", "use_executor"]
+
+T = TypeVar("T")
+
+_TURN_ITEMS = 256
+
+
+class Executor:
+    """Runs everything in the calling thread. Other executors override its methods.
+
+    Attributes:
+        abandoned: what ``pause``, and ``run`` of what pauses, raise where nobody waits any more for what the
+            caller does. It is no ``Exception``, so that nothing makes an answer of it on its way out.
+    """
+
+    abandoned: type[BaseException] | tuple[()] = ()
+
+    def run(self, function: Callable[..., T], *args: Any) -> T:
+        """Calls ``function(*args)``, which may block; raises what it raises. Others run meanwhile."""
+        return function(*args)
+
+    def begin(self, function: Callable[..., T], *args: Any) -> Callable[[], T]:
+        """Begins ``function(*args)`` and returns what waits for its outcome, which raises what it raised."""
+        try:
+            result = function(*args)
+        except BaseException as error:  # noqa: BLE001
+            failure = error
+        else:
+            return lambda: result
+
+        def fail() -> T:
+            raise failure
+
+        return fail
+
+    def run_reserved(self, function: Callable[[], T]) -> T:
+        """As ``run``, in a pool that other work cannot fill: for what others may be waiting for."""
+        return function()
+
+    def run_shielded(self, function: Callable[[], None]) -> None:
+        """Calls a function that runs to its end also when whoever waits for it here is killed."""
+        function()
+
+    def wait_for(self, event: threading.Event) -> None:
+        """Waits until an event is set, by whichever thread or greenlet."""
+        event.wait()
+
+    def pause(self) -> None:
+        """Lets others run, if they can't by themselves."""
+
+
+_current = Executor()
+
+
+def current_executor() -> Executor:
+    """Returns the executor of this process."""
+    return _current
+
+
+def use_executor(executor: Executor) -> None:
+    """Makes an executor that of this process. Called after a fork, before requests are served."""
+    global _current
+    _current = executor
+
+
+def run_blocking(function: Callable[..., T], *args: Any) -> T:
+    """Calls ``function(*args)``, which may block, where the process lets such work run.
+
+    In a server other requests are served meanwhile; anywhere else it is simply called. What it raises is
+    raised here.
+    """
+    return _current.run(function, *args)
+
+
+def pause() -> None:
+    """Gives others their turn; whoever works for long in a request calls it every few milliseconds.
+
+    When nobody waits any more for what the caller does, it raises a ``BaseException``: let it pass.
+    """
+    _current.pause()
+
+
+def in_turns(items: Iterable[T]) -> Iterator[T]:
+    """Yields the items, with a ``pause`` now and then; raises as that."""
+    rest = iter(items)
+    for item in rest:
+        yield item
+        yield from islice(rest, _TURN_ITEMS - 1)
+        pause()

@@ -1,0 +1,168 @@
+"""Byte-range locks that belong to an open file, not to a process, and locks between native threads.
+
+Open-file-description locks (Linux 3.15) end with the last descriptor of the opening, however its process
+ends, and exclude two openings within one process as well. They do not survive being shared by a fork: nobody
+may use a descriptor that crossed one.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import struct
+import sys
+import time
+from typing import Any, Protocol
+
+__all__ = [
+    "APPEND",
+    "BACKGROUND",
+    "COMMIT",
+    "PRESENCE",
+    "LocksUnavailable",
+    "NativeLock",
+    "is_locked",
+    "lock_exclusive",
+    "lock_shared",
+    "native_lock",
+    "try_exclusive",
+    "unlock",
+]
+
+PRESENCE = 2**62
+"""Locked shared by everyone who has the log open; exclusive by one who is alone and recovers."""
+
+COMMIT = 2**62 + 1
+"""Locked by whoever commits."""
+
+APPEND = 2**62 + 2
+"""Locked by whoever writes at the end."""
+
+BACKGROUND = 2**62 + 3
+"""Locked by the one background process of the database."""
+
+_FLOCK = struct.Struct("hhqqi4x")
+_BUSY = (errno.EAGAIN, errno.EACCES)
+_UNAVAILABLE = (errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class LocksUnavailable(OSError):
+    """The filesystem has no byte-range locks."""
+
+
+class NativeLock(Protocol):
+    """A lock between threads of the operating system; another thread may release it."""
+
+    def acquire(self, blocking: bool = True, /) -> bool:
+        """Blocks until the lock is held, or returns False at once where it may not block."""
+        ...
+
+    def release(self) -> None:
+        """Gives the lock back."""
+        ...
+
+
+def native_lock() -> NativeLock:
+    """Returns a lock between native threads, also where gevent has patched ``threading``.
+
+    The log holds these only across system calls, where a greenlet cannot be switched away, or hands
+    them from a threadpool's thread to another: a lock of greenlets would serve neither.
+    """
+    import _thread
+
+    monkey: Any = sys.modules.get("gevent.monkey")
+    allocate = _thread.allocate_lock if monkey is None else monkey.get_original("_thread", "allocate_lock")
+    lock: NativeLock = allocate()
+    return lock
+
+
+def _request(kind: int, byte: int) -> bytes:
+    return _FLOCK.pack(kind, 0, byte, 1, 0)
+
+
+_REQUESTS = {
+    (kind, byte): _request(kind, byte)
+    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
+    for byte in (PRESENCE, COMMIT, APPEND, BACKGROUND)
+}
+
+
+def _try(fd: int, request: bytes) -> bool:
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, request)
+    except OSError as error:
+        if error.errno in _BUSY:
+            return False
+        raise _translated(error) from None
+    return True
+
+
+def _translated(error: OSError) -> OSError:
+    if error.errno in _UNAVAILABLE:
+        return LocksUnavailable(error.errno, "The filesystem has no byte-range locks")
+    return error
+
+
+def try_exclusive(fd: int, byte: int) -> bool:
+    """Locks one byte exclusively if nobody else has locked it; never blocks.
+
+    Raises:
+        LocksUnavailable: the filesystem has no such locks.
+    """
+    return _try(fd, _REQUESTS[fcntl.F_WRLCK, byte])
+
+
+def lock_exclusive(fd: int, byte: int) -> None:
+    """Locks one byte exclusively; blocks until nobody else has locked it."""
+    request = _REQUESTS[fcntl.F_WRLCK, byte]
+    if not _try(fd, request):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, request)
+
+
+def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
+    """Locks one byte shared, converting a lock that this opening has on it.
+
+    Args:
+        fd: the open file.
+        byte: which byte.
+        timeout: seconds to wait for one who has it exclusively; None waits without end.
+
+    Returns:
+        Whether the lock is held; False only after a timeout.
+
+    Raises:
+        LocksUnavailable: the filesystem has no such locks.
+    """
+    request = _REQUESTS[fcntl.F_RDLCK, byte]
+    if _try(fd, request):
+        return True
+    if timeout is None:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, request)
+        return True
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        time.sleep(min(0.02, timeout))
+        if _try(fd, request):
+            return True
+    return False
+
+
+def unlock(fd: int, byte: int) -> None:
+    """Gives up this opening's lock on one byte; never blocks."""
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _REQUESTS[fcntl.F_UNLCK, byte])
+
+
+def is_locked(fd: int, byte: int) -> bool:
+    """Whether another opening has one byte locked, in either way; locks nothing and never blocks.
+
+    The file may be open for reading only.
+
+    Raises:
+        LocksUnavailable: the filesystem has no such locks.
+    """
+    try:
+        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _REQUESTS[fcntl.F_WRLCK, byte])
+    except OSError as error:
+        raise _translated(error) from None
+    kind: int = _FLOCK.unpack(answer)[0]
+    return kind != fcntl.F_UNLCK

@@ -1,0 +1,310 @@
+"""File contents: a stream becomes chunks on its way in, an entry becomes pieces on its way out.
+
+Memory is bounded both ways: a writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB
+waits in memory for its commit; a larger one is appended to the log ahead, outside every lock that
+others need, and what no commit takes is garbage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from svc.errors import InvalidInput, PayloadTooLarge
+from svc.hashing import Hash, ObjectKind, hash_content, hash_object
+from svc.objects.chunking import WHOLE_LIMIT, Readable
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE
+from svc.objects.file_record import FileRecord
+from svc.objects.key_index import place_of
+from svc.objects.large_content import LargeContent
+from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
+from svc.tree import Entry
+
+__all__ = ["ContentWriter", "SmallContents", "StoredContent", "read_range", "stored_chunks"]
+
+_NOTHING_PENDING = PendingObjects()
+
+READ_PIECE = 256 * 1024
+_HEAD_SIZE = 4096
+
+
+class StoredContent(msgspec.Struct, frozen=True, gc=False):
+    """A content that is ready to be put at a path.
+
+    Attributes:
+        size: bytes.
+        content_hash: BLAKE3 of the whole content.
+        record: hash of its file record; None when the content is one chunk or empty.
+        head: its first bytes, at most 4,096, for type detection.
+        pending: the objects that the database does not have yet.
+        cut: hash and bytes of its chunks in order, where it is more than one chunk; else empty.
+    """
+
+    size: int
+    content_hash: Hash
+    record: Hash | None
+    head: bytes
+    pending: PendingObjects
+    cut: Sequence[tuple[Hash, int]] = ()
+
+
+class ContentWriter:
+    """Stores contents, one after the other.
+
+    Args:
+        objects: the database's objects.
+        system: whether the contents belong to the system tree.
+        begin_blocking: begins a call that blocks, with its arguments, and returns what waits for its outcome.
+    """
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        *,
+        system: bool = False,
+        begin_blocking: Callable[..., Callable[[], None]],
+    ) -> None:
+        self._objects = objects
+        self._system = system
+        self._begin_blocking = begin_blocking
+
+    def store_bytes(self, content: bytes) -> StoredContent:
+        """Returns a small or large content that is in memory, stored."""
+        if len(content) > WHOLE_LIMIT:
+            return self._store_large(content)
+        return self._store_whole(content)
+
+    def store_stream(
+        self,
+        stream: Readable,
+        *,
+        limit: int | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> StoredContent:
+        """Reads a stream to its end and returns its content, stored.
+
+        Args:
+            stream: has ``read(size)``, and ``readinto(buffer)`` if it can; read in pieces of 256 KiB.
+            limit: most bytes that are taken.
+            on_bytes: called with the size of each piece, for progress.
+
+        Raises:
+            PayloadTooLarge: the stream is longer than ``limit``.
+            InsufficientStorage: the disk is full.
+        """
+        source = _Source(stream, limit, on_bytes)
+        first = bytearray()
+        while piece := source.read():
+            first += piece
+            if len(first) > WHOLE_LIMIT:
+                del piece  # or it would be kept for as long as the rest takes
+                return self._store_large(first, source)
+        return self._store_whole(bytes(first))
+
+    def _store_whole(self, content: bytes) -> StoredContent:
+        pending = PendingObjects()
+        content_hash = hash_object(ObjectKind.CHUNK, content)
+        record = None
+        if content and self._system:
+            # System chunks hash under their own context: the content hash cannot name the chunk.
+            chunk = hash_object(ObjectKind.CHUNK, content, system=True)
+            if not self._objects.index.contains(chunk):
+                add_object(pending, ObjectKind.CHUNK, chunk, content, system=True)
+            record = self._add_record(pending, chunk, len(content), content_hash)
+        elif content and not self._objects.index.contains(content_hash):
+            add_object(pending, ObjectKind.CHUNK, content_hash, content)
+        return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending)
+
+    def _store_large(self, first: bytes | bytearray, source: _Source | None = None) -> StoredContent:
+        content = LargeContent(self._objects, self._system, self._begin_blocking)
+        head = bytes(first[:_HEAD_SIZE])
+        try:
+            content.take_bytes(first)
+            if isinstance(first, bytearray):
+                first.clear()
+            while source is not None and (count := source.read_into(content.room)):
+                content.take(count)
+            content.finish()
+        except BaseException:
+            content.abandon()
+            raise
+        pending = PendingObjects(placed=content.placed)
+        return StoredContent(
+            content.size, content.content_hash, content.record, head, pending, content.chunks
+        )
+
+    def _add_record(self, pending: PendingObjects, chunk: Hash, size: int, content_hash: Hash) -> Hash:
+        payload = FileRecord(size, content_hash, (chunk,), (size,)).encode()
+        hash = hash_object(ObjectKind.FILE_RECORD, payload, self._system)
+        if not self._objects.index.contains(hash):
+            add_object(pending, ObjectKind.FILE_RECORD, hash, payload, system=self._system)
+        return hash
+
+
+class SmallContents:
+    """Small contents of one transaction: they wait as they are, and are looked up and framed many at a time.
+
+    Args:
+        objects: the database's objects.
+        pending: takes those that the database does not have, once they are settled.
+
+    Attributes:
+        size: bytes of what waits.
+    """
+
+    __slots__ = ("_objects", "_pending", "_waiting", "size")
+
+    def __init__(self, objects: ObjectStore, pending: PendingObjects) -> None:
+        self._objects = objects
+        self._pending = pending
+        self._waiting: dict[Hash, bytes] = {}
+        self.size = 0
+
+    def add(self, content: bytes) -> StoredContent:
+        """Takes a content of at most 64 KiB that belongs to the user tree; its head is not kept."""
+        content_hash = hash_content(content)
+        size = len(content)
+        if size and content_hash not in self._waiting:
+            self._waiting[content_hash] = content
+            self.size += size
+        return StoredContent(size, content_hash, None, b"", _NOTHING_PENDING)
+
+    def settle(self) -> None:
+        """Makes pending what waits, but for much that is stored already; afterwards nothing waits."""
+        waiting, size = self._waiting, self.size
+        self._waiting, self.size = {}, 0
+        # The fold asks again for all; for a few bytes that nobody compresses, framing costs less than asking.
+        if size >= MINIMUM_COMPRESSED_SIZE:
+            for known in self._objects.known(waiting):
+                del waiting[known]
+        add_chunks(self._pending, waiting)
+
+
+def append_ahead(objects: ObjectStore, pending: PendingObjects) -> None:
+    """Appends pending records to the log, unsynced; a later commit makes them part of the database."""
+    if not pending.records:
+        return
+    offset = objects.log.append([framed for framed, _ in pending.records.values()])
+    for hash, (framed, place) in pending.records.items():
+        pending.placed[hash] = place_of((offset, *place[1:]))
+        offset += len(framed)
+    pending.records.clear()
+    pending.size = 0
+
+
+def stored_chunks(objects: ObjectStore, entry: Entry) -> list[tuple[Hash, int]]:
+    """Returns (hash, bytes) of an entry's chunks in order; empty for an empty file."""
+    if entry.size == 0:
+        return []
+    if entry.record is None:
+        return [(entry.hash, entry.size)]
+    record = objects.read_record(entry.record)
+    return list(zip(record.chunks, record.lengths, strict=True))
+
+
+def read_range(
+    objects: ObjectStore, entry: Entry, start: int = 0, length: int | None = None
+) -> Iterator[bytes]:
+    """Yields a range of a file's bytes, one chunk or a part of one at a time.
+
+    Args:
+        objects: the database's objects.
+        entry: a file's entry.
+        start: first byte.
+        length: number of bytes; None reads to the end.
+
+    Raises:
+        CorruptRecord: a chunk is damaged or of another size than its file states.
+    """
+    remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
+    if remaining == 0:
+        return
+    if entry.record is None:
+        yield objects.read_only_chunk(entry.hash, entry.size)[start : start + remaining]
+        return
+    record = objects.read_record(entry.record)
+    index, skip = record.chunks_from(start)
+    while remaining > 0:
+        length = min(record.lengths[index] - skip, remaining)
+        remaining -= length
+        # No name of this frame holds the piece while whoever takes it waits for a slow client.
+        yield _part(objects.read_chunk(record.chunks[index], record.lengths[index]), skip, length)
+        index += 1
+        skip = 0
+
+
+def _part(chunk: bytes, start: int, length: int) -> bytes:
+    return chunk if length == len(chunk) else chunk[start : start + length]
+
+
+class ChunkStream:
+    """The chunks that a client named, read one after the other as one stream.
+
+    Args:
+        objects: the database's objects.
+        hashes: chunks in order; every one must be there.
+
+    Raises:
+        InvalidInput: chunks are missing; ``missing`` lists them.
+    """
+
+    def __init__(self, objects: ObjectStore, hashes: list[Hash]) -> None:
+        missing = [hash.hex() for hash in hashes if not is_user_chunk(objects, hash)]
+        if missing:
+            raise InvalidInput("Chunks are missing: upload them first.", missing=missing)
+        self._objects = objects
+        self._hashes = iter(hashes)
+        self._rest = b""
+
+    def read(self, size: int = READ_PIECE, /) -> bytes:
+        """Returns at most ``size`` bytes; empty at the end."""
+        while not self._rest:
+            hash = next(self._hashes, None)
+            if hash is None:
+                return b""
+            self._rest = self._objects.read(hash, ObjectKind.CHUNK)
+        piece, self._rest = self._rest[:size], self._rest[size:]
+        return piece
+
+
+def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
+    """Whether a hash names a chunk that is not the system's."""
+    place = objects.index.find(hash)
+    return place is not None and place.kind == ObjectKind.CHUNK and not place.system
+
+
+class _Source:
+    """A stream that is read in pieces of at most 256 KiB, up to a limit."""
+
+    def __init__(self, stream: Readable, limit: int | None, on_bytes: Callable[[int], None] | None) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._on_bytes = on_bytes
+        self._read_into: Callable[[memoryview], int] | None = getattr(stream, "readinto", None)
+        self._total = 0
+
+    def read(self) -> bytes:
+        """Returns the next bytes; none at the end."""
+        piece = self._stream.read(READ_PIECE)
+        self._count(len(piece))
+        return piece
+
+    def read_into(self, room: memoryview) -> int:
+        """Puts the next bytes where there is room and returns how many they are; 0 at the end."""
+        room = room[:READ_PIECE]
+        if self._read_into is not None:
+            count = self._read_into(room)
+        else:
+            piece = self._stream.read(len(room))
+            count = len(piece)
+            room[:count] = piece
+        self._count(count)
+        return count
+
+    def _count(self, count: int) -> None:
+        self._total += count
+        if self._limit is not None and self._total > self._limit:
+            raise PayloadTooLarge(f"The content is larger than {self._limit} bytes.", limit=self._limit)
+        if count and self._on_bytes is not None:
+            self._on_bytes(count)

@@ -1,0 +1,422 @@
+"""LMDB environments, opened once a process and directory.
+
+LMDB forbids to open one environment twice in a process: its file locks would be lost when one of the
+two is closed. Everything that keeps data in LMDB opens through here and shares.
+
+When LMDB cannot write the pages of its file that say which state is the last, it gives the whole
+environment up, and reads with it. The file is whole all the same, at the state before that write: the
+environment is closed and opened anew, for all who share it.
+
+LMDB runs without syncs here, so a power cut can leave files in which it would fault. A note beside
+them names the boot of the machine in which they were last written, or says that they were synced and
+not written since; files that neither holds for are discarded before LMDB sees them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import lmdb
+
+from svc.errors import (
+    DatabaseBusy,
+    DatabaseClosed,
+    InsufficientStorage,
+    ReadOnly,
+    ServiceUnavailable,
+    SvcError,
+)
+from svc.log import boot_id
+from svc.log.creation import FULL
+
+__all__ = [
+    "SharedEnvironment",
+    "close_environment",
+    "destroy_environment",
+    "is_full",
+    "note_synced",
+    "note_written",
+    "open_environment",
+]
+
+logger = logging.getLogger(__name__)
+
+_Key = tuple[int, int, int]
+_NOTE = "written-in"
+_SYNCED = b"synced"
+_LONGEST_WAIT_SECONDS = 5.0
+_POLL_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How an environment is opened."""
+
+    map_size: int
+    names: tuple[bytes, ...]
+    read_only: bool
+
+
+class SharedEnvironment:
+    """An open environment with its named databases, and how many use it.
+
+    Args:
+        directory: where its files are.
+        settings: how it is opened, now and when LMDB has given it up.
+
+    Attributes:
+        key: names its data file in this process.
+        databases: the named databases, in the order that was asked for. They stay the same as long as a
+            transaction lives that ``begin`` gave, and may be others after it.
+        users: number of openings that are not closed yet.
+    """
+
+    def __init__(self, directory: Path, settings: _Settings) -> None:
+        self.users = 1
+        self._directory = directory
+        self._settings = settings
+        self._environment: lmdb.Environment | None = _new_environment(directory, settings)
+        self.key = _key_of(directory / "data.mdb")
+        self._given_up: lmdb.Environment | None = None
+        # Its length is the number of threads that are about to begin a transaction: a lock would cost more.
+        self._beginning: list[None] = []
+        self._mutex = threading.Lock()
+        try:
+            self.databases = _open_databases(self._environment, settings)
+        except BaseException:
+            self._environment.close()
+            raise
+
+    def begin(self, database: int | None = None, write: bool = False) -> lmdb.Transaction[bytes]:
+        """Begins a transaction; opens the environment anew first where LMDB has given it up.
+
+        Args:
+            database: position in ``databases`` of the one that the transaction's calls mean; None for the
+                unnamed one.
+            write: whether it writes; then it waits for another writer's end.
+
+        Raises:
+            ServiceUnavailable: the environment was given up and cannot be opened anew now.
+            DatabaseClosed: the environment is closed.
+        """
+        beginning = self._beginning
+        beginning.append(None)
+        environment = self._environment
+        try:
+            if environment is not None:
+                handle = None if database is None else self.databases[database]
+                return environment.begin(handle, None, write)
+        except lmdb.PanicError:
+            pass
+        except lmdb.Error:
+            if self.users == 0:
+                raise DatabaseClosed("The database is closed.") from None
+            raise
+        finally:
+            beginning.pop()
+        self._open_anew(environment)
+        return self.begin(database, write)
+
+    def get(self, database: int, key: bytes) -> bytes | None:
+        """Returns the value of one key, or None: what a transaction of ``begin`` would give, for less.
+
+        Args:
+            database: position in ``databases``.
+            key: the key.
+
+        Raises:
+            ServiceUnavailable, DatabaseClosed: as ``begin``.
+        """
+        beginning = self._beginning
+        beginning.append(None)
+        environment = self._environment
+        try:
+            if environment is not None:
+                # Ends when nothing refers to it: that costs less than a with statement.
+                return environment.begin(self.databases[database]).get(key)
+        except lmdb.Error:
+            pass
+        finally:
+            beginning.pop()
+        with self.begin(database) as transaction:
+            return transaction.get(key)
+
+    def sync(self) -> None:
+        """Writes everything to disk; blocks.
+
+        Raises:
+            lmdb.Error: the disk failed, or the environment was given up.
+        """
+        with self._mutex:
+            if self._environment is None:
+                raise lmdb.Error("sync: the environment was given up")
+            self._environment.sync(True)
+
+    def close(self) -> None:
+        """Closes the environment; nobody may use it any more. Called by ``close_environment``."""
+        for environment in (self._environment, self._given_up):
+            if environment is not None:
+                environment.close()
+
+    def _open_anew(self, failed: lmdb.Environment | None) -> None:
+        """Closes an environment that LMDB has given up, once no transaction lives, and opens it again."""
+        with self._mutex:
+            if self._environment is not failed:
+                return
+            if self.users == 0:
+                raise DatabaseClosed("The database is closed.")
+            if failed is not None:
+                logger.warning("%s could not be written and is opened anew", self._directory)
+                self._given_up, self._environment = failed, None
+            self._wait_until_unused()
+            if self._given_up is not None:
+                self._given_up.close()
+                self._given_up = None
+            try:
+                with _locked(self._directory):
+                    if self.key != _key_of(self._directory / "data.mdb") or not _is_whole(self._directory):
+                        raise ServiceUnavailable(
+                            f"{self._directory} was removed or replaced; start the server anew."
+                        )
+                    environment = _new_environment(self._directory, self._settings)
+                try:
+                    self.databases = _open_databases(environment, self._settings)
+                except BaseException:
+                    environment.close()
+                    raise
+            except (lmdb.Error, OSError) as error:
+                raise ServiceUnavailable(
+                    f"The disk failed ({error}): the index cannot be read now.", retry_after=1
+                ) from error
+            self._environment = environment
+
+    def _wait_until_unused(self) -> None:
+        """Waits for the transactions that began before LMDB gave up: closing would pull the ground from them.
+
+        New ones cannot begin meanwhile.
+        """
+        deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
+        while self._beginning or (self._given_up is not None and _is_read(self._given_up)):
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    "The disk failed; the index is opened anew as soon as nobody reads it.", retry_after=1
+                )
+            time.sleep(_POLL_SECONDS)
+
+
+_environments: dict[_Key, SharedEnvironment] = {}
+_mutex = threading.Lock()
+
+
+def open_environment(
+    directory: Path, map_size: int, names: Sequence[bytes], read_only: bool = False
+) -> SharedEnvironment:
+    """Opens an environment, or shares the one that this process has open.
+
+    Args:
+        directory: where its files are; made when missing.
+        map_size: largest size in bytes; address space only.
+        names: names of its databases.
+        read_only: the directory must hold an environment already; where it can be written, LMDB
+            still keeps its table of readers there.
+
+    Raises:
+        ReadOnly: the directory cannot be written.
+        InsufficientStorage: the disk is full.
+        DatabaseBusy: another process has been opening it for seconds.
+        lmdb.Error: its files are not an environment of this machine.
+    """
+    with _mutex:
+        existing_only = read_only
+        read_only = read_only and not os.access(directory, os.W_OK)
+        if not read_only:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _refusal(error) from error
+        data = directory / "data.mdb"
+        shared = _environments.get(_key_of(data)) if data.exists() else None
+        if shared is not None:
+            shared.users += 1
+            return shared
+        with _locked(directory):
+            if not _is_whole(directory):
+                if existing_only:
+                    raise lmdb.CorruptedError("These files were written before the machine was last started.")
+                _begin_anew(directory)
+            shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only))
+        _environments[shared.key] = shared
+        return shared
+
+
+def close_environment(shared: SharedEnvironment) -> None:
+    """Ends one use of an environment; the last one closes it."""
+    with _mutex:
+        shared.users -= 1
+        if shared.users == 0:
+            _environments.pop(shared.key, None)
+            shared.close()
+
+
+def is_full(error: lmdb.Error) -> bool:
+    """Whether LMDB could not write for want of space.
+
+    A write that the system cut short, as on a disk that fills up in the middle of it, is an I/O error to it.
+    """
+    return isinstance(error, lmdb.DiskError) or os.strerror(errno.EIO) in str(error)
+
+
+def note_written(directory: Path) -> None:
+    """Notes that an environment is written in this boot of the machine; before the first such write.
+
+    Blocks for a sync where the note said that the files were synced.
+    """
+    present = _note(directory)
+    if present != boot_id():
+        _set_note(directory, boot_id(), durable=present == _SYNCED)
+
+
+def note_synced(directory: Path) -> None:
+    """Notes that an environment was synced, and that nobody writes to it any more; blocks."""
+    _set_note(directory, _SYNCED, durable=True)
+
+
+def destroy_environment(directory: Path) -> None:
+    """Deletes the files of an environment; nobody may have it open."""
+    for name in ("data.mdb", "lock.mdb", _NOTE):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _begin_anew(directory: Path) -> None:
+    try:
+        destroy_environment(directory)
+        note_written(directory)
+    except OSError as error:
+        if error.errno not in (*FULL, errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise _refusal(error) from error
+
+
+def _refusal(error: OSError) -> SvcError:
+    if error.errno in FULL:
+        return InsufficientStorage("The disk is full: nothing more can be kept beside the database.")
+    return ReadOnly("The directory beside the database cannot be written.")
+
+
+def _is_whole(directory: Path) -> bool:
+    return _note(directory) in (_SYNCED, boot_id())
+
+
+def _note(directory: Path) -> bytes | None:
+    try:
+        return (directory / _NOTE).read_bytes()
+    except OSError:
+        return None
+
+
+def _set_note(directory: Path, content: bytes, *, durable: bool) -> None:
+    temporary = directory / f"{_NOTE}.new"
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.replace(temporary, directory / _NOTE)
+    if durable:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Excludes other processes that open an environment in the directory at this moment.
+
+    Raises:
+        DatabaseBusy: one of them has been at it for seconds; it was stopped, perhaps.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
+        while not _try_flock(descriptor):
+            if time.monotonic() > deadline:
+                raise DatabaseBusy(
+                    f"{directory} is being opened by {_holder_of(descriptor)}, and not done after "
+                    f"{_LONGEST_WAIT_SECONDS:.0f} seconds: let that process go on, or end it."
+                )
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_flock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # A filesystem without such locks.
+    return True
+
+
+def _holder_of(descriptor: int) -> str:
+    """Says who has a file locked, as far as the system tells."""
+    status = os.fstat(descriptor)
+    named = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+        (pid,) = {row[4] for row in rows if row[1] == "FLOCK" and row[5] == named}
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+    except (OSError, ValueError, IndexError):
+        return "another process"
+    return f"the process {pid}" + (", which is stopped" if state in "Tt" else "")
+
+
+def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
+    try:
+        environment = lmdb.open(
+            str(directory),
+            map_size=settings.map_size,
+            max_dbs=len(settings.names),
+            max_readers=1024,
+            readonly=settings.read_only,
+            create=not settings.read_only,
+            lock=not settings.read_only,
+            sync=False,
+            metasync=False,
+            writemap=False,
+            readahead=False,
+        )
+    except lmdb.ReadonlyError as error:
+        raise ReadOnly("The directory beside the database cannot be written.") from error
+    environment.reader_check()
+    return environment
+
+
+def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:
+    return tuple(environment.open_db(name, create=not settings.read_only) for name in settings.names)
+
+
+def _is_read(environment: lmdb.Environment) -> bool:
+    """Whether a transaction of this process reads an environment, by LMDB's own table of readers."""
+    rows = (line.split() for line in environment.readers().splitlines())
+    return any(row[0] == str(os.getpid()) and row[-1] != "-" for row in rows if row)
+
+
+def _key_of(data: Path) -> _Key:
+    status = data.stat()
+    return os.getpid(), status.st_dev, status.st_ino

@@ -1,0 +1,296 @@
+"""The key index: where in the log each object lies, on LMDB beside the log.
+
+It can always be made again from the log, and records how far it covers the log. LMDB runs without syncs
+(``sync=False``): a killed process leaves it whole, a power cut may not, and then it is made anew.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import lmdb
+import msgspec
+
+from svc.errors import DatabaseClosed, InsufficientStorage, InternalError
+from svc.hashing import Hash
+from svc.objects.environments import (
+    close_environment,
+    destroy_environment,
+    is_full,
+    note_synced,
+    note_written,
+    open_environment,
+)
+
+__all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place", "place_of"]
+
+_MAP_SIZE = 1 << 40
+_PLACE = struct.Struct("<QIIBBB")
+_COMMIT = struct.Struct("<QI")
+_SEQUENCE = struct.Struct(">Q")
+_MARK = struct.Struct("<IQQ16s")
+_FORMAT = 3
+_MARK_KEY = b"mark"
+_OF_REF = b"\x00"
+"""Stands before a root that was not HEAD's but that of a named ref."""
+_DATABASES = (b"objects", b"commits", b"roots", b"meta")
+_OBJECTS, _COMMITS, _ROOTS, _META = range(4)
+
+
+class Place(NamedTuple):
+    """Where an object lies, and what its record's header says of it.
+
+    Attributes:
+        offset: of the record's header in the log, in bytes.
+        stored_length: bytes of the stored form.
+        raw_length: bytes of the content.
+        kind: an ``ObjectKind``.
+        system: 1 when the object belongs to the system tree, else 0.
+        codec: codec number of the stored form.
+    """
+
+    offset: int
+    stored_length: int
+    raw_length: int
+    kind: int
+    system: int
+    codec: int
+
+
+place_of = partial(tuple.__new__, Place)
+"""Makes a place of its fields as a tuple, for half of what ``Place`` costs; checks nothing."""
+
+
+class IndexedCommit(NamedTuple):
+    """What the index keeps of a commit.
+
+    Attributes:
+        sequence: its number.
+        offset: of its record's header in the log, in bytes.
+        stored_length: bytes of its payload.
+        root: HEAD's root after it.
+        ref_roots: roots to which it brought trees other than HEAD's.
+    """
+
+    sequence: int
+    offset: int
+    stored_length: int
+    root: Hash
+    ref_roots: tuple[Hash, ...] = ()
+
+
+class CoverageMark(msgspec.Struct, frozen=True, gc=False):
+    """How far the index covers the log.
+
+    Attributes:
+        covered: every commit that ends at or before this offset is in the index.
+        sequence: number of the last of them.
+        database_id: the log that the index belongs to (16 bytes).
+    """
+
+    covered: int
+    sequence: int
+    database_id: bytes
+
+
+class KeyIndex:
+    """An open key index. One process-wide LMDB environment serves every opening of one directory.
+
+    Reading never blocks. Writing is one short LMDB transaction; callers hold the database's commit
+    lock, so writers never wait for each other here.
+
+    Args:
+        directory: where the index lives; made when missing.
+        read_only: the directory must hold an index already; where it can be written, LMDB still keeps
+            its table of readers there.
+
+    Raises:
+        lmdb.Error: the files are not an index of this machine; ``destroy`` them and rebuild.
+        ReadOnly: the directory cannot be written.
+    """
+
+    def __init__(self, directory: Path, read_only: bool = False) -> None:
+        self._directory = directory
+        self._shared = open_environment(directory, _MAP_SIZE, _DATABASES, read_only)
+        self._begin: Callable[..., lmdb.Transaction[bytes]] = self._shared.begin
+        self._get: Callable[[int, bytes], bytes | None] = self._shared.get
+        self._process = os.getpid()
+        self._closed = False
+        self._noted = False
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def find(self, hash: Hash) -> Place | None:
+        """Returns the place of an object, or None. Costs about 1.5 µs."""
+        value = self._get(_OBJECTS, hash)
+        return None if value is None else place_of(_PLACE.unpack(value))
+
+    def contains(self, hash: Hash) -> bool:
+        """Whether the index knows the object."""
+        return self._get(_OBJECTS, hash) is not None
+
+    def known(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects the index knows; one transaction for all of them."""
+        # The transaction ends when nothing refers to it: that costs less than a with statement.
+        get = self._begin(_OBJECTS).get
+        return {hash for hash in hashes if get(hash) is not None}
+
+    def commit_place(self, sequence: int) -> tuple[int, int] | None:
+        """Returns (offset, stored length) of a commit's record, or None."""
+        value = self._get(_COMMITS, _SEQUENCE.pack(sequence))
+        return None if value is None else _COMMIT.unpack(value)
+
+    def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
+        """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
+        found: list[tuple[int, int, int]] = []
+        with self._begin(_COMMITS) as transaction:
+            cursor = transaction.cursor()
+            if cursor.set_range(_SEQUENCE.pack(after + 1)):
+                for key, value in cursor:
+                    found.append((_SEQUENCE.unpack(key)[0], *_COMMIT.unpack(value)))
+                    if len(found) >= limit:
+                        break
+        return found
+
+    def first_commit_of_root(self, root: Hash) -> int | None:
+        """Returns the sequence number of the first commit that had this user root, or None."""
+        value = self._get(_ROOTS, root)
+        return None if value is None else _SEQUENCE.unpack(value)[0]
+
+    def was_root(self, root: Hash) -> bool:
+        """Whether some commit brought HEAD or a named ref to this user root."""
+        return self._get(_ROOTS, root) is not None or self._get(_ROOTS, _OF_REF + root) is not None
+
+    def mark(self) -> CoverageMark | None:
+        """Returns how far the index covers the log; None for a new index or one of another format."""
+        value = self._get(_META, _MARK_KEY)
+        if value is None or len(value) != _MARK.size:
+            return None
+        format_number, covered, sequence, database_id = _MARK.unpack(value)
+        if format_number != _FORMAT:
+            return None
+        return CoverageMark(covered, sequence, database_id)
+
+    def object_count(self) -> int:
+        """Number of objects in the index."""
+        with self._begin(_OBJECTS) as transaction:
+            return int(transaction.stat(self._shared.databases[_OBJECTS])["entries"])
+
+    def objects(self) -> Iterator[tuple[Hash, Place]]:
+        """Iterates over all objects in hash order, in bounded pieces so that no old page is pinned."""
+        position = b""
+        while True:
+            with self._begin(_OBJECTS) as transaction:
+                cursor = transaction.cursor()
+                piece: list[tuple[Hash, Place]] = []
+                if cursor.set_range(position):
+                    for key, value in cursor:
+                        piece.append((key, Place._make(_PLACE.unpack(value))))
+                        if len(piece) >= 4096:
+                            break
+            if not piece:
+                return
+            yield from piece
+            position = piece[-1][0] + b"\0"
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def write(
+        self,
+        places: Iterable[tuple[Hash, Place]],
+        commits: Iterable[IndexedCommit],
+        mark: CoverageMark | None,
+    ) -> None:
+        """Adds objects and commits and moves the mark, in one transaction.
+
+        Args:
+            places: objects to add; one that is there already keeps its first place.
+            commits: the commits.
+            mark: the new coverage, or None to leave it.
+
+        Raises:
+            InsufficientStorage: the disk is full, or fails to write; nothing was written.
+        """
+        items = [(hash, _PLACE.pack(*place)) for hash, place in places]
+        items.sort()
+        self._note_written()
+        try:
+            with self._begin(_OBJECTS, True) as transaction:
+                _, by_sequence, roots, meta = self._shared.databases
+                if items:
+                    transaction.cursor().putmulti(items, overwrite=False)
+                for sequence, offset, length, root, ref_roots in commits:
+                    key = _SEQUENCE.pack(sequence)
+                    transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
+                    transaction.put(root, key, db=roots, overwrite=False)
+                    for ref_root in ref_roots:
+                        transaction.put(_OF_REF + ref_root, key, db=roots, overwrite=False)
+                if mark is not None:
+                    transaction.put(_MARK_KEY, _pack_mark(mark), db=meta)
+        except lmdb.MapFullError as error:
+            raise InternalError("The key index has reached its largest size.") from error
+        except lmdb.Error as error:
+            if not is_full(error):
+                raise
+            raise InsufficientStorage(
+                "The disk is full or fails: the key index could not be written."
+            ) from error
+
+    def _note_written(self) -> None:
+        if self._noted:
+            return
+        try:
+            note_written(self._directory)
+        except FileNotFoundError:
+            pass  # Somebody deleted the directory: nobody can open these files any more.
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            raise InsufficientStorage(
+                "The disk is full or fails: the key index could not be written."
+            ) from error
+        self._noted = True
+
+    def remove(self, hashes: Iterable[Hash]) -> None:
+        """Removes objects; used by repair and collection."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            for hash in hashes:
+                transaction.delete(hash)
+
+    def leave_clean(self) -> None:
+        """Writes the index to disk, so that it is believed after a restart of the machine; blocks.
+
+        Nobody may write to it meanwhile. A later ``write`` takes that back first.
+        """
+        self._shared.sync()
+        self._noted = False
+        note_synced(self._directory)
+
+    def close(self) -> None:
+        """Closes this opening; the last one of the process closes the environment."""
+        if not self._closed:
+            self._closed = True
+            self._begin = self._get = _refuse
+            if os.getpid() == self._process:
+                close_environment(self._shared)
+
+    @staticmethod
+    def destroy(directory: Path) -> None:
+        """Deletes an index so that it is made anew; nobody may have it open."""
+        destroy_environment(directory)
+
+
+def _refuse(*_arguments: object) -> NoReturn:
+    """Stands for ``begin`` and ``get`` in an index that was closed."""
+    raise DatabaseClosed("The database is closed.")
+
+
+def _pack_mark(mark: CoverageMark) -> bytes:
+    return _MARK.pack(_FORMAT, mark.covered, mark.sequence, mark.database_id)

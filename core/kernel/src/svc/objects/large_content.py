@@ -1,0 +1,182 @@
+"""Large contents: cut, hashed and appended to the log while more of them comes.
+
+One window of the stream is worked on, in a thread where there is an event loop, while the next one is
+filled: whoever reads the stream does little more than that, and others get their turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from svc.clock import now_ms
+from svc.hashing import Hash, ObjectKind, content_hasher, hash_object
+from svc.log import Log
+from svc.log.framing import frame_record
+from svc.objects.chunking import Chunker, Window
+from svc.objects.codecs import Codec, CompressionTrial
+from svc.objects.file_record import FileRecord
+from svc.objects.key_index import Place, place_of
+from svc.objects.store import ObjectStore
+
+__all__ = ["LargeContent", "append_pieces"]
+
+_windows: deque[Window] = deque(maxlen=8)
+"""Windows that nobody uses: new memory costs as much as filling it."""
+
+
+class LargeContent:
+    """One content on its way into the log; holds about 4 MiB of it.
+
+    Args:
+        objects: the database's objects.
+        system: whether it belongs to the system tree.
+        begin_blocking: begins a call that blocks, and returns what waits for its outcome.
+
+    Attributes:
+        size: bytes taken so far.
+        record: hash of its file record, once it is finished.
+        content_hash: BLAKE3 of all bytes, once it is finished.
+        placed: hash to place of what was appended, once it is finished.
+        chunks: hash and bytes of its chunks so far, in order.
+    """
+
+    def __init__(
+        self, objects: ObjectStore, system: bool, begin_blocking: Callable[..., Callable[[], None]]
+    ) -> None:
+        self._objects = objects
+        self._system = system
+        self._begin_blocking = begin_blocking
+        self._chunker = Chunker()
+        self._hasher = content_hasher()
+        self._trial = CompressionTrial()
+        self._filling = _new_window()
+        self._working: tuple[Window, Callable[[], None]] | None = None
+        self.chunks: list[tuple[Hash, int]] = []
+        self.size = 0
+        self.record: Hash = b""
+        self.content_hash: Hash = b""
+        self.placed: dict[Hash, Place] = {}
+
+    @property
+    def room(self) -> memoryview:
+        """Where the next bytes go, at least one; ``take`` says then how many they are."""
+        return self._filling.room
+
+    def take(self, count: int) -> None:
+        """Takes bytes that were put into ``room``; blocks while a full window before is worked on.
+
+        Raises:
+            InsufficientStorage: the disk is full.
+            OSError: the disk failed.
+        """
+        window = self._filling
+        room = window.room
+        self._hasher.update(room[:count])
+        self.size += count
+        window.size += count
+        if count == len(room):
+            self._settle()
+            self._begin(window)
+            self._filling = _new_window()
+
+    def take_bytes(self, content: bytes | bytearray) -> None:
+        """Takes bytes from elsewhere; raises what ``take`` raises."""
+        begin = 0
+        while begin < len(content):
+            room = self.room
+            count = min(len(room), len(content) - begin)
+            with memoryview(content) as view:
+                room[:count] = view[begin : begin + count]
+            begin += count
+            self.take(count)
+
+    def finish(self) -> None:
+        """Stores the rest and the file record; raises what ``take`` raises."""
+        self.content_hash = self._hasher.digest()
+        self._settle()
+        self._begin(self._filling, is_last=True)
+        self._settle()
+
+    def abandon(self) -> None:
+        """Waits until nothing of it is worked on any more; what was appended is garbage."""
+        with contextlib.suppress(Exception):
+            self._settle()
+
+    def _begin(self, window: Window, *, is_last: bool = False) -> None:
+        self._working = window, self._begin_blocking(self._store, window, is_last)
+
+    def _settle(self) -> None:
+        """Waits for the window that is worked on, if one is."""
+        if self._working is not None:
+            window, wait = self._working
+            wait()  # who is killed here waits once more, in ``abandon``
+            self._working = None
+            _windows.append(window)
+
+    def _store(self, window: Window, is_last: bool) -> None:
+        """Cuts, hashes and appends what a window brings that is new; blocks."""
+        batch = _Batch(self._system)
+        for chunk in self._chunker.cut(window, is_last=is_last):
+            hash = hash_object(ObjectKind.CHUNK, chunk, self._system)
+            self.chunks.append((hash, len(chunk)))
+            if self._is_new(hash, batch):
+                codec, stored = self._trial.compress(chunk)
+                batch.add(ObjectKind.CHUNK, hash, stored, codec, len(chunk))
+        if is_last:
+            hashes, lengths = zip(*self.chunks, strict=True)
+            payload = FileRecord(self.size, self.content_hash, hashes, lengths).encode()
+            self.record = hash_object(ObjectKind.FILE_RECORD, payload, self._system)
+            if self._is_new(self.record, batch):
+                batch.add(ObjectKind.FILE_RECORD, self.record, payload, Codec.RAW, len(payload))
+        if batch.pieces:
+            begin = append_pieces(self._objects.log, batch.pieces)
+            for hash, place in batch.places.items():
+                self.placed[hash] = place_of((begin + place.offset, *place[1:]))
+
+    def _is_new(self, hash: Hash, batch: _Batch) -> bool:
+        return not (hash in batch.places or hash in self.placed or self._objects.index.contains(hash))
+
+
+class _Batch:
+    """Records that are appended in one piece.
+
+    Attributes:
+        pieces: their headers, payloads and paddings, one behind the other, uncopied.
+        places: hash to place of each record, the offset counted from the beginning of the first one.
+    """
+
+    __slots__ = ("_size", "_system", "_time_ms", "pieces", "places")
+
+    def __init__(self, system: bool) -> None:
+        self.pieces: list[bytes | memoryview] = []
+        self.places: dict[Hash, Place] = {}
+        self._size = 0
+        self._system = system
+        self._time_ms = now_ms()
+
+    def add(self, kind: ObjectKind, hash: Hash, stored: bytes | memoryview, codec: int, length: int) -> None:
+        """Adds an object: its stored form, and the length of its content."""
+        pieces = frame_record(
+            kind, hash, stored, codec=codec, raw_length=length, time_ms=self._time_ms, system=self._system
+        )
+        self.places[hash] = Place(self._size, len(stored), length, kind, int(self._system), codec)
+        self.pieces += pieces
+        self._size += sum(map(len, pieces))
+
+
+def append_pieces(log: Log, pieces: Sequence[bytes | memoryview]) -> int:
+    """Appends framed records, unsynced, and lets the disk begin to take them; returns their offset."""
+    offset = log.append(pieces)
+    log.begin_sync(offset, sum(map(len, pieces)))
+    return offset
+
+
+def _new_window() -> Window:
+    try:
+        window = _windows.pop()
+    except IndexError:
+        return Window()
+    window.size = 0
+    return window

@@ -1,0 +1,311 @@
+"""The object store: hashes to verified bytes, and bytes to records that wait for a commit.
+
+Reading looks a hash up in the key index and reads the log once. Writing makes a ``PendingObjects``
+richer; nothing is in the database before a commit has taken them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from svc.clock import now_ms
+from svc.errors import CorruptRecord, NotFound
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.log import Log, encode_record
+from svc.log.framing import encode_raw
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
+from svc.objects.file_record import FileRecord
+from svc.objects.key_index import KeyIndex, Place, place_of
+from svc.objects.read_cache import ReadCache
+from svc.paths import Path
+from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload, lookup, resolve
+
+__all__ = ["ObjectStore", "PendingObjects", "TreeStore", "encode_object"]
+
+EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
+"""Identity of the empty directory of the user tree; it is known without being stored."""
+
+EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
+"""Identity of the empty directory of the system tree."""
+
+_EMPTY_ROOTS = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
+_RAW, _CHUNK, _NODE = int(Codec.RAW), int(ObjectKind.CHUNK), int(ObjectKind.NODE)
+_OF_NODES = ObjectKind.NODE  # a member is read through its class for ten times the price
+_NO_DIRECTORY = b""
+_UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
+"""Stands for an answer that the cache does not have; None is one."""
+
+
+@dataclass(slots=True)
+class PendingObjects:
+    """Objects on their way into the log.
+
+    Attributes:
+        records: hash to (framed record, what its place will be but for the offset), not yet appended.
+        placed: hash to place of records that were appended ahead of the commit.
+        size: bytes of ``records``.
+    """
+
+    records: dict[Hash, tuple[bytes, Place]] = field(default_factory=dict)
+    placed: dict[Hash, Place] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, hash: Hash, framed: bytes, place: Place) -> None:
+        """Adds a record unless the hash is pending already."""
+        if hash not in self.records and hash not in self.placed:
+            self.records[hash] = (framed, place)
+            self.size += len(framed)
+
+    def absorb(self, other: PendingObjects) -> None:
+        """Takes over everything of another set."""
+        if self.records or self.placed:
+            for hash, (framed, place) in other.records.items():
+                self.add(hash, framed, place)
+        else:
+            self.records.update(other.records)
+            self.size = other.size
+        self.placed.update(other.placed)
+
+    def __contains__(self, hash: Hash) -> bool:
+        return hash in self.records or hash in self.placed
+
+
+class ObjectStore:
+    """Reads objects by hash.
+
+    Args:
+        log: the log that holds them.
+        index: where in the log each lies.
+        cache: what reading learns.
+    """
+
+    def __init__(self, log: Log, index: KeyIndex, cache: ReadCache | None = None) -> None:
+        self.log = log
+        self.index = index
+        self.cache = cache if cache is not None else ReadCache()
+        self._nodes = self.cache.nodes
+        self._entries = self.cache.entries
+        self._offsets = self.cache.offsets
+        empty = decode_node(empty_payload())
+        self._empty_nodes = {EMPTY_ROOT: empty, EMPTY_SYSTEM_ROOT: empty}
+
+    def find(self, hash: Hash) -> Place:
+        """Returns where an object lies.
+
+        Raises:
+            NotFound: no object has this hash.
+        """
+        place = self.index.find(hash)
+        if place is None:
+            raise NotFound(f"No object has the hash {hash.hex()}.")
+        return place
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether what an entry names is stored: its file record, its only chunk, or its root node."""
+        if entry.kind is EntryKind.SYMLINK or (entry.kind is EntryKind.FILE and entry.size == 0):
+            return True
+        named = entry.record or entry.hash
+        return named in self._empty_nodes or self.index.contains(named)
+
+    def known(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects are stored."""
+        return self.index.known(hashes)
+
+    def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
+        """Returns an object's content, its record's checksums verified. Reads the log once.
+
+        Args:
+            hash: identity of the object.
+            kind: what it must be; None takes any kind.
+
+        Raises:
+            NotFound: no such object (of that kind).
+            CorruptRecord: its record is damaged.
+        """
+        place = self.find(hash)
+        if kind is not None and place.kind != kind:
+            raise NotFound(f"No {kind.name.lower().replace('_', ' ')} has the hash {hash.hex()}.")
+        return self.read_at(hash, place)
+
+    def read_at(self, hash: Hash, place: Place) -> bytes:
+        """As ``read``, for an object whose place is known."""
+        try:
+            stored = self.log.read_payload(place.offset, place.stored_length, hash)
+            return stored if place.codec == _RAW else decompress(place.codec, stored, place.raw_length)
+        except CorruptRecord as error:
+            error.details.setdefault("hash", hash.hex())
+            error.details.setdefault("offset", place.offset)
+            raise
+
+    def read_node(self, hash: Hash) -> Node:
+        """Returns a decoded directory node, from the cache when it is there."""
+        node = self._nodes.get(hash)
+        return node if node is not None else self._read_node(hash)
+
+    def _read_node(self, hash: Hash) -> Node:
+        node = self._empty_nodes.get(hash) or self.cache.old_node(hash)
+        if node is None:
+            payload = self._read_part(hash, ObjectKind.NODE)
+            node = decode_node(payload)
+            self.cache.put_node(hash, node, len(payload))
+        return node
+
+    def resolve(self, root: Hash, path: Path) -> Entry | None:
+        """As ``svc.tree.resolve``, from the cache where it is there."""
+        if not path:
+            return resolve(self, root, path)
+        known = self._entries
+        entry: Entry | None = None
+        below = root
+        for name in path:
+            try:
+                entry = known[below][name]
+            except KeyError:
+                entry = _UNKNOWN
+            if entry is _UNKNOWN:
+                if not below:
+                    return None  # what stands above is no directory
+                entry = lookup(self, below, name)
+                self.cache.put_entry(below, name, entry)
+            if entry is None:
+                return None
+            below = entry.hash if entry.totals is not None else _NO_DIRECTORY
+        return entry
+
+    def read_record(self, hash: Hash) -> FileRecord:
+        """Returns a decoded file record."""
+        return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
+
+    def read_chunk(self, hash: Hash, size: int) -> bytes:
+        """Returns a chunk that a file is made of.
+
+        Args:
+            hash: identity of the chunk.
+            size: its size in bytes, as the file states it.
+
+        Raises:
+            CorruptRecord: it is missing, damaged or of another size.
+        """
+        return self._read_chunk(hash, size)[0]
+
+    def read_only_chunk(self, hash: Hash, size: int) -> bytes:
+        """As ``read_chunk``, for all that a file is made of: where it lies is kept."""
+        offset = self._offsets.get(hash)
+        if offset is not None:
+            try:
+                return self.log.read_payload(offset, size, hash)
+            except CorruptRecord:
+                # It may have been stored anew elsewhere since; if not, the index leads to the same error.
+                self._offsets.pop(hash, None)
+        chunk, place = self._read_chunk(hash, size)
+        if place.codec == _RAW:
+            self.cache.put_offset(hash, place.offset)
+        return chunk
+
+    def _read_chunk(self, hash: Hash, size: int) -> tuple[bytes, Place]:
+        place = self.index.find(hash)
+        if place is None or place.kind != _CHUNK:
+            raise CorruptRecord("A chunk of the file is missing.", hash=hash.hex())
+        chunk = self.read_at(hash, place)
+        if len(chunk) != size:
+            raise CorruptRecord("A chunk has another size than its file states.", hash=hash.hex())
+        return chunk, place
+
+    def _read_part(self, hash: Hash, kind: ObjectKind) -> bytes:
+        """Reads what another object names: that it is missing is damage, not an answer."""
+        try:
+            return self.read(hash, kind)
+        except NotFound as error:
+            raise CorruptRecord("An object that another one names is missing.", hash=hash.hex()) from error
+
+
+class TreeStore:
+    """The node store of one tree: reads through to the database, keeps new nodes pending.
+
+    Args:
+        objects: the database's objects.
+        pending: where new nodes go.
+        system: whether the tree is the system tree, whose nodes hash under contexts of their own.
+    """
+
+    def __init__(self, objects: ObjectStore, pending: PendingObjects, system: bool = False) -> None:
+        self._objects = objects
+        self._known = objects.cache.nodes
+        self._pending = pending
+        self._system = system
+        self._fresh: dict[Hash, Node] = {}
+
+    def read_node(self, hash: Hash) -> Node:
+        """Returns a node of the database or one that was just written here."""
+        node = self._fresh.get(hash)
+        if node is None:
+            node = self._known.get(hash)
+        return node if node is not None else self._objects.read_node(hash)
+
+    def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
+        """Makes a node pending and returns its hash."""
+        hash = hash_object(_OF_NODES, payload, self._system)
+        if hash not in self._fresh:
+            self._fresh[hash] = node if node is not None else decode_node(payload)
+            pending = self._pending
+            if hash not in pending.records and hash not in pending.placed and hash not in _EMPTY_ROOTS:
+                record = _encode(_NODE, hash, payload, now_ms(), self._system)
+                pending.records[hash] = record
+                pending.size += len(record[0])
+        return hash
+
+    def collect_into(self, pending: PendingObjects) -> None:
+        """Sends the nodes that are written from here on to another set."""
+        self._pending = pending
+
+    def share_fresh_nodes(self) -> None:
+        """Puts the new nodes into the database's cache; called once they are committed."""
+        self._objects.cache.put_nodes(self._fresh, 4096)
+
+
+def encode_object(
+    kind: ObjectKind, hash: Hash, content: bytes, *, system: bool = False
+) -> tuple[bytes, Place]:
+    """Returns an object's framed record, and its place with the offset still 0."""
+    return _encode(kind, hash, content, now_ms(), system)
+
+
+def add_object(
+    pending: PendingObjects, kind: ObjectKind, hash: Hash, content: bytes, *, system: bool = False
+) -> None:
+    """Encodes an object and makes it pending, unless it is."""
+    if hash not in pending:
+        framed, place = encode_object(kind, hash, content, system=system)
+        pending.add(hash, framed, place)
+
+
+def add_chunks(pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
+    """Encodes chunks of the user tree and makes those pending that are not."""
+    records, placed = pending.records, pending.placed
+    added = 0
+    time_ms = now_ms()
+    for hash, content in chunks.items():
+        if hash in records or hash in placed:
+            continue
+        size = len(content)
+        if size < MINIMUM_COMPRESSED_SIZE:
+            framed = encode_raw(_CHUNK, hash, content, time_ms)
+            records[hash] = framed, place_of((0, size, size, _CHUNK, 0, _RAW))
+        else:
+            framed, place = _encode(_CHUNK, hash, content, time_ms, False)
+            records[hash] = framed, place
+        added += len(framed)
+    pending.size += added
+
+
+def _encode(
+    kind: ObjectKind | int, hash: Hash, content: bytes, time_ms: int, system: bool
+) -> tuple[bytes, Place]:
+    size = len(content)
+    if size < MINIMUM_COMPRESSED_SIZE:
+        framed = encode_raw(kind, hash, content, time_ms, system)
+        return framed, place_of((0, size, size, kind, int(system), _RAW))
+    codec, stored = compress(content)
+    framed = encode_record(kind, hash, stored, codec=codec, raw_length=size, time_ms=time_ms, system=system)
+    return framed, Place(0, len(stored), size, kind, int(system), codec)

@@ -1,0 +1,110 @@
+"""The request pipeline: one place each for identity, permission, limits, conditions and errors.
+
+Responders of plugins declare what they need. The pipeline checks that before it calls them, gives every
+answer and error one form, and writes one line of the log for each request.
+"""
+
+from __future__ import annotations
+
+from svc.pipeline.application import Application, create_app, create_service_app
+from svc.pipeline.bodies import PIECE_SIZE, BodyStream, body_stream, read_json
+from svc.pipeline.caching import mark_immutable, vary_by
+from svc.pipeline.conditions import (
+    conditions_of,
+    format_http_date,
+    not_modified,
+    parse_http_date,
+    quote_etag,
+)
+from svc.pipeline.context import RequestContext, SvcRequest
+from svc.pipeline.declarations import (
+    Access,
+    AccessKind,
+    accepts_query_token,
+    access_of,
+    public,
+    requires,
+    requires_any,
+    requires_identity,
+    requires_in_body,
+    requires_root,
+)
+from svc.pipeline.examples import json_command
+from svc.pipeline.json import JSON_MEDIA_TYPE, decode_json, encode_json
+from svc.pipeline.lifetime import Lifetime
+from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
+from svc.pipeline.permission import (
+    effective_permissions,
+    format_flags,
+    hides_denials,
+    is_unrestricted_root,
+    parse_flags,
+    permits,
+)
+from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range, select_range
+from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
+from svc.pipeline.routing import check_route
+from svc.pipeline.serialization import path_not_found
+from svc.pipeline.service import Service
+from svc.pipeline.settings import Limits, PipelineSettings
+from svc.plugins import Operation
+
+__all__ = [
+    "JSON_MEDIA_TYPE",
+    "PIECE_SIZE",
+    "Access",
+    "AccessKind",
+    "Application",
+    "BodyStream",
+    "ByteRange",
+    "Lifetime",
+    "Limits",
+    "MultipartRanges",
+    "Operation",
+    "PipelineSettings",
+    "RequestContext",
+    "Service",
+    "SvcRequest",
+    "accepts_query_token",
+    "access_of",
+    "body_stream",
+    "check_route",
+    "conditions_of",
+    "context_of",
+    "create_app",
+    "create_service_app",
+    "decode_json",
+    "effective_permissions",
+    "encode_json",
+    "format_flags",
+    "format_http_date",
+    "has_body",
+    "hides_denials",
+    "is_unrestricted_root",
+    "json_command",
+    "mark_immutable",
+    "not_modified",
+    "parse_flags",
+    "parse_http_date",
+    "parse_range",
+    "path_not_found",
+    "permits",
+    "public",
+    "query_flag",
+    "query_number",
+    "query_text",
+    "quote_etag",
+    "read_json",
+    "requires",
+    "requires_any",
+    "requires_identity",
+    "requires_in_body",
+    "requires_root",
+    "select_range",
+    "send_content",
+    "send_json",
+    "send_json_items",
+    "send_stream",
+    "set_fields",
+    "vary_by",
+]

@@ -1,0 +1,186 @@
+"""The end of every request: its answer's bytes, its line in the log, and the state of its connection."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from svc.pipeline.bodies import BodyStream
+from svc.pipeline.framework import Fields
+from svc.redaction import leave_request
+
+if TYPE_CHECKING:
+    from svc.pipeline.context import RequestContext
+
+__all__ = ["AnswerBody", "Exchange"]
+
+_access = logging.getLogger("svc.access")
+_errors = logging.getLogger("svc.error")
+
+
+class Exchange:
+    """One request and its answer, as the log sees them.
+
+    Attributes:
+        context: the request's context; None before the request came that far.
+        status_line: status code and phrase of the answer; empty before there is one.
+
+    The environment holds it, so it does not hold the environment: that would be a reference cycle.
+    """
+
+    __slots__ = (
+        "_began",
+        "_log_access",
+        "context",
+        "headers",
+        "request_id",
+        "source",
+        "status_line",
+    )
+
+    def __init__(self, request_id: str, source: BodyStream, log_access: bool) -> None:
+        self._began = time.perf_counter() if log_access else 0.0
+        self._log_access = log_access
+        self.context: RequestContext | None = None
+        self.request_id = request_id
+        self.source = source
+        self.status_line = ""
+        self.headers: Fields = []
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The header fields as PEP 3333 has them."""
+        headers = self.headers
+        return list(headers.items()) if isinstance(headers, dict) else headers
+
+    def fields_for(self, environ: dict[str, Any]) -> Fields:
+        """The header fields in a form that the server of this environment takes."""
+        return self.headers if "svc.takes_mappings" in environ else self.pairs()
+
+    def log(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
+        """Writes the access line."""
+        if not (self._log_access and _access.isEnabledFor(logging.INFO)):
+            return
+        identity = self.context.identity_or_none if self.context is not None else None
+        fields: dict[str, Any] = {
+            "method": environ.get("REQUEST_METHOD", ""),
+            "path": _readable_path(environ.get("PATH_INFO", "")),
+            "status": int(self.status_line[:3]),
+            "ms": round((time.perf_counter() - self._began) * 1000, 3),
+            "bytes": sent,
+            "request_id": self.request_id,
+            "user": identity.name if identity is not None else None,
+            "remote": environ.get("REMOTE_ADDR") or None,
+        }
+        if self.source.received:
+            fields["received"] = self.source.received
+        if query := environ.get("QUERY_STRING"):
+            fields["query"] = f"?{query}"
+        if not complete:
+            fields["aborted"] = True
+        _access.info("request", extra={"fields": fields})
+
+    def log_error(self, environ: dict[str, Any], error: BaseException) -> None:
+        """Writes the traceback of a failure of ours."""
+        fields = {
+            "method": environ.get("REQUEST_METHOD", ""),
+            "path": _readable_path(environ.get("PATH_INFO", "")),
+            "request_id": self.request_id,
+        }
+        _errors.error("request failed", exc_info=error, extra={"fields": fields})
+
+    def prepare_connection(self) -> None:
+        """Before the head of the answer is written: gives up the connection if it can't be used again."""
+        if self.source.prevents_reuse:
+            self.source.abandon()
+
+    def finish_connection(self) -> None:
+        """After the answer: drops what a client still sends of its body.
+
+        The next request of the connection then starts where it should. Where the connection is to be closed,
+        unread bytes would cause a reset, and the client might lose the answer.
+        """
+        if not self.source.is_finished and not self.source.drain():
+            self.source.abandon()
+
+
+class AnswerBody:
+    """The body of an answer on its way to the server: counted, and cut off when it fails half way."""
+
+    __slots__ = ("_closed", "_complete", "_environ", "_exchange", "_on_close", "_pieces", "_sent")
+
+    def __init__(
+        self,
+        environ: dict[str, Any],
+        exchange: Exchange,
+        pieces: Iterator[bytes],
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self._environ = environ
+        self._exchange = exchange
+        self._pieces = pieces
+        self._on_close = on_close
+        self._sent = 0
+        self._closed = False
+        self._complete = False
+
+    def __iter__(self) -> AnswerBody:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece = next(self._pieces)
+        except StopIteration:
+            self._complete = True
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the client as well as can be
+            # The head is out, so only a cut connection tells the client. Servers take this error for a
+            # connection that broke; the log has the true one.
+            self._exchange.log_error(self._environ, error)
+            raise ConnectionResetError(errno.ECONNRESET, "the answer failed half way") from None
+        self._sent += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Called by the server at the end, whatever that was."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._on_close is not None:
+                self._on_close()
+        finally:
+            self._exchange.log(self._environ, self._sent, self._complete)
+            leave_request()
+            self._exchange.finish_connection()
+
+
+def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], None] | None]:
+    """Takes the first piece of a stream, so that an error before it can still be an error answer.
+
+    Returns:
+        The whole stream again, and what closes it. What the stream raises is raised here.
+    """
+    iterator = iter(pieces)
+    close = getattr(pieces, "close", None) or getattr(iterator, "close", None)
+    try:
+        first = next(iterator, None)
+    except BaseException:
+        if close is not None:
+            close()
+        raise
+    return (iter(()) if first is None else _chain([first], iterator)), close
+
+
+def _chain(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
+    # Popped: a piece that was handed on is not to be kept while its client reads slowly.
+    yield first.pop()
+    yield from rest
+
+
+def _readable_path(path_info: str) -> str:
+    if path_info.isascii():
+        return path_info
+    return path_info.encode("latin-1", "replace").decode("utf-8", "replace")

@@ -1,0 +1,224 @@
+"""The WSGI application: Falcon with the kernel's middleware, and one way out for every answer.
+
+``create_app`` makes it for an open database, ``create_service_app`` for one that may still be opening. Any
+WSGI server can run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import falcon
+from falcon.routing import PathConverter
+
+from svc.executor import current_executor
+from svc.pipeline.access import AnswerBody, Exchange, first_piece
+from svc.pipeline.bodies import body_of
+from svc.pipeline.caching import NO_STORE, CachePolicy
+from svc.pipeline.context import SvcRequest
+from svc.pipeline.framework import LeanApp, LeanResponse, RememberingRouter
+from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
+from svc.pipeline.lifetime import Lifetime
+from svc.pipeline.middleware import (
+    CrossOrigin,
+    Identification,
+    PermissionCheck,
+    RequestIds,
+    Routing,
+    forget_paths,
+    request_id_of,
+)
+from svc.pipeline.permission import hides_denials
+from svc.pipeline.root_page import with_root_page
+from svc.pipeline.routing import add_routes, bind_routes
+from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
+from svc.pipeline.service import Service
+from svc.pipeline.settings import PipelineSettings
+from svc.pipeline.system_routes import kernel_routes
+from svc.plugins import select_auth_mode
+from svc.redaction import enter_request, leave_request, redact_answer
+
+if TYPE_CHECKING:
+    from svc.database import Database
+    from svc.plugins import Plugins
+
+__all__ = ["Application", "create_app", "create_service_app"]
+
+StartResponse = Callable[..., Any]
+
+
+class Application(LeanApp[SvcRequest]):
+    """The WSGI application. Made by ``create_app``.
+
+    Attributes:
+        lifetime: tells long streams when to end.
+        served: number of requests so far.
+    """
+
+    def __init__(self, service: Service, settings: PipelineSettings, lifetime: Lifetime) -> None:
+        limits = settings.limits
+        middleware: list[Any] = [
+            CachePolicy(),
+            RequestIds(lifetime, limits),
+            # Where no origin is allowed there is nothing to say about any.
+            *([_cross_origin(service, settings)] if settings.cors_origins else ()),
+            Routing(service),
+            Identification(service),
+            PermissionCheck(),
+        ]
+        super().__init__(
+            request_type=SvcRequest,
+            response_type=LeanResponse,
+            middleware=middleware,
+            router=RememberingRouter(),
+        )
+        self._router: RememberingRouter
+        self.service = service
+        self.settings = settings
+        self.lifetime = lifetime
+        self.served = 0
+        self._body_timeout_s = limits.body_timeout_s
+        self._logs_access = settings.access_log
+        self.req_options.keep_blank_qs_values = True
+        self.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=json_body)
+        self.add_error_handler(Exception, self._answer_error)
+        self.add_error_handler(falcon.HTTPError, self._answer_error)
+        # The rest of a URL as text, for names that may hold slashes and are no paths of the database.
+        self.router_options.converters["text"] = PathConverter
+        routes = (*kernel_routes(service), *service.plugins.registries.routes.all())
+        add_routes(self, bind_routes(with_root_page(routes)))
+
+    def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Answers one request (PEP 3333)."""
+        self.served += 1
+        enter_request(env)
+        source = env["svc.input"] = body_of(env, self._body_timeout_s)
+        request_id = env["svc.request_id"] = request_id_of(env)
+        exchange = env["svc.exchange"] = Exchange(request_id, source, self._logs_access)
+        try:
+            exchange.status_line, exchange.headers, body = self.answer(env)
+            if isinstance(body, list):
+                if source.is_finished and not self._logs_access:
+                    # Nothing is left to do behind it.
+                    start_response(exchange.status_line, exchange.fields_for(env))
+                    leave_request()
+                    return body
+                pieces, close = iter(body), None
+            else:
+                pieces, close = first_piece(body)
+        except current_executor().abandoned:
+            # nginx's number for a client that closed its connection; nobody reads it but the log.
+            exchange.status_line = "499 Client Closed Request"
+            exchange.log(env, 0, complete=False)
+            raise
+        except Exception as error:  # noqa: BLE001 - the last place that can still answer
+            pieces, close = iter(self._late_answer(env, exchange, error)), None
+        exchange.prepare_connection()
+        start_response(exchange.status_line, exchange.fields_for(env))
+        return AnswerBody(env, exchange, pieces, close)
+
+    def drop_caches(self) -> None:
+        """Forgets what was kept of former requests, so that their memory can be given back.
+
+        The worker class ``svc_worker.Worker`` calls it after many connections have ended.
+        """
+        self._router.forget()
+        forget_paths()
+        live = self.service.live
+        if live is not None:
+            live.database.drop_caches()
+
+    def _answer_error(
+        self, req: SvcRequest, resp: falcon.Response, error: Exception, _params: dict[str, Any]
+    ) -> None:
+        answer = answer_for(error, req.context.challenge)
+        if not answer.expected:
+            req.env["svc.exchange"].log_error(req.env, error)
+        identity = req.context.identity_or_none
+        if answer.status == 404 and identity is not None and hides_denials(identity):
+            answer = _uniform_absence(answer)
+        apply_answer(resp, _without_credentials(req.env, answer))
+
+    def _late_answer(self, env: dict[str, Any], exchange: Exchange, error: Exception) -> list[bytes]:
+        """The answer for what Falcon's handlers could not see.
+
+        That is a stream that failed before its first piece, or a failure of the framework itself.
+        """
+        answer = answer_for(error)
+        if not answer.expected:
+            exchange.log_error(env, error)
+        body = json_body(_without_credentials(env, answer).body)
+        kept = [
+            (name, value)
+            for name, value in exchange.pairs()
+            if name.lower() == "vary" or name.lower().startswith("access-control-")
+        ]
+        exchange.status_line = falcon.code_to_http_status(answer.status)
+        exchange.headers = [
+            ("X-Request-Id", exchange.request_id),
+            ("Content-Type", JSON_MEDIA_TYPE),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", NO_STORE),
+            *kept,
+            *answer.headers.items(),
+        ]
+        return [body]
+
+
+def create_app(
+    database: Database,
+    plugins: Plugins,
+    *,
+    settings: PipelineSettings | None = None,
+    lifetime: Lifetime | None = None,
+) -> Application:
+    """Returns the WSGI application that serves an open database.
+
+    Args:
+        database: opened in this process; the caller closes it, by ``app.service.close()``.
+        plugins: the outcome of ``load_plugins``.
+        settings: see ``PipelineSettings``.
+        lifetime: tells long streams when to end.
+
+    Raises:
+        PluginMissing: the auth mode that the settings name is not at hand in this process or database.
+        PluginError: a route is not served as it was registered.
+    """
+    settings = settings or PipelineSettings()
+    service = Service(plugins, select_auth_mode(plugins, settings.auth), settings.startup_wait_s)
+    service.adopt(database)
+    return Application(service, settings, lifetime or Lifetime())
+
+
+def _cross_origin(service: Service, settings: PipelineSettings) -> CrossOrigin:
+    descriptors = service.plugins.descriptors.values()
+    return CrossOrigin(
+        settings.cors_origins,
+        [header for descriptor in descriptors for header in descriptor.response_headers],
+    )
+
+
+def create_service_app(
+    service: Service, settings: PipelineSettings, lifetime: Lifetime | None = None
+) -> Application:
+    """Returns the WSGI application of a service whose database may still be opening."""
+    return Application(service, settings, lifetime or Lifetime())
+
+
+def _without_credentials(env: dict[str, Any], answer: ErrorAnswer) -> ErrorAnswer:
+    """An error that repeats no credential of its request. Its path is what the client has asked for."""
+    body = {
+        name: redact_answer(env, value) if isinstance(value, str) and name not in ("code", "path") else value
+        for name, value in answer.body.items()
+    }
+    return answer if body == answer.body else replace(answer, body=body)
+
+
+def _uniform_absence(answer: ErrorAnswer) -> ErrorAnswer:
+    """What a scoped key reads where something is denied and where nothing is: the same bytes."""
+    body = {"error": "There is nothing at this path.", "code": answer.body["code"]}
+    if "path" in answer.body:
+        body["path"] = answer.body["path"]
+    return ErrorAnswer(404, body, answer.headers)

@@ -1,0 +1,180 @@
+"""What a responder knows about its request beyond HTTP: ``req.context``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from svc.errors import AuthRequired, Forbidden
+from svc.paths import Path, format_path
+from svc.pipeline.framework import LeanRequest
+from svc.pipeline.permission import (
+    effective_permissions,
+    hides_denials,
+    is_unrestricted_root,
+    permits,
+)
+from svc.pipeline.serialization import path_not_found
+from svc.pipeline.settings import Limits
+from svc.plugins.contracts import Identity, Operation
+
+if TYPE_CHECKING:
+    from svc.database import Database, Version
+    from svc.pipeline.lifetime import Lifetime
+    from svc.pipeline.service import CommitState
+    from svc.plugins import Extension, Family, PluginContext
+
+__all__ = ["RequestContext", "SvcRequest"]
+
+T = TypeVar("T")
+
+
+class RequestContext:
+    """The context of one request. Responders read it; only the pipeline writes it.
+
+    Attributes:
+        request_id: what the answer's ``X-Request-Id`` says and log lines carry.
+        database: the database that is served.
+        plugin: the context of the plugin whose route this is; None on the kernel's routes.
+        limits: the limits of this server.
+        lifetime: tells long streams when the server stops.
+        commit_state: what the pipeline found when it routed the request; None on the kernel's routes.
+    """
+
+    __slots__ = (
+        "_database",
+        "_identity",
+        "challenge",
+        "commit_state",
+        "lifetime",
+        "limits",
+        "plugin",
+        "request_id",
+    )
+
+    def __init__(self) -> None:
+        self.request_id = ""
+        self._identity: Identity | None = None
+        self.plugin: PluginContext | None = None
+        self.limits = _DEFAULT_LIMITS
+        self.challenge = "Bearer"
+        self.lifetime: Lifetime
+        self.commit_state: CommitState | None = None
+        self._database: Database | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Who asks.
+
+        Raises:
+            AuthRequired: nobody was asked for: the route is public.
+        """
+        if self._identity is None:
+            raise AuthRequired("This needs valid credentials.")
+        return self._identity
+
+    @property
+    def identity_or_none(self) -> Identity | None:
+        """Who asks; None on public routes."""
+        return self._identity
+
+    def identify(self, identity: Identity) -> None:
+        """Says who asks. Called by the pipeline, once."""
+        self._identity = identity
+
+    @property
+    def database(self) -> Database:
+        """The database that is served. Only routes that work while it is being opened find none."""
+        if self._database is None:
+            raise RuntimeError("The database is not open yet.")
+        return self._database
+
+    @database.setter
+    def database(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def version(self) -> Version:
+        """HEAD's version, as it was when the request came."""
+        return self.database.at() if self.commit_state is None else self.commit_state.version
+
+    @property
+    def configuration(self) -> Any:
+        """The validated settings of the plugin whose route this is, in this database; or None."""
+        return None if self.plugin is None else self.plugin.configuration
+
+    def extensions(self, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """What other plugins have added to a family that the plugin of this route drives, by name.
+
+        Raises:
+            PluginError: it does not drive the family.
+        """
+        if self.plugin is None:
+            raise RuntimeError("This route belongs to no plugin that is in use.")
+        return self.plugin.extensions(family)
+
+    @property
+    def actor(self) -> str | None:
+        """What a commit of this request records as its actor."""
+        if self._identity is None:
+            return None
+        return self._identity.user_id or self._identity.name
+
+    def may(self, operation: Operation, path: Path) -> bool:
+        """Whether the caller may do ``operation`` to ``path``."""
+        return self._identity is not None and permits(self._identity, operation, path)
+
+    def may_below(self, operation: Operation, path: Path) -> bool:
+        """Whether the caller may do ``operation`` to ``path`` and everything below it, whatever is there.
+
+        Cheap; no also means that only asking for each path can tell.
+        """
+        return self._identity is not None and permits(self._identity, operation, path, below=True)
+
+    def permissions(self, path: Path) -> str:
+        """The 8-character flags of what the caller may do to ``path``."""
+        return "-" * len(Operation) if self._identity is None else effective_permissions(self._identity, path)
+
+    def authorize(self, operation: Operation, path: Path) -> None:
+        """Lets the request go on only if the caller may do ``operation`` to ``path``.
+
+        Raises:
+            AuthRequired: nobody is authenticated.
+            NotFound: the caller may not, and must not learn whether the path exists (scoped keys, and
+                the system namespace for everyone).
+            Forbidden: the caller may not.
+        """
+        identity = self.identity
+        if permits(identity, operation, path):
+            return
+        raise denial(identity, operation, path)
+
+    def authorize_root(self) -> None:
+        """Lets the request go on only if the caller is root, and not by a scoped key.
+
+        Raises:
+            AuthRequired: nobody is authenticated.
+            Forbidden: somebody else is.
+        """
+        if not is_unrestricted_root(self.identity):
+            raise Forbidden("Only root may do this.")
+
+
+def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
+    """The error that tells ``identity`` that it may not do ``operation`` to ``path``."""
+    if is_unrestricted_root(identity) or hides_denials(identity):
+        # Root is denied nothing but the system namespace, which is a missing path to everyone.
+        return path_not_found(path)
+    return Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))
+
+
+class SvcRequest(LeanRequest):
+    """Falcon's request with our context in it."""
+
+    __slots__ = ()
+
+    context_type = RequestContext
+    context: RequestContext  # type: ignore[assignment]
+
+
+_DEFAULT_LIMITS = Limits()

@@ -1,0 +1,127 @@
+"""What a responder needs, declared where it is defined: the pipeline checks it before the responder runs.
+
+A responder without a declaration is refused when its route is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from svc.plugins.contracts import Operation
+
+__all__ = [
+    "Access",
+    "AccessKind",
+    "accepts_query_token",
+    "access_of",
+    "public",
+    "requires",
+    "requires_any",
+    "requires_identity",
+    "requires_in_body",
+    "requires_root",
+    "takes_query_token",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ATTRIBUTE = "__svc_access__"
+_BY_QUERY = "__svc_token_by_query__"
+
+
+class AccessKind(Enum):
+    """Who may call a responder."""
+
+    PUBLIC = "public"
+    IDENTITY = "identity"
+    ROOT = "root"
+    ALL = "all"
+    ANY = "any"
+    BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The declaration of one responder.
+
+    Attributes:
+        kind: who may call it.
+        operations: what is needed: on the path of the route (``ALL``, ``ANY``), or on paths that the
+            responder finds in the request (``BODY``).
+        path_field: name of the template field that holds the path, for ``ALL`` and ``ANY``.
+    """
+
+    kind: AccessKind
+    operations: tuple[Operation, ...] = ()
+    path_field: str | None = None
+
+
+def requires(*operations: Operation, path: str) -> Callable[[F], F]:
+    """The caller needs all ``operations`` on the path that the template field ``path`` holds."""
+    return _declaring(Access(AccessKind.ALL, _some(operations), path))
+
+
+def requires_any(*operations: Operation, path: str) -> Callable[[F], F]:
+    """The caller needs one of ``operations`` on the path of the route.
+
+    For responders that learn from the present state which one they do, such as a PUT that creates or
+    updates: once they know, they call ``context.authorize``.
+    """
+    return _declaring(Access(AccessKind.ANY, _some(operations), path))
+
+
+def requires_in_body(*operations: Operation) -> Callable[[F], F]:
+    """The caller needs ``operations`` on paths that stand in the body or the query.
+
+    The pipeline asks for an identity; the responder calls ``context.authorize`` for every path.
+    """
+    return _declaring(Access(AccessKind.BODY, _some(operations)))
+
+
+def requires_root(responder: F) -> F:
+    """Only root may call the responder, and not by a scoped key."""
+    return _declaring(Access(AccessKind.ROOT))(responder)
+
+
+def requires_identity(responder: F) -> F:
+    """Everyone who is authenticated may call the responder."""
+    return _declaring(Access(AccessKind.IDENTITY))(responder)
+
+
+def public(responder: F) -> F:
+    """Everyone may call the responder; ``context.identity`` is None in it."""
+    return _declaring(Access(AccessKind.PUBLIC))(responder)
+
+
+def accepts_query_token(responder: F) -> F:
+    """The route also takes its token as the query parameter ``token``, for event streams in browsers."""
+    setattr(responder, _BY_QUERY, True)
+    return responder
+
+
+def takes_query_token(responder: Callable[..., Any]) -> bool:
+    """Whether a responder was declared by ``accepts_query_token``."""
+    return bool(getattr(responder, _BY_QUERY, False))
+
+
+def access_of(responder: Callable[..., Any]) -> Access | None:
+    """Returns what a responder declares, or None when it declares nothing."""
+    access = getattr(responder, _ATTRIBUTE, None)
+    return access if isinstance(access, Access) else None
+
+
+def _some(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    if not operations:
+        raise TypeError("A declaration names at least one operation.")
+    return operations
+
+
+def _declaring(access: Access) -> Callable[[F], F]:
+    def declare(responder: F) -> F:
+        setattr(responder, _ATTRIBUTE, access)
+        return responder
+
+    return declare

@@ -1,0 +1,312 @@
+"""The kernel's middleware, in its fixed order: request id, CORS, routing, identity, permission.
+
+``MIDDLEWARE_ORDER`` is that order; each class does one step and raises to refuse. Nothing here depends on
+which plugins are installed or in which order. Limits are checked where a body is read: see ``bodies``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from svc.errors import AuthRequired, Forbidden, InvalidPath, MethodNotAllowed, NotFound, SvcError
+from svc.paths import Path, is_system_path, parse_path
+from svc.pipeline.context import RequestContext, SvcRequest, denial
+from svc.pipeline.declarations import AccessKind
+from svc.pipeline.permission import is_unrestricted_root, permits
+from svc.pipeline.routing import BoundRoute, Endpoint
+from svc.pipeline.serialization import path_not_found
+from svc.plugins.contracts import Credentials
+from svc.redaction import holds_credential
+
+if TYPE_CHECKING:
+    from svc.pipeline.framework import LeanResponse
+    from svc.pipeline.lifetime import Lifetime
+    from svc.pipeline.service import LiveService, Service
+    from svc.pipeline.settings import Limits
+
+__all__ = [
+    "MIDDLEWARE_ORDER",
+    "CrossOrigin",
+    "Identification",
+    "PermissionCheck",
+    "RequestIds",
+    "Routing",
+]
+
+_WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._:@/+=\-]{1,128}", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+EXPOSED_HEADERS = (
+    *("Accept-Ranges", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Location", "Retry-After"),
+    "X-Request-Id",
+)
+"""What pages of other origins may read of any answer; descriptors of plugins name more."""
+
+PREFLIGHT_SECONDS = "600"
+
+_SHORT_PATH = 256
+"""Longer texts are parsed each time, so that the cache stays small."""
+
+_PROCESS = os.urandom(10).hex()
+# They begin so high that hex() always gives twelve digits behind the first: cheaper than padding.
+_numbers = itertools.count(1 << 48)
+
+
+def _begin_process() -> None:
+    global _PROCESS
+    _PROCESS = os.urandom(10).hex()
+
+
+os.register_at_fork(after_in_child=_begin_process)
+
+
+class RequestIds:
+    """Names the request: by the client's ``X-Request-Id`` when it is well formed, else by a new id."""
+
+    def __init__(self, lifetime: Lifetime, limits: Limits) -> None:
+        self._lifetime = lifetime
+        self._limits = limits
+
+    def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
+        """Sets the id, in the context and in the answer."""
+        context = req.context
+        exchange = req.env["svc.exchange"]
+        exchange.context = context
+        request_id = context.request_id = exchange.request_id
+        context.lifetime = self._lifetime
+        context.limits = self._limits
+        resp.header_fields["x-request-id"] = request_id
+
+
+class CrossOrigin:
+    """Lets pages of the allowed origins call (Fetch standard, CORS protocol), and answers preflights.
+
+    Credentials are never allowed as such: tokens travel in a header that the page itself sets.
+
+    Args:
+        origins: those that are allowed; ``*`` for all.
+        headers: of answers, that pages may read beyond those of every answer.
+    """
+
+    def __init__(self, origins: tuple[str, ...], headers: Iterable[str] = ()) -> None:
+        by_name = {name.lower(): name for name in (*headers, *EXPOSED_HEADERS)}
+        self._exposed = ", ".join(by_name[name] for name in sorted(by_name))
+        self._any = "*" in origins
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+
+    def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Lets the answer be read by the page that asks."""
+        if not self._origins:
+            return
+        resp.append_header("Vary", "Origin")
+        origin = req.env.get("HTTP_ORIGIN")
+        if origin is None or not (self._any or origin.lower() in self._origins):
+            return
+        resp.set_header("Access-Control-Allow-Origin", "*" if self._any else origin)
+        resp.set_header("Access-Control-Expose-Headers", self._exposed)
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Answers what a preflight asks for."""
+        if req.method != "OPTIONS" or resp.get_header("Access-Control-Allow-Origin") is None:
+            return
+        if "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in req.env:
+            resp.set_header("Access-Control-Allow-Methods", ", ".join(resource.allowed))
+            requested = req.env.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            if requested and requested.isascii() and requested.isprintable():
+                resp.set_header("Access-Control-Allow-Headers", requested)
+            resp.set_header("Access-Control-Max-Age", PREFLIGHT_SECONDS)
+
+
+class Routing:
+    """Parses paths, and answers 404 for the system namespace and routes of plugins that are not enabled.
+
+    Answers OPTIONS, and 405 for methods that nobody serves.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def process_request(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Refuses URLs that are not percent-encoded UTF-8."""
+        raw_uri = req.env.get("RAW_URI", "")
+        if "%" in raw_uri and _BAD_ESCAPE.search(raw_uri.partition("?")[0]):
+            raise InvalidPath("The URL holds a '%' that is not followed by two hex digits.")
+        path_info = req.env["PATH_INFO"]
+        if not path_info.isascii():
+            try:
+                path_info.encode("latin-1").decode("utf-8")
+            except UnicodeError:
+                raise InvalidPath("The URL's path is not valid UTF-8.") from None
+        if req.method == "OPTIONS" and req.path == "*":
+            resp.status = 204
+            resp.complete = True
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Finds the endpoint, and gives the responder its paths."""
+        endpoint = resource.endpoints.get(req.method)
+        _parse_paths(req, endpoint or next(iter(resource.endpoints.values())), params)
+        live = self._service.live if resource.answers_early else self._service.require()
+        if endpoint is not None:
+            req.env["svc.endpoint"] = endpoint
+            if live is None:
+                return
+            context: RequestContext = req.context
+            context.database = live.database
+            if endpoint.is_of_kernel:
+                return
+            state = context.commit_state = live.commit_state()
+            plugin = context.plugin = state.contexts.get(endpoint.plugin_id)
+            if plugin is not None:
+                return
+        self._answer_without_endpoint(req, resp, resource, live)
+
+    @staticmethod
+    def _answer_without_endpoint(
+        req: SvcRequest, resp: falcon.Response, resource: BoundRoute, live: LiveService | None
+    ) -> None:
+        served = {
+            method
+            for method, known in resource.endpoints.items()
+            if live is None or live.serves(known.plugin_id)
+        }
+        if not served or req.method in resource.endpoints:
+            raise NotFound("There is no such resource.")
+        allowed = sorted({*served, "OPTIONS"})
+        if req.method != "OPTIONS":
+            raise MethodNotAllowed(f"The resource does not take {_shown(req.method)}.", allowed=allowed)
+        resp.set_header("Allow", ", ".join(allowed))
+        resp.status = 204
+        resp.complete = True
+
+
+class Identification:
+    """Asks the one auth mode of this server who is calling. Public routes are not asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Sets the identity."""
+        endpoint: Endpoint = req.env["svc.endpoint"]
+        if endpoint.is_public:
+            return
+        context = req.context
+        live = self._service.require()
+        mode = live.auth_mode_of(context.commit_state or live.commit_state())
+        context.challenge = mode.challenge
+        try:
+            identity = mode.authenticate(credentials_of(req, endpoint))
+        except SvcError:
+            raise
+        except Exception as error:
+            live.note_auth_failure(error)
+            raise
+        if identity is None:
+            raise AuthRequired("This needs valid credentials.")
+        context.identify(identity)
+
+
+class PermissionCheck:
+    """Compares what the responder declares with what the caller may do."""
+
+    def process_resource(
+        self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
+    ) -> None:
+        """Refuses what is not permitted."""
+        endpoint: Endpoint = req.env["svc.endpoint"]
+        if endpoint.is_public:
+            return
+        identity = req.context.identity
+        if is_unrestricted_root(identity):
+            return  # paths of the system namespace never come this far: see Routing
+        access = endpoint.access
+        if access.kind is AccessKind.ROOT:
+            raise Forbidden("Only root may do this.")
+        if access.path_field is None:
+            return
+        path = params[access.path_field]
+        granted = [permits(identity, operation, path) for operation in access.operations]
+        if not (all(granted) if access.kind is AccessKind.ALL else any(granted)):
+            raise denial(identity, access.operations[granted.index(False)], path)
+
+
+MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)
+
+
+def forget_paths() -> None:
+    """Forgets the paths that were parsed."""
+    _path_of.cache_clear()
+
+
+def request_id_of(environ: dict[str, Any]) -> str:
+    """Returns the client's request id when it is well formed, else a new one."""
+    given = environ.get("HTTP_X_REQUEST_ID")
+    if given is not None and _WELL_FORMED_ID.fullmatch(given) and not holds_credential(environ, given):
+        return str(given)
+    return _PROCESS + hex(next(_numbers))[3:]
+
+
+def credentials_of(req: SvcRequest, endpoint: Endpoint) -> Credentials:
+    """Returns what a request to an endpoint says about its sender."""
+    env = req.env
+    scheme: str | None = None
+    value: str | None = None
+    authorization = env.get("HTTP_AUTHORIZATION")
+    if authorization:
+        scheme, _, value = authorization.strip().partition(" ")
+        scheme, value = scheme.lower(), value.strip()
+    # By position: keywords cost time in every request.
+    return Credentials(
+        scheme,
+        value,
+        _query_token(req) if endpoint.query_token else None,
+        env.get("REMOTE_ADDR") or None,
+        env.get("wsgi.url_scheme") == "https",
+        req.method,
+        req.path,
+        None,
+        req.get_header,
+    )
+
+
+def _parse_paths(req: SvcRequest, endpoint: Endpoint, params: dict[str, Any]) -> None:
+    if endpoint.prefix is not None:
+        params.clear()
+        params[endpoint.path_fields[0]] = req.path[len(endpoint.prefix) :]
+    for name in endpoint.path_fields:
+        text = params.get(name, "")
+        params[name] = _path_of(text) if len(text) <= _SHORT_PATH else _path_of.__wrapped__(text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _path_of(text: str) -> Path:
+    path = parse_path(text)
+    if is_system_path(path):
+        # For every method, and before anybody is identified: nothing of the system can be seen here.
+        raise path_not_found(path)
+    return path
+
+
+def _query_token(req: SvcRequest) -> str | None:
+    """The query's ``token``, on the routes that take one: a browser's event source sets no headers."""
+    if "token=" not in req.query_string:
+        return None
+    token = req.params.get("token")
+    return token if isinstance(token, str) else None
+
+
+def _shown(method: str) -> str:
+    return method if method.isascii() and method.isalnum() and len(method) <= 32 else "this method"

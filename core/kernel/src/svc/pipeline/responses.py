@@ -1,0 +1,170 @@
+"""Answers: JSON, streams, and contents with everything that HTTP knows about ranges and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import falcon
+
+from svc.database import pause
+from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
+from svc.pipeline.framework import LeanResponse
+from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json, json_body
+from svc.pipeline.ranges import MultipartRanges, select_range
+
+__all__ = ["send_content", "send_json", "send_json_items", "send_stream", "set_fields"]
+
+_FLUSH_BYTES = 65536
+_SMALL_BYTES = 65536
+"""Up to here a content is read before it is sent: one piece, and an error while reading is an answer."""
+
+
+def set_fields(resp: falcon.Response, fields: Mapping[str, str]) -> None:
+    """Sets header fields in one step, without the checks and conversions that Falcon makes for each.
+
+    Args:
+        resp: the response.
+        fields: by name in lower case; values are visible ASCII. Never ``set-cookie``.
+    """
+    own: LeanResponse = resp  # type: ignore[assignment]  # the pipeline's own
+    present = own.header_fields
+    if len(fields) <= len(present):
+        present.update(fields)
+        return
+    # To copy a dictionary costs a fraction of what its entries cost one by one.
+    own.header_fields = headers = {**fields}
+    for name, value in present.items():
+        if name not in headers:
+            headers[name] = value
+
+
+def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
+    """Answers with ``value`` as JSON, which ends with a newline."""
+    resp.status = status
+    resp.content_type = JSON_MEDIA_TYPE
+    resp.data = json_body(value)
+
+
+def send_stream(
+    resp: falcon.Response, pieces: Iterator[bytes], length: int | None, *, content_type: str | None = None
+) -> None:
+    """Answers with a stream; memory holds one piece at a time.
+
+    An error that ``pieces`` raises before its first piece becomes an ordinary error answer. Later the
+    connection is cut, so that no client takes a part for the whole.
+
+    Args:
+        resp: the response.
+        pieces: yields the body; pieces of 64 KiB to 1 MiB travel best. Its ``close`` is called when the
+            client leaves early.
+        length: bytes of the body; None when it isn't known (the answer is then chunked).
+        content_type: media type; None keeps the one that is set.
+    """
+    if content_type is not None:
+        resp.content_type = content_type
+    if length is not None:
+        resp.content_length = length
+    resp.stream = pieces
+
+
+def send_json_items(
+    resp: falcon.Response, head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]
+) -> None:
+    """Answers with a JSON object whose one array is streamed: ``{"<head>": [...], <tail>}``.
+
+    Args:
+        resp: the response.
+        head: name of the member that holds the array.
+        items: what the array holds; encoded and sent as they come.
+        tail: called at the end; gives the members that follow the array.
+    """
+    send_stream(resp, _json_items(head, items, tail), None, content_type=JSON_MEDIA_TYPE)
+
+
+def send_content(
+    req: falcon.Request,
+    resp: falcon.Response,
+    *,
+    size: int,
+    etag: str | None,
+    updated_ms: int | None,
+    content_type: str,
+    read: Callable[[int, int], Iterator[bytes]],
+    read_all: Callable[[], bytes] | None = None,
+) -> None:
+    """Answers a GET or HEAD of a content: 200, 206, 304, 412 or 416, with the header fields of each.
+
+    Sets ``ETag`` and ``Last-Modified`` unless the caller has, ``Accept-Ranges``, ``Content-Type``,
+    ``Content-Length`` and, for a part, ``Content-Range``. Several ranges are answered as
+    ``multipart/byteranges``.
+
+    Args:
+        req: the request.
+        resp: the response; further header fields may be set on it before.
+        size: bytes of the content.
+        etag: its opaque entity tag (no quotes), or None.
+        updated_ms: its last modification in Unix milliseconds, or None.
+        content_type: its media type.
+        read: gives the bytes of a part, by start and length.
+        read_all: gives all bytes; called instead, where it is given, for contents that are sent in one piece.
+
+    Raises:
+        PreconditionFailed: ``If-Match`` or ``If-Unmodified-Since`` does not hold.
+        RangeNotSatisfiable: no byte of the range exists.
+        InvalidInput: a malformed list of entity tags.
+    """
+    unchanged = not_modified(req, etag, updated_ms)
+    ranges = None if unchanged else select_range(req, size, etag, updated_ms)
+    own: LeanResponse = resp  # type: ignore[assignment]  # the pipeline's own
+    fields = own.header_fields
+    fields["accept-ranges"] = "bytes"
+    if etag is not None and "etag" not in fields:
+        fields["etag"] = quote_etag(etag)
+    if updated_ms is not None and "last-modified" not in fields:
+        fields["last-modified"] = format_http_date(updated_ms)
+    if unchanged:
+        resp.status = 304
+        return
+    fields["content-type"] = _field_value(content_type)
+    if ranges is None:
+        if req.method == "HEAD" or size == 0:
+            resp.content_length = size
+        elif size <= _SMALL_BYTES:
+            resp.data = b"".join(read(0, size)) if read_all is None else read_all()
+        else:
+            # Its first piece is work enough to wait for its turn among others of the kind.
+            pause()
+            send_stream(resp, read(0, size), size)
+        return
+    resp.status = 206
+    if size > _SMALL_BYTES:
+        pause()
+    if len(ranges) == 1:
+        resp.set_header("Content-Range", ranges[0].content_range(size))
+        send_stream(resp, read(ranges[0].start, ranges[0].length), ranges[0].length)
+        return
+    multipart = MultipartRanges(ranges, size, _field_value(content_type))
+    send_stream(resp, multipart.pieces(read), multipart.length, content_type=multipart.media_type)
+
+
+def _json_items(head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
+    buffer = bytearray(b"{" + encode_json(head) + b":[")
+    separator = b""
+    for item in items:
+        buffer += separator
+        buffer += encode_json(item)
+        separator = b","
+        if len(buffer) >= _FLUSH_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
+    members = json_body(tail())
+    buffer += b"]" + (b"," + members[1:] if len(members) > len(b"{}\n") else members[1:])
+    yield bytes(buffer)
+
+
+def _field_value(value: str) -> str:
+    """A stored media type as a header field may carry it: whoever stored it may have chosen anything."""
+    if value.isascii() and value.isprintable():
+        return value
+    return "application/octet-stream"

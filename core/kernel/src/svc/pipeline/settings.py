@@ -1,0 +1,43 @@
+"""What a deployment can set about the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Limits", "PipelineSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a server, each in this one place: whoever takes a file, a JSON body or a batch asks here.
+
+    Attributes:
+        file_body: most bytes of one stored file.
+        json_body: most bytes of a JSON body; a route may take less.
+        batch_operations: most operations of one batch.
+        body_timeout_s: longest wait for the next bytes of a body, in seconds.
+    """
+
+    file_body: int = 10 * 1024**3
+    json_body: int = 32 * 1024**2
+    batch_operations: int = 10_000
+    body_timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """Settings of the pipeline.
+
+    Attributes:
+        auth: name of the auth mode, with ``://argument`` when it takes one.
+        cors_origins: origins that browsers may call from; ``"*"`` for all; empty for none.
+        access_log: whether each request is a line of the log.
+        startup_wait_s: how long a request waits for a database that is being opened before it is
+            answered 503.
+    """
+
+    auth: str = "self-contained"
+    cors_origins: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    access_log: bool = False
+    startup_wait_s: float = 1.0

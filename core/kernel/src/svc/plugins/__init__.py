@@ -1,0 +1,154 @@
+"""The plugin framework: everything with an opinion in svc is added through it.
+
+From entry points of installed distributions it makes frozen registries of routes, commands, auth modes and
+other families, and a list of what is wrong with which plugin. A database records which plugins it has
+enabled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from svc.plugins.authentication import SelectedAuthMode, accepts_root_key, select_auth_mode
+from svc.plugins.configuration import (
+    parse_assignments,
+    settings_as_shown,
+    validate_settings,
+)
+from svc.plugins.contracts import (
+    ROOT_IDENTITY,
+    ROOT_USER_ID,
+    AuthContext,
+    AuthMode,
+    BackgroundJob,
+    Credentials,
+    HealthCheck,
+    HealthReport,
+    HealthStatus,
+    Identity,
+    JobContext,
+    JobRegistry,
+    Operation,
+    Rights,
+    ScopedRule,
+)
+from svc.plugins.descriptor import API_VERSION, BackupRule, PluginDescriptor, StartOption, SystemPath
+from svc.plugins.discovery import InstalledPlugin, PluginProblem, ProblemKind, parse_allowed
+from svc.plugins.enabling import (
+    EnabledPlugin,
+    awaits_first_plugins,
+    configure,
+    disable,
+    enable,
+    enabled_plugins,
+    initialize,
+    require_enabled,
+    stored_settings,
+)
+from svc.plugins.families import Extension, Family
+from svc.plugins.hookspecs import hookimpl, hookspec
+from svc.plugins.inspection import PluginReport, describe_plugins, diagnose, parse_options, plugin_findings
+from svc.plugins.lifecycle import ActivePlugins, PluginContext, register_views
+from svc.plugins.loading import Plugins, load_descriptors, load_plugins
+from svc.plugins.registries import Registries
+from svc.plugins.registry import (
+    Command,
+    CommandRegistry,
+    NamedRegistry,
+    Registered,
+    Registry,
+    Route,
+    RouteRegistry,
+)
+from svc.plugins.secret import Secret
+
+if TYPE_CHECKING:
+    from svc.log import LogPlace as LogPlace
+    from svc.log import LogStorage as LogStorage
+    from svc.log import StorageBackend as StorageBackend
+    from svc.log import Writability as Writability
+    from svc.plugins.system_paths import SystemPaths as SystemPaths
+
+__all__ = [
+    "API_VERSION",
+    "ROOT_IDENTITY",
+    "ROOT_USER_ID",
+    "ActivePlugins",
+    "AuthContext",
+    "AuthMode",
+    "BackgroundJob",
+    "BackupRule",
+    "Command",
+    "CommandRegistry",
+    "Credentials",
+    "EnabledPlugin",
+    "Extension",
+    "Family",
+    "HealthCheck",
+    "HealthReport",
+    "HealthStatus",
+    "Identity",
+    "InstalledPlugin",
+    "JobContext",
+    "JobRegistry",
+    "LogPlace",
+    "LogStorage",
+    "NamedRegistry",
+    "Operation",
+    "PluginContext",
+    "PluginDescriptor",
+    "PluginProblem",
+    "PluginReport",
+    "Plugins",
+    "ProblemKind",
+    "Registered",
+    "Registries",
+    "Registry",
+    "Rights",
+    "Route",
+    "RouteRegistry",
+    "ScopedRule",
+    "Secret",
+    "SelectedAuthMode",
+    "StartOption",
+    "StorageBackend",
+    "SystemPath",
+    "SystemPaths",
+    "Writability",
+    "accepts_root_key",
+    "awaits_first_plugins",
+    "configure",
+    "describe_plugins",
+    "diagnose",
+    "disable",
+    "enable",
+    "enabled_plugins",
+    "hookimpl",
+    "hookspec",
+    "initialize",
+    "load_descriptors",
+    "load_plugins",
+    "parse_allowed",
+    "parse_assignments",
+    "parse_options",
+    "plugin_findings",
+    "register_views",
+    "require_enabled",
+    "select_auth_mode",
+    "settings_as_shown",
+    "stored_settings",
+    "validate_settings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The contract of storage media belongs to the log, which a light descriptor module must not import.
+    if name in ("LogPlace", "LogStorage", "StorageBackend", "Writability"):
+        import svc.log
+
+        return getattr(svc.log, name)
+    if name == "SystemPaths":
+        from svc.plugins.system_paths import SystemPaths
+
+        return SystemPaths
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

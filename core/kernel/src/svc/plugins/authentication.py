@@ -1,0 +1,146 @@
+"""The choice of the auth mode.
+
+It fails closed: a mode that cannot be had stops the start, and no other mode ever takes its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.errors import PluginMissing, UsageError
+from svc.plugins.contracts import AuthContext, AuthMode
+from svc.plugins.discovery import ProblemKind
+from svc.plugins.enabling import EnabledPlugin, enabled_plugins, require_enabled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.database import Database
+    from svc.plugins.loading import Plugins
+
+__all__ = ["SelectedAuthMode", "accepts_root_key", "select_auth_mode"]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedAuthMode:
+    """The auth mode of a server, chosen before its database is open.
+
+    Attributes:
+        mode: the mode as registered.
+        plugin_id: the plugin that brought it.
+        argument: what follows ``name://``, else an empty text.
+    """
+
+    mode: AuthMode
+    plugin_id: str
+    argument: str
+
+    def context(self, database: Database, plugins: Plugins) -> AuthContext:
+        """Returns what the mode works with in an open database.
+
+        Raises:
+            PluginMissing: the mode's plugin is not enabled in this database.
+            PluginError: its settings there are not valid.
+        """
+        plugin = require_enabled(database, plugins, self.plugin_id, f"--auth {self.mode.name}")
+        return AuthContext(database, self.argument, plugin.configuration)
+
+    def bind(self, database: Database, plugins: Plugins) -> AuthMode:
+        """Returns the object that judges the requests of one worker; errors as those of ``context``."""
+        return self.mode.bind(self.context(database, plugins))
+
+
+def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
+    """Returns the auth mode that ``--auth`` names.
+
+    Args:
+        plugins: the outcome of the boot.
+        text: a name or an alias, alone or as ``name://argument``.
+
+    Raises:
+        UsageError: the text is empty.
+        PluginMissing: no plugin in use has a mode of that name; plugins that are out of use are named, since
+            the mode may be one of theirs.
+    """
+    name, separator, argument = text.strip().partition("://")
+    if not name:
+        raise UsageError("--auth needs the name of a mode.", field="auth")
+    mode = plugins.registries.auth_modes.get(name)
+    owner = plugins.registries.auth_modes.owner(name)
+    if mode is None or owner is None:
+        raise PluginMissing(_missing(plugins, name), mode=name)
+    return SelectedAuthMode(mode, owner, argument if separator else "")
+
+
+def accepts_root_key(database: Database, plugins: Plugins, key: str, auth: str | None = None) -> bool:
+    """Whether a key is the root key of a database, as the auth modes see it that are enabled there.
+
+    Every mode that has keys is asked: one that refuses decides, and a key that none accepts is refused. Where
+    no enabled mode has keys, every caller is root, and so is who has the file. May block.
+
+    Args:
+        database: the open database.
+        plugins: the outcome of the boot, with auth modes.
+        key: what the caller gave; it is shown nowhere.
+        auth: a mode by name, alone or with the argument that it needs to judge a key, as ``--auth`` takes it.
+
+    Raises:
+        PluginMissing: ``auth`` names a mode that is not enabled; or a plugin that is enabled here is out of
+            use, so that nobody can tell what its mode would say.
+        UsageError: a mode needs its argument, and ``auth`` does not give it.
+    """
+    named = None if auth is None else select_auth_mode(plugins, auth)
+    if named is not None:
+        require_enabled(database, plugins, named.plugin_id, f"--auth {named.mode.name}")
+    enabled = enabled_plugins(database, plugins)
+    _refuse_unknown_modes(plugins, enabled)
+    present = [item for item in plugins.registries.auth_modes if item.plugin_id in enabled]
+    modes = {id(item.value): item for item in present}.values()
+    judges = [item for item in modes if item.value.has_keys]
+    if not judges:
+        return bool(modes)
+    answers = []
+    for item in judges:
+        argument = named.argument if named is not None and named.mode is item.value else ""
+        if item.value.takes_argument and not argument:
+            raise UsageError(
+                f"The auth mode {item.value.name!r}, which is enabled in this database, judges a key only "
+                f"with its argument: give --auth {item.value.name}://... beside the key.",
+                field="auth",
+            )
+        context = AuthContext(database, argument, enabled[item.plugin_id].configuration)
+        answers.append(item.value.verify_root_key(context, key))
+    return True in answers and False not in answers
+
+
+def _refuse_unknown_modes(plugins: Plugins, enabled: Mapping[str, EnabledPlugin]) -> None:
+    """Raises PluginMissing where a plugin that may have an auth mode can't be asked."""
+    owners = {item.plugin_id for item in plugins.registries.auth_modes}
+    for plugin in enabled.values():
+        if plugin.problem is not None and (plugin.id in owners or plugin.id not in plugins.descriptors):
+            raise PluginMissing(
+                f"No root key is taken while a plugin can't be asked for it: {plugin.problem.message}",
+                plugin=plugin.id,
+            )
+
+
+def _missing(plugins: Plugins, name: str) -> str:
+    """Why nobody has a mode, what there is instead, and how to get one."""
+    for plugin_id, names in plugins.auth_modes.items():
+        if name in names and plugin_id not in plugins.descriptors:
+            try:
+                plugins.require(plugin_id, f"--auth {name}")
+            except PluginMissing as error:
+                return error.message
+    message = f"--auth {name} needs a plugin that is not in use here."
+    known = sorted({item.value.name for item in plugins.registries.auth_modes})
+    if known:
+        message += f" Modes at hand: {', '.join(f'--auth {mode}' for mode in known)}."
+    refused = [name for name in plugins.installed if not plugins.is_allowed(name)]
+    if refused:
+        message += f" Installed, but not allowed here: {', '.join(refused)}."
+    reasons = [
+        problem.message for problem in plugins.problems if problem.kind is not ProblemKind.CONFIGURATION
+    ]
+    return " ".join([message, *reasons, "'pip install' of a plugin that has the mode brings it."])

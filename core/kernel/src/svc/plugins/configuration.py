@@ -1,0 +1,264 @@
+"""Settings of plugins: from plain members to the plugin's struct and back, without ever showing a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from svc.errors import PluginError
+from svc.plugins.descriptor import PluginDescriptor, StartOption
+from svc.plugins.secret import HIDDEN, Secret, decode_secret, encode_hidden, encode_revealed
+
+__all__ = [
+    "FLAGS",
+    "merge_settings",
+    "option_settings",
+    "parse_assignments",
+    "settings_as_shown",
+    "settings_as_stored",
+    "validate_settings",
+    "without_settings",
+]
+
+FLAGS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
+"""How true and false are spelled as options."""
+
+_PLACE = re.compile(r"^(?P<message>.*?)(?: - at `\$\.?(?P<field>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
+
+
+def validate_settings(descriptor: PluginDescriptor, settings: Mapping[str, Any]) -> Any:
+    """Returns the settings as an instance of the plugin's struct, defaults filled in; None without a struct.
+
+    Args:
+        descriptor: whose settings they are.
+        settings: members as JSON gives them. Types are strict: ``"8080"`` is no integer.
+
+    Raises:
+        PluginError: a member is unknown, missing or of a wrong type; ``field`` names it, its value is not
+            shown.
+    """
+    if descriptor.configuration is None:
+        if settings:
+            raise _refusal(descriptor, next(iter(settings)), "the plugin has no settings")
+        return None
+    return _convert(descriptor, settings, strict=True)
+
+
+def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Reads settings that were typed as text, by the types of the plugin's fields.
+
+    Args:
+        descriptor: whose settings they are.
+        assignments: pairs of a dotted field name and the text given for it. It is taken as it is where the
+            field is a text; otherwise it is JSON (``8080``, ``true``, ``["a", "b"]``).
+
+    Raises:
+        PluginError: a name is not a field.
+    """
+    settings: dict[str, Any] = {}
+    for name, text in assignments:
+        kind = _field_type(descriptor, name)
+        settings = merge_settings(settings, _nested(name.split("."), _typed(kind, text)))
+    return settings
+
+
+def option_settings(descriptor: PluginDescriptor, option: StartOption, value: Any) -> dict[str, Any]:
+    """Returns the setting that an option of ``svc start`` makes of a value.
+
+    Args:
+        descriptor: whose option it is.
+        option: the option.
+        value: as it was given: a text, or whatever a TOML file holds.
+
+    Raises:
+        ValueError: the value is not of the type of the setting; the message does not show it.
+    """
+    assert descriptor.configuration is not None
+    name = option.target
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError("it must not hold NUL")
+        value = _typed_option(_field_type(descriptor, name), value)
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(descriptor.configuration)}
+    try:
+        msgspec.convert(value, fields[name], dec_hook=decode_secret)
+    except msgspec.ValidationError as error:
+        message = _without_value(str(error))
+        raise ValueError(message[:1].lower() + message[1:]) from None
+    return {name: msgspec.to_builtins(value)}
+
+
+def merge_settings(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns ``base`` with ``changes`` laid over it; members that are objects on both sides are merged."""
+    merged = dict(base)
+    for name, value in changes.items():
+        present = merged.get(name)
+        if isinstance(present, Mapping) and isinstance(value, Mapping):
+            merged[name] = merge_settings(present, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def without_settings(base: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Returns ``base`` without the members of the given dotted names, so that their defaults hold again."""
+    result = dict(base)
+    for name in names:
+        first, _, rest = name.partition(".")
+        if rest and isinstance(result.get(first), Mapping):
+            result[first] = without_settings(result[first], [rest])
+        elif not rest:
+            result.pop(first, None)
+    return result
+
+
+def settings_as_stored(configuration: Any) -> dict[str, Any]:
+    """The settings as plain members, secrets included: for the record in the system tree and nothing else."""
+    return _members(configuration, encode_revealed)
+
+
+def settings_as_shown(configuration: Any) -> dict[str, Any]:
+    """The settings as plain members, with stars in the place of each secret: for output of any kind."""
+    return _members(configuration, encode_hidden)
+
+
+def hide_all(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Names of settings with stars for every value.
+
+    For a plugin whose struct is not at hand to tell which of them are secret.
+    """
+    return dict.fromkeys(settings, HIDDEN)
+
+
+def _members(configuration: Any, hook: Any) -> dict[str, Any]:
+    if configuration is None:
+        return {}
+    members: dict[str, Any] = msgspec.to_builtins(configuration, enc_hook=hook)
+    return members
+
+
+def _convert(descriptor: PluginDescriptor, settings: Mapping[str, Any], *, strict: bool) -> Any:
+    assert descriptor.configuration is not None
+    try:
+        configuration = msgspec.convert(
+            dict(settings), descriptor.configuration, strict=strict, dec_hook=decode_secret
+        )
+    except msgspec.ValidationError as error:
+        match = _PLACE.match(str(error))
+        message, field = (match["message"], match["field"] or "") if match else (str(error), "")
+        missing = _MISSING.search(message)
+        if missing:
+            field = ".".join(part for part in (field, missing["field"]) if part)
+            message = "it is required and not given"
+        raise _refusal(descriptor, field, _without_value(message)) from None
+    unknown = _unknown(configuration, settings)
+    if unknown is not None:
+        raise _refusal(descriptor, unknown, "there is no such setting")
+    return configuration
+
+
+def _without_value(message: str) -> str:
+    """A message of msgspec without the value that it may quote: it could be a secret in the wrong place."""
+    return re.sub(r"'.*'", "given", message, flags=re.DOTALL)
+
+
+def _unknown(configuration: Any, settings: Any, prefix: str = "") -> str | None:
+    """The dotted name of the first member that the struct has no field for; msgspec would ignore it."""
+    if isinstance(configuration, msgspec.Struct) and isinstance(settings, Mapping):
+        fields = {field.encode_name: field.name for field in msgspec.structs.fields(configuration)}
+        for name, value in settings.items():
+            if name not in fields:
+                return prefix + str(name)
+            found = _unknown(getattr(configuration, fields[name]), value, f"{prefix}{name}.")
+            if found is not None:
+                return found
+    elif isinstance(configuration, Mapping) and isinstance(settings, Mapping):
+        for name, value in settings.items():
+            found = _unknown(configuration.get(name), value, f"{prefix}{name}.")
+            if found is not None:
+                return found
+    elif isinstance(configuration, (list, tuple)) and isinstance(settings, (list, tuple)):
+        for place, (item, value) in enumerate(zip(configuration, settings, strict=False)):
+            found = _unknown(item, value, f"{prefix}{place}.")
+            if found is not None:
+                return found
+    return None
+
+
+def _field_type(descriptor: PluginDescriptor, name: str) -> msgspec.inspect.Type:
+    if descriptor.configuration is None:
+        raise _refusal(descriptor, name, "the plugin has no settings")
+    kind: msgspec.inspect.Type = msgspec.inspect.type_info(descriptor.configuration)
+    for part in name.split("."):
+        if isinstance(kind, msgspec.inspect.DictType):
+            kind = kind.value_type
+            continue
+        if not isinstance(kind, msgspec.inspect.StructType):
+            raise _refusal(descriptor, name, "there is no such setting")
+        found = next((field for field in kind.fields if field.encode_name == part), None)
+        if found is None:
+            raise _refusal(descriptor, name, "there is no such setting")
+        kind = found.type
+        if isinstance(kind, msgspec.inspect.Metadata):
+            kind = kind.type
+    return kind
+
+
+def _typed(kind: msgspec.inspect.Type, text: str) -> Any:
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    if all(_is_textual(item) or isinstance(item, msgspec.inspect.NoneType) for item in kinds):
+        optional = any(isinstance(item, msgspec.inspect.NoneType) for item in kinds)
+        return None if optional and text == "null" else text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text
+
+
+def _typed_option(kind: msgspec.inspect.Type, text: str) -> Any:
+    """As ``_typed``; a list of texts may be given with commas, and true and false in the usual ways."""
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    for item in kinds:
+        if isinstance(item, msgspec.inspect.BoolType) and text.strip().lower() in FLAGS:
+            return FLAGS[text.strip().lower()]
+        if not isinstance(item, (msgspec.inspect.ListType, msgspec.inspect.VarTupleType)):
+            continue
+        if _is_textual(item.item_type) and not text.lstrip().startswith("["):
+            return [part.strip() for part in text.split(",") if part.strip()]
+    return _typed(kind, text)
+
+
+def _is_textual(kind: msgspec.inspect.Type) -> bool:
+    if isinstance(kind, (msgspec.inspect.LiteralType, msgspec.inspect.EnumType)):
+        values = (
+            kind.values
+            if isinstance(kind, msgspec.inspect.LiteralType)
+            else [item.value for item in kind.cls]
+        )
+        return all(isinstance(value, str) for value in values)
+    if isinstance(kind, msgspec.inspect.CustomType):
+        return kind.cls is Secret
+    return isinstance(kind, msgspec.inspect.StrType)
+
+
+def _nested(parts: list[str], value: Any) -> dict[str, Any]:
+    for part in reversed(parts[1:]):
+        value = {part: value}
+    return {parts[0]: value}
+
+
+def _refusal(descriptor: PluginDescriptor, field: str, reason: str) -> PluginError:
+    reason = reason[:1].lower() + reason[1:]
+    subject = (
+        f"The setting {field!r} of the plugin {descriptor.id!r}"
+        if field
+        else (f"The settings of the plugin {descriptor.id!r}")
+    )
+    return PluginError(f"{subject} cannot be used: {reason}.", field=field, plugin=descriptor.id)

@@ -1,0 +1,39 @@
+"""The contracts of the families that the kernel drives: what a plugin implements, and what it is handed.
+
+Values and abstract classes only; nothing here does I/O. A plugin subclasses a contract and adds an
+object of it to the registry of its family; the kernel calls it through the contract.
+"""
+
+from __future__ import annotations
+
+from svc.plugins.contracts.auth import (
+    ROOT_IDENTITY,
+    ROOT_USER_ID,
+    AuthContext,
+    AuthMode,
+    Credentials,
+    Identity,
+    Operation,
+    Rights,
+    ScopedRule,
+)
+from svc.plugins.contracts.background import BackgroundJob, JobContext, JobRegistry
+from svc.plugins.contracts.health import HealthCheck, HealthReport, HealthStatus
+
+__all__ = [
+    "ROOT_IDENTITY",
+    "ROOT_USER_ID",
+    "AuthContext",
+    "AuthMode",
+    "BackgroundJob",
+    "Credentials",
+    "HealthCheck",
+    "HealthReport",
+    "HealthStatus",
+    "Identity",
+    "JobContext",
+    "JobRegistry",
+    "Operation",
+    "Rights",
+    "ScopedRule",
+]

@@ -1,0 +1,241 @@
+"""Who is asking: what a request carries, the mode that judges it, and the identity that results.
+
+An ``AuthMode`` turns ``Credentials`` into an ``Identity``. It never decides what an identity may do:
+that is the pipeline's one permission function, which reads ``Identity`` and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import msgspec
+
+from svc.paths import Path
+
+if TYPE_CHECKING:
+    from svc.database import Database
+
+__all__ = [
+    "ROOT_IDENTITY",
+    "ROOT_USER_ID",
+    "AuthContext",
+    "AuthMode",
+    "Credentials",
+    "Identity",
+    "Operation",
+    "Rights",
+    "ScopedRule",
+]
+
+ROOT_USER_ID = "00000000-0000-0000-0000-000000000000"
+"""The nil UUID: the root user."""
+
+
+class Operation(Enum):
+    """What can be done to a path. The value is the letter of its permission flag."""
+
+    CREATE = "c"
+    READ = "r"
+    UPDATE = "u"
+    DELETE = "d"
+    LIST = "l"
+    INVOKE = "i"
+    FUNCTIONS = "f"
+    CONFIGURE = "y"
+
+    @property
+    def letter(self) -> str:
+        """The letter of the flag."""
+        return self.value
+
+    @property
+    def position(self) -> int:
+        """The place of the flag in an 8-character flags string, from 0."""
+        return _FLAGS.index(self.value)
+
+
+_FLAGS = "crudlify"
+
+
+class Rights(Protocol):
+    """What a user may do, before the rules of a scoped key narrow it. Immutable; safe in every thread."""
+
+    def allows(self, operation: Operation, path: Path) -> bool:
+        """Whether the operation is granted on the path. Does not block; silence means no."""
+
+    def allows_below(self, operation: Operation, path: Path) -> bool:
+        """Whether the operation is granted on the path and on everything that is or may come below it.
+
+        Decides whether the caller is shown totals and hashes of a directory, and saves asking for each path
+        below it. Does not block, nor look at the tree. No is always safe, and the answer of rights that do
+        not have this method.
+        """
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedRule:
+    """One rule of a scoped key: the first whose glob matches a path decides.
+
+    Attributes:
+        glob: a path glob such as ``/reports/**``.
+        flags: exactly 8 characters, the letters ``crudlify`` or ``-`` in their places.
+    """
+
+    glob: str
+    flags: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who makes a request, as an auth mode found it.
+
+    Attributes:
+        user_id: the user's UUID as text; the nil UUID is root; None for a share key, which has no owner.
+        name: what logs and commits call the caller.
+        is_root: whether everything is allowed.
+        auth_mode: name of the mode that made this identity.
+        key_id: the API key behind the request, if there is one.
+        groups: names of the groups that the user is in.
+        rights: what the user may do; None means nothing, unless ``is_root``.
+        rules: rules of a scoped key, in order; empty means no restriction. For a share key they are the
+            only authority.
+        expires_ms: when the credentials end, in Unix milliseconds; long streams close then. None: never.
+    """
+
+    user_id: str | None
+    name: str
+    is_root: bool = False
+    auth_mode: str = ""
+    key_id: str | None = None
+    groups: frozenset[str] = frozenset()
+    rights: Rights | None = None
+    rules: tuple[ScopedRule, ...] = ()
+    expires_ms: int | None = None
+
+
+ROOT_IDENTITY = Identity(user_id=ROOT_USER_ID, name="root", is_root=True)
+
+
+def _no_header(_name: str) -> str | None:
+    return None
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """What a request says about its sender. Its representation never shows a secret.
+
+    Attributes:
+        scheme: scheme of the ``Authorization`` header in lower case (``bearer``, ``basic``), or None.
+        value: what follows the scheme, or None.
+        query_token: the query parameter ``token`` on the routes that take one, else None.
+        remote_address: the peer's IP address, or None over a Unix socket.
+        secure: whether the connection is encrypted.
+        method: the HTTP method.
+        path: the request's path as received, percent-decoded.
+        client_certificate: the verified TLS client certificate in PEM, or None.
+        header: gives a request header by its name in any case, or None; for schemes that sign headers.
+    """
+
+    scheme: str | None = None
+    value: str | None = None
+    query_token: str | None = None
+    remote_address: str | None = None
+    secure: bool = False
+    method: str = "GET"
+    path: str = "/"
+    client_certificate: str | None = None
+    header: Callable[[str], str | None] = _no_header
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the request carries nothing that the common schemes would look at."""
+        return self.value is None and self.query_token is None and self.client_certificate is None
+
+    def __repr__(self) -> str:
+        shown = ("scheme", "remote_address", "secure", "method", "path")
+        return f"Credentials({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthContext:
+    """What a mode gets to work with, once the database is open in the process that serves.
+
+    Attributes:
+        database: the database that is served.
+        argument: what follows the mode's name in ``--auth``: the path of ``file://<path>``, else ``""``.
+        configuration: the validated settings of the mode's plugin in this database, or None.
+    """
+
+    database: Database
+    argument: str
+    configuration: Any
+
+
+class AuthMode(ABC):
+    """One way to find out who is asking, chosen at start by ``--auth``.
+
+    Objects are made at boot, before any database is open, and hold no state of a database; ``bind``
+    gives the object that judges requests.
+
+    Attributes:
+        name: what ``--auth`` calls the mode. A mode that takes an argument is chosen as
+            ``name://argument``.
+        aliases: other names of the mode.
+        loopback_only: True refuses to listen anywhere but on a loopback address unless the person who
+            starts the server names a host.
+        has_keys: whether there are credentials that the mode accepts and others that it does not. One
+            without, which takes everybody for root, has no say about a root key.
+        takes_argument: whether the mode can't judge a key without its argument, ``name://argument``.
+        challenge: the ``WWW-Authenticate`` header of a 401 answer.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    loopback_only: ClassVar[bool] = False
+    has_keys: ClassVar[bool] = True
+    takes_argument: ClassVar[bool] = False
+    challenge: ClassVar[str] = "Bearer"
+
+    def prepare(self, context: AuthContext) -> Sequence[str]:
+        """Makes a database ready for this mode, and returns the lines to print on standard output.
+
+        Called once by the process that starts the server, before its workers; may block and write. It is
+        called at every start, so what it makes, it makes once: a bootstrap key is printed only when new.
+        """
+        return ()
+
+    def verify_root_key(self, context: AuthContext, key: str) -> bool | None:
+        """Says whether a key is the root key of a database, for commands that work on its file.
+
+        All modes with keys are asked whose plugin is enabled in the database. The ``argument`` of the context
+        is what the command was given by ``--auth name://argument`` for this mode, else empty; a mode that
+        ``takes_argument`` is not asked without one. Where one refuses, the key is refused; where none
+        accepts it, it is refused too. May block; compares in constant time.
+
+        Returns:
+            True when it is; False when it claims to be a key of this mode and is not valid; None when it is
+            nothing that this mode knows.
+        """
+        return None
+
+    def bind(self, context: AuthContext) -> AuthMode:
+        """Returns the object that authenticates for one database. Called once a worker, after fork."""
+        return self
+
+    @abstractmethod
+    def authenticate(self, credentials: Credentials) -> Identity | None:
+        """Judges what a request carries. Called for every request, in its greenlet.
+
+        It must not block for more than a millisecond; verified credentials are cached by the mode.
+
+        Returns:
+            The identity when the credentials are accepted; None when there are none that this mode knows,
+            so that the caller is anonymous and sees public routes only.
+
+        Raises:
+            AuthRequired: there are credentials, and they are wrong, expired or revoked.
+        """

@@ -1,0 +1,176 @@
+"""Which plugins are installed: what the entry points of all distributions say, without importing any.
+
+Problems that can be seen without running a plugin's code are found here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from svc.findings import describe_error
+from svc.plugins.descriptor import ENTRY_POINT_GROUP, PLUGIN_SET_GROUP
+
+__all__ = [
+    "InstalledPlugin",
+    "PluginProblem",
+    "ProblemKind",
+    "find_installed",
+    "find_plugin_set",
+    "parse_allowed",
+]
+
+PLUGIN_SET_PREFIX = "set:"
+"""A problem with a plugin set is reported under this and the name of the set."""
+
+
+class ProblemKind(Enum):
+    """What can be wrong with a plugin."""
+
+    BROKEN = "broken"
+    MISSING = "missing"
+    DUPLICATE = "duplicate"
+    TOO_NEW = "too-new"
+    TOO_OLD = "too-old"
+    UNKNOWN_HOOK = "unknown-hook"
+    CONFIGURATION = "configuration"
+    NOT_ALLOWED = "not-allowed"
+    NEEDS = "needs"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginProblem:
+    """Something wrong with one plugin. The plugin is out of use, and everything else goes on.
+
+    Attributes:
+        plugin_id: the plugin, or ``set:<name>`` for a plugin set.
+        kind: what is wrong.
+        message: one sentence for people; never a secret.
+    """
+
+    plugin_id: str
+    kind: ProblemKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPlugin:
+    """A plugin as its distribution declares it. None of its code has been imported.
+
+    Attributes:
+        id: name of the entry point.
+        value: where the descriptor is, ``module:attribute``.
+        distribution: name of the distribution, or an empty text when its metadata has none.
+        version: version of the distribution.
+        summary: one line about the distribution.
+        entry_point: loads the descriptor.
+    """
+
+    id: str
+    value: str
+    distribution: str
+    version: str
+    summary: str
+    entry_point: importlib.metadata.EntryPoint
+
+
+def parse_allowed(text: str | None) -> tuple[str, ...] | None:
+    """Reads a list of plugin ids as ``--plugins`` and ``SVC_PLUGINS`` give it.
+
+    Args:
+        text: ids with commas or spaces between them. None means that nothing was said, and all installed
+            plugins are allowed; an empty text means that none is.
+    """
+    if text is None:
+        return None
+    return tuple(dict.fromkeys(text.replace(",", " ").split()))
+
+
+def find_installed() -> tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem, ...]]:
+    """Returns the installed plugins by id, and the ids that several distributions claim.
+
+    A claimed id is nobody's: choosing one by the order of directories would let a distribution slip in the
+    place of another. Reads the metadata of all distributions from disk (milliseconds).
+    """
+    claims: dict[str, dict[str, InstalledPlugin]] = {}
+    for entry_point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        plugin = _installed(entry_point)
+        claims.setdefault(plugin.id, {}).setdefault(f"{plugin.distribution} {plugin.value}", plugin)
+    found = {name: next(iter(claim.values())) for name, claim in sorted(claims.items()) if len(claim) == 1}
+    problems = tuple(
+        PluginProblem(
+            name,
+            ProblemKind.DUPLICATE,
+            f"The plugin id {name!r} is claimed by several distributions: {_listed(claim)}. "
+            "None of them is used; uninstall all but one.",
+        )
+        for name, claim in sorted(claims.items())
+        if len(claim) > 1
+    )
+    return MappingProxyType(found), problems
+
+
+def find_plugin_set(name: str = "default") -> tuple[tuple[str, ...], tuple[PluginProblem, ...]]:
+    """Returns the plugin ids of a plugin set, and what is wrong with it; empty when there is none.
+
+    Imports the module of the set, which holds nothing but the tuple.
+    """
+    entry_points = {
+        _distribution_name(entry_point): entry_point
+        for entry_point in importlib.metadata.entry_points(group=PLUGIN_SET_GROUP, name=name)
+    }
+    if not entry_points:
+        return (), ()
+    identifier = PLUGIN_SET_PREFIX + name
+    if len(entry_points) > 1:
+        message = (
+            f"The plugin set {name!r} comes from several distributions: {', '.join(sorted(entry_points))}. "
+            "None of them is used; uninstall all but one."
+        )
+        return (), (PluginProblem(identifier, ProblemKind.DUPLICATE, message),)
+    distribution, entry_point = next(iter(entry_points.items()))
+    try:
+        plugins = entry_point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises, it is reported
+        message = f"The plugin set {name!r} of {distribution} cannot be imported: {describe_error(error)}."
+        return (), (PluginProblem(identifier, ProblemKind.BROKEN, message),)
+    if not isinstance(plugins, tuple) or not all(isinstance(item, str) for item in plugins):
+        message = f"The plugin set {name!r} of {distribution} is not a tuple of plugin ids."
+        return (), (PluginProblem(identifier, ProblemKind.BROKEN, message),)
+    return tuple(dict.fromkeys(plugins)), ()
+
+
+def _installed(entry_point: importlib.metadata.EntryPoint) -> InstalledPlugin:
+    distribution = entry_point.dist
+    metadata = None if distribution is None else distribution.metadata
+    return InstalledPlugin(
+        id=entry_point.name,
+        value=entry_point.value,
+        distribution=_distribution_name(entry_point),
+        version=_field(metadata, "Version"),
+        summary=_field(metadata, "Summary"),
+        entry_point=entry_point,
+    )
+
+
+def _distribution_name(entry_point: importlib.metadata.EntryPoint) -> str:
+    return _field(None if entry_point.dist is None else entry_point.dist.metadata, "Name")
+
+
+def _field(metadata: importlib.metadata.PackageMetadata | None, name: str) -> str:
+    """A field of a distribution's metadata, which may lack it or be missing altogether."""
+    if metadata is None or name not in metadata:
+        return ""
+    return str(metadata[name])
+
+
+def _listed(claim: Mapping[str, InstalledPlugin]) -> str:
+    return ", ".join(
+        sorted(
+            f"{plugin.distribution or 'a distribution without a name'} {plugin.version}".strip()
+            for plugin in claim.values()
+        )
+    )

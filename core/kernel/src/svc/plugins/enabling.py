@@ -1,0 +1,458 @@
+"""The third level: which plugins a database uses, and with which settings.
+
+A record for each enabled plugin stands in the system tree at ``("plugins", id)``: JSON with its id, the
+version that was enabled, and its settings. Workers, replicas and backups therefore agree, and restoring an
+old snapshot changes none of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from svc.errors import Conflict, PluginError, PluginMissing, ReadOnly
+from svc.findings import describe_error, describe_failure
+from svc.paths import Path
+from svc.plugins.configuration import (
+    merge_settings,
+    settings_as_stored,
+    validate_settings,
+)
+from svc.plugins.discovery import PluginProblem, ProblemKind
+from svc.plugins.needs import in_order_of_needs, needs_of, require_needs, with_needs
+
+if TYPE_CHECKING:
+    from svc.database import Database
+    from svc.hashing import Hash
+    from svc.plugins.loading import Plugins
+
+__all__ = [
+    "PLUGINS_DIRECTORY",
+    "EnabledPlugin",
+    "awaits_first_plugins",
+    "configure",
+    "disable",
+    "enable",
+    "enabled_plugins",
+    "initialize",
+    "refused_plugins",
+    "require_enabled",
+    "stored_settings",
+    "unreadable_plugins",
+]
+
+logger = logging.getLogger("svc.plugins")
+
+PLUGINS_DIRECTORY = "plugins"
+INITIAL_SET_PATH: Path = ("plugin-set",)
+
+
+class _Record(msgspec.Struct):
+    """The JSON of a record."""
+
+    id: str
+    version: str
+    configuration: dict[str, Any] = {}
+
+
+class _InitialSet(msgspec.Struct, omit_defaults=True):
+    """The JSON at ``INITIAL_SET_PATH``: the database has been given its first plugins, and which.
+
+    ``refused`` are those that it was to be given and that could not be enabled.
+    """
+
+    plugins: list[str]
+    refused: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledPlugin:
+    """A plugin that a database has enabled.
+
+    Attributes:
+        id: the plugin.
+        version: the version that was enabled or configured last.
+        configuration: the validated settings, an instance of the plugin's struct; None when it has none, or
+            when they could not be validated (see ``problem``).
+        problem: why the plugin cannot be used here although it is enabled, or None.
+        settings: the settings as they are stored; they may hold secrets, and are not shown.
+    """
+
+    id: str
+    version: str
+    configuration: Any = None
+    problem: PluginProblem | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+_left_out_cache: WeakKeyDictionary[Any, tuple[Hash, tuple[tuple[str, ...], tuple[str, ...]]]] = (
+    WeakKeyDictionary()
+)
+_raw_cache: WeakKeyDictionary[Any, tuple[Hash, Mapping[str, EnabledPlugin]]] = WeakKeyDictionary()
+
+
+def enabled_plugins(database: Database, plugins: Plugins | None = None) -> Mapping[str, EnabledPlugin]:
+    """The plugins that are enabled in a database, by id; unusable ones too, each with its problem.
+
+    Cheap enough for every request: one read of HEAD and one lookup, unless the system tree has changed. Each
+    stands behind those that it needs.
+
+    Args:
+        database: an open database.
+        plugins: the outcome of the boot, to validate settings and find problems; without it, the records
+            alone speak, and ``configuration`` is None.
+    """
+    system_root = database.head().system_root
+    cache = _raw_cache if plugins is None else plugins.enabled_cache
+    cached = cache.get(database)
+    if cached is not None and cached[0] == system_root:
+        return cached[1]
+    # Reading may see a newer system tree than the head above; keeping it under the older hash only means
+    # that it is read once more.
+    resolved = {
+        name: _resolve(record, plugins) for name, record in _records(database).items() if record is not None
+    }
+    found = MappingProxyType(resolved if plugins is None else with_needs(resolved, plugins))
+    cache[database] = (system_root, found)
+    return found
+
+
+def require_enabled(
+    database: Database, plugins: Plugins, plugin_id: str, purpose: str | None = None
+) -> EnabledPlugin:
+    """Returns a plugin that must be usable in a database.
+
+    Args:
+        database: the database.
+        plugins: the outcome of the boot.
+        plugin_id: the plugin.
+        purpose: what needs it, as the beginning of the sentence: ``"--join"``.
+
+    Raises:
+        PluginMissing: it is not in use in this process, or not enabled in the database.
+        PluginError: it is enabled with settings that it does not accept.
+    """
+    plugins.require(plugin_id, purpose)
+    plugin = enabled_plugins(database, plugins).get(plugin_id)
+    if plugin is None:
+        subject = (
+            f"{purpose} needs the plugin {plugin_id!r}" if purpose else f"The plugin {plugin_id!r} is needed"
+        )
+        raise PluginMissing(
+            f"{subject}, which is not enabled in this database; 'svc plugins enable {plugin_id}' enables it.",
+            plugin=plugin_id,
+        )
+    if plugin.problem is not None:
+        raise PluginError(plugin.problem.message, plugin=plugin_id)
+    return plugin
+
+
+def initialize(
+    database: Database, plugins: Plugins, *, actor: str | None = None
+) -> tuple[PluginProblem, ...]:
+    """Enables the first plugins of a database that has never been given any; does nothing in any other.
+
+    These are the explicitly allowed ones if the deployment names any, else the default plugin set, each
+    behind those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not
+    among them) is left out and returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
+    """
+    if not awaits_first_plugins(database):
+        return ()
+    if getattr(database, "read_only", False):
+        return ()
+    chosen: list[tuple[str, Any]] = []
+    problems: list[PluginProblem] = []
+    present = {name for name, record in _records(database).items() if record is not None}
+    first = plugins.default_set if plugins.allowed is None else plugins.allowed
+    for plugin_id in in_order_of_needs(first, plugins):
+        if plugin_id in present:
+            continue  # enabled by hand before the first start: its settings stay
+        try:
+            require_needs(plugins, plugin_id, {*present, *(name for name, _ in chosen)})
+            configuration = _accepted(database, plugins, plugin_id, {})
+        except (PluginError, PluginMissing) as error:
+            logger.warning("not enabled in the new database: %s", error.message)
+            problems.append(PluginProblem(plugin_id, _kind(error), error.message))
+        else:
+            chosen.append((plugin_id, configuration))
+    with database.transaction(actor=actor, message="Enable the first plugins") as transaction:
+        for plugin_id, configuration in chosen:
+            transaction.put_system(_path(plugin_id), _encode(plugins, plugin_id, configuration))
+        initial = _InitialSet(
+            [plugin_id for plugin_id, _ in chosen], [problem.plugin_id for problem in problems]
+        )
+        transaction.put_system(INITIAL_SET_PATH, msgspec.json.encode(initial))
+    return tuple(problems)
+
+
+def awaits_first_plugins(database: Database) -> bool:
+    """Whether a database has never been given any plugins, as one that was just exported."""
+    return database.system().get(INITIAL_SET_PATH) is None
+
+
+def refused_plugins(database: Database) -> tuple[str, ...]:
+    """The plugins that ``initialize`` could not enable, and that nobody has enabled or given up since."""
+    return _left_out(database)[0]
+
+
+def unreadable_plugins(database: Database) -> tuple[str, ...]:
+    """The plugins whose record in a database can't be read, so that they count as not enabled."""
+    return _left_out(database)[1]
+
+
+def _left_out(database: Database) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The plugins that were refused at first, and those whose record can't be read."""
+    system_root = database.head().system_root
+    cached = _left_out_cache.get(database)
+    if cached is None or cached[0] != system_root:
+        records, initial = _records(database), _initial_set(database)
+        refused = tuple(name for name in (initial.refused if initial else ()) if name not in records)
+        unreadable = tuple(name for name, record in records.items() if record is None)
+        cached = _left_out_cache[database] = (system_root, (refused, unreadable))
+    return cached[1]
+
+
+def enable(
+    database: Database,
+    plugins: Plugins,
+    plugin_id: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    actor: str | None = None,
+) -> EnabledPlugin:
+    """Enables a plugin in a database, durably when this returns. Blocks.
+
+    Args:
+        database: the database, open for writing.
+        plugins: the outcome of the boot.
+        plugin_id: the plugin; when it is enabled already, ``settings`` are laid over those it has.
+        settings: members of its configuration that differ from the defaults.
+        actor: who does it, for the commit.
+
+    Raises:
+        PluginMissing: the plugin is not installed, not allowed, or has a problem.
+        PluginError: the settings are not valid; ``field`` names the wrong one. Or its ``svc_enable`` failed.
+            Or a plugin that it needs is not enabled in the database; nothing is enabled unasked.
+    """
+    _require_writable(database)
+    plugins.require(plugin_id)
+    require_needs(plugins, plugin_id, enabled_plugins(database, plugins))
+    present = _record(database, plugin_id)
+    merged = merge_settings(present.configuration if present else {}, settings or {})
+    return _store(database, plugins, plugin_id, merged, actor, f"Enable the plugin {plugin_id}")
+
+
+def configure(
+    database: Database,
+    plugins: Plugins,
+    plugin_id: str,
+    settings: Mapping[str, Any],
+    *,
+    actor: str | None = None,
+) -> EnabledPlugin:
+    """Replaces all settings of an enabled plugin. Blocks; see ``enable`` for arguments and errors.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database, too.
+    """
+    _require_writable(database)
+    plugins.require(plugin_id)
+    if _record(database, plugin_id) is None:
+        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+    return _store(database, plugins, plugin_id, settings, actor, f"Configure the plugin {plugin_id}")
+
+
+def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str | None = None) -> str | None:
+    """Disables a plugin in a database; its settings are forgotten. Blocks.
+
+    It works for a plugin that is not installed too, whatever the plugin's own ``svc_disable`` does, and where
+    its record can't be read. One of ``refused_plugins`` is given up.
+
+    Returns:
+        None, or a sentence when the plugin's ``svc_disable`` failed; secrets are left out of it.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database.
+        Conflict: another plugin that is enabled in this database needs it; the message says which.
+    """
+    from svc.plugins.lifecycle import make_context
+
+    _require_writable(database)
+    _require_not_needed(database, plugins, plugin_id)
+    present = enabled_plugins(database, plugins).get(plugin_id)
+    if present is None and plugin_id in refused_plugins(database):
+        _give_up(database, plugin_id, actor)
+        return None
+    if present is None and plugin_id not in unreadable_plugins(database):
+        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+    configuration = present.configuration if present is not None else None
+    warning = None
+    try:
+        plugins.call("svc_disable", plugin_id, context=make_context(plugin_id, configuration, database))
+    except (Exception, SystemExit) as error:
+        logger.error("The plugin %r failed while it was disabled.", plugin_id, exc_info=error)
+        warning = f"The plugin {plugin_id!r} failed while it was disabled: {describe_failure(error)}"
+    with database.transaction(actor=actor, message=f"Disable the plugin {plugin_id}") as transaction:
+        transaction.delete_system(_path(plugin_id))
+    return warning
+
+
+def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
+    """The settings of an enabled plugin as they are stored, defaults not filled in; they may hold secrets.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database.
+    """
+    record = _record(database, plugin_id)
+    if record is None:
+        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+    return record.configuration
+
+
+def _store(
+    database: Database,
+    plugins: Plugins,
+    plugin_id: str,
+    settings: Mapping[str, Any],
+    actor: str | None,
+    message: str,
+) -> EnabledPlugin:
+    configuration = _accepted(database, plugins, plugin_id, settings)
+    with database.transaction(actor=actor, message=message) as transaction:
+        transaction.put_system(_path(plugin_id), _encode(plugins, plugin_id, configuration, settings))
+    return enabled_plugins(database, plugins)[plugin_id]
+
+
+def _accepted(database: Database, plugins: Plugins, plugin_id: str, settings: Mapping[str, Any]) -> Any:
+    """The validated settings, after the plugin itself has agreed to be enabled with them."""
+    from svc.plugins.lifecycle import make_context
+
+    descriptor = plugins.require(plugin_id)
+    configuration = validate_settings(descriptor, settings)
+    effective = validate_settings(descriptor, merge_settings(settings, plugins.overrides.get(plugin_id, {})))
+    try:
+        plugins.call("svc_enable", plugin_id, context=make_context(plugin_id, effective, database))
+    except (PluginError, PluginMissing):
+        raise
+    except (Exception, SystemExit) as error:
+        logger.error("The plugin %r failed while it was enabled.", plugin_id, exc_info=error)
+        message = f"The plugin {plugin_id!r} refused to be enabled: {describe_error(error)}."
+        raise PluginError(message, plugin=plugin_id) from error
+    return configuration
+
+
+def _encode(
+    plugins: Plugins, plugin_id: str, configuration: Any, settings: Mapping[str, Any] | None = None
+) -> bytes:
+    """The record of a plugin.
+
+    Only what was set is stored, in its checked form, so that new defaults of a newer version reach a database
+    that never asked for the old ones.
+    """
+    checked = settings_as_stored(configuration)
+    kept = {name: checked[name] for name in settings or {} if name in checked}
+    return msgspec.json.encode(_Record(plugin_id, plugins.descriptors[plugin_id].version, kept))
+
+
+def _resolve(record: _Record, plugins: Plugins | None) -> EnabledPlugin:
+    settings = MappingProxyType(record.configuration)
+    if plugins is None:
+        return EnabledPlugin(record.id, record.version, settings=settings)
+    descriptor = plugins.descriptors.get(record.id)
+    if descriptor is None:
+        return EnabledPlugin(record.id, record.version, problem=_absence(record, plugins), settings=settings)
+    known = {name: value for name, value in settings.items() if name not in descriptor.retired}
+    settings = MappingProxyType(known)
+    try:
+        merged = merge_settings(settings, plugins.overrides.get(record.id, {}))
+        configuration = validate_settings(descriptor, merged)
+    except PluginError as error:
+        problem = PluginProblem(record.id, ProblemKind.CONFIGURATION, error.message)
+        return EnabledPlugin(record.id, record.version, problem=problem, settings=settings)
+    return EnabledPlugin(record.id, record.version, configuration=configuration, settings=settings)
+
+
+def _require_not_needed(database: Database, plugins: Plugins, plugin_id: str) -> None:
+    users = [name for name in enabled_plugins(database, plugins) if plugin_id in needs_of(plugins, name)]
+    if users:
+        raise Conflict(
+            f"The plugin {plugin_id!r} is needed by {', '.join(map(repr, users))}: disable "
+            f"{'it' if len(users) == 1 else 'them'} first.",
+            plugin=plugin_id,
+        )
+
+
+def _absence(record: _Record, plugins: Plugins) -> PluginProblem:
+    present = plugins.problem(record.id)
+    if present is not None:
+        return present
+    if record.id in plugins.installed:
+        message = f"The plugin {record.id!r} is enabled in this database, and not allowed here."
+        return PluginProblem(record.id, ProblemKind.NOT_ALLOWED, message)
+    message = (
+        f"The plugin {record.id!r} {record.version} is enabled in this database, and not installed here."
+    )
+    return PluginProblem(record.id, ProblemKind.MISSING, message)
+
+
+def _records(database: Database) -> Mapping[str, _Record | None]:
+    """The records by plugin id; None for one that can't be read."""
+    system = database.system()
+    if system.get((PLUGINS_DIRECTORY,)) is None:
+        return {}
+    return {
+        name: _decode(name, system.read_all(entry)) for name, entry in system.entries((PLUGINS_DIRECTORY,))
+    }
+
+
+def _initial_set(database: Database) -> _InitialSet | None:
+    system = database.system()
+    entry = system.get(INITIAL_SET_PATH)
+    if entry is None:
+        return None
+    try:
+        return msgspec.json.decode(system.read_all(entry), type=_InitialSet)
+    except msgspec.DecodeError:
+        return None
+
+
+def _give_up(database: Database, plugin_id: str, actor: str | None) -> None:
+    with database.transaction(actor=actor, message=f"Give up the plugin {plugin_id}") as transaction:
+        initial = _initial_set(database)
+        assert initial is not None
+        kept = [name for name in initial.refused if name != plugin_id]
+        transaction.put_system(INITIAL_SET_PATH, msgspec.json.encode(_InitialSet(initial.plugins, kept)))
+
+
+def _record(database: Database, plugin_id: str) -> _Record | None:
+    system = database.system()
+    entry = system.get(_path(plugin_id))
+    return None if entry is None else _decode(plugin_id, system.read_all(entry))
+
+
+def _decode(name: str, content: bytes) -> _Record | None:
+    try:
+        record = msgspec.json.decode(content, type=_Record)
+    except msgspec.DecodeError as error:
+        logger.error("The record of the plugin %r in the system tree cannot be read: %s", name, error)
+        return None
+    return record if record.id == name else None
+
+
+def _path(plugin_id: str) -> Path:
+    return (PLUGINS_DIRECTORY, plugin_id)
+
+
+def _kind(error: PluginError | PluginMissing) -> ProblemKind:
+    return ProblemKind.MISSING if isinstance(error, PluginMissing) else ProblemKind.CONFIGURATION
+
+
+def _require_writable(database: Database) -> None:
+    if getattr(database, "read_only", False):
+        raise ReadOnly("Plugins cannot be changed in a database that is open for reading only.")

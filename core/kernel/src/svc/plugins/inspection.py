@@ -1,0 +1,313 @@
+"""What people are told about plugins: the listing, the findings of the doctor, options of a deployment."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from svc.errors import UsageError
+from svc.findings import Finding
+from svc.plugins.configuration import (
+    hide_all,
+    merge_settings,
+    parse_assignments,
+    settings_as_shown,
+    validate_settings,
+)
+from svc.plugins.discovery import PluginProblem, ProblemKind
+from svc.plugins.enabling import EnabledPlugin, enabled_plugins, refused_plugins, unreadable_plugins
+from svc.redaction import redact_text
+
+if TYPE_CHECKING:
+    from svc.database import Database
+    from svc.plugins.descriptor import PluginDescriptor
+    from svc.plugins.loading import Plugins
+
+__all__ = ["PluginReport", "describe_plugins", "diagnose", "parse_options", "plugin_findings"]
+
+_SAID: dict[ProblemKind, tuple[str, str]] = {
+    ProblemKind.BROKEN: (
+        "The plugin {id!r} is broken, and out of use.",
+        "Mend it, install another version, or leave it out of the allowed ones; then start the server anew.",
+    ),
+    ProblemKind.MISSING: (
+        "The plugin {id!r} is needed, and not installed.",
+        "Install it; or disable it in the database and leave it out of the plugins that are allowed.",
+    ),
+    ProblemKind.DUPLICATE: (
+        "The plugin {id!r} claims what is another's, and is out of use.",
+        "Uninstall one of the two.",
+    ),
+    ProblemKind.TOO_NEW: ("The plugin {id!r} needs a newer svc, and is out of use.", "Upgrade svc."),
+    ProblemKind.TOO_OLD: ("The plugin {id!r} is too old.", "Upgrade it."),
+    ProblemKind.UNKNOWN_HOOK: (
+        "The plugin {id!r} implements a hook that does not exist, and is out of use.",
+        "Mend it, or install a version that fits this svc.",
+    ),
+    ProblemKind.CONFIGURATION: (
+        "The settings of the plugin {id!r} are not valid, and it is out of use.",
+        "'svc plugins config {id}' shows and changes them.",
+    ),
+    ProblemKind.NOT_ALLOWED: (
+        "The plugin {id!r} is enabled in this database, and not allowed here.",
+        "Name it in --plugins or SVC_PLUGINS, or disable it with 'svc plugins disable {id}'.",
+    ),
+    ProblemKind.NEEDS: (
+        "The plugin {id!r} needs another one that is not in use here, and is out of use.",
+        "Install, allow and enable the one that it needs, or disable it with 'svc plugins disable {id}'.",
+    ),
+}
+"""What is said of a problem, and what to do about it. The problem's own text may repeat a plugin's."""
+
+
+class PluginReport(msgspec.Struct, frozen=True, omit_defaults=False):
+    """One plugin as the command line and ``GET /system/plugins`` show it.
+
+    Attributes:
+        id: the plugin.
+        version: of the plugin in use, else of its distribution, else of the database's record.
+        summary: one line, or an empty text.
+        distribution: name of its distribution, or None when it is not installed.
+        installed: whether a distribution has it.
+        allowed: whether the deployment lets it run.
+        enabled: whether the database uses it; None when no database was looked at.
+        problem: what is wrong with it here, or None.
+        problem_kind: the kind of that problem, or the code of the finding, or None.
+        adds: names of what it has registered, by family.
+        drives: the families of extensions that it drives.
+        rests: what it extends and cannot, as ``driver:family``: that driver is not in use here.
+        configuration: its settings with secrets hidden; None when it is not enabled.
+    """
+
+    id: str
+    version: str
+    summary: str
+    distribution: str | None
+    installed: bool
+    allowed: bool
+    enabled: bool | None
+    problem: str | None
+    problem_kind: str | None
+    adds: dict[str, list[str]]
+    drives: list[str]
+    rests: list[str]
+    configuration: dict[str, Any] | None
+
+
+def describe_plugins(
+    plugins: Plugins, database: Database | None = None, findings: Iterable[Finding] = ()
+) -> list[PluginReport]:
+    """Returns a report on every plugin that is installed, allowed, enabled or has a problem, by id.
+
+    Args:
+        plugins: the outcome of the boot.
+        database: the database to look at, if any.
+        findings: what is known to be wrong besides; the first about a plugin is its problem, where the boot
+            and the database show none.
+    """
+    enabled = {} if database is None else enabled_plugins(database, plugins)
+    identifiers = {
+        *plugins.installed,
+        *plugins.descriptors,
+        *(plugins.allowed or ()),
+        *(problem.plugin_id for problem in plugins.problems),
+        *enabled,
+    }
+    wrong: dict[str, Finding] = {}
+    for finding in findings:
+        wrong.setdefault(finding.source, finding)
+    used = {
+        plugin_id
+        for plugin_id in plugins.descriptors
+        if database is None or (plugin_id in enabled and enabled[plugin_id].problem is None)
+    }
+    return [
+        _report(plugins, plugin_id, enabled if database is not None else None, wrong.get(plugin_id), used)
+        for plugin_id in sorted(identifiers)
+    ]
+
+
+def diagnose(plugins: Plugins, database: Database | None = None) -> list[PluginProblem]:
+    """Returns everything that is wrong with the plugins of this process and, if given, of a database.
+
+    A database that needs a missing plugin is told which one. Plugins whose version is older than the one that
+    the database was last configured with are named too: they may not understand its settings.
+    """
+    found = list(plugins.problems)
+    if database is None:
+        return found
+    for plugin in enabled_plugins(database, plugins).values():
+        if plugin.problem is not None:
+            if plugin.problem not in found:
+                found.append(plugin.problem)
+            continue
+        descriptor = plugins.descriptors[plugin.id]
+        if _is_older(descriptor.version, plugin.version):
+            message = (
+                f"The plugin {plugin.id!r} {descriptor.version} is older than {plugin.version}, "
+                "with which this database was last configured."
+            )
+            found.append(PluginProblem(plugin.id, ProblemKind.TOO_OLD, message))
+    return found
+
+
+def plugin_findings(plugins: Plugins, database: Database | None = None) -> list[Finding]:
+    """Returns what is wrong with the plugins of this process and, if given, of a database.
+
+    A plugin that is allowed and broken is among them whether or not the database has it enabled. Of one that
+    is not allowed nothing is known; it is among them where the database has it enabled.
+    """
+    found = [_as_finding(problem) for problem in diagnose(plugins, database)]
+    if database is None:
+        return found
+    for plugin_id in refused_plugins(database):
+        if plugin_id in plugins.descriptors:
+            message = f"The plugin {plugin_id!r} could not be enabled when this database was made."
+            advice = (
+                f"'svc plugins enable {plugin_id}' says why, or enables it; "
+                f"'svc plugins disable {plugin_id}' gives it up."
+            )
+            found.append(Finding("plugin.not-enabled", plugin_id, message, advice))
+    for plugin_id in unreadable_plugins(database):
+        message = f"The record of the plugin {plugin_id!r} in this database can't be read."
+        advice = (
+            f"'svc plugins enable {plugin_id}' writes another, 'svc plugins disable {plugin_id}' removes it."
+        )
+        found.append(Finding("plugin.record", plugin_id, message, advice))
+    return found
+
+
+def _as_finding(problem: PluginProblem) -> Finding:
+    message, advice = (text.format(id=problem.plugin_id) for text in _SAID[problem.kind])
+    detail = redact_text(problem.message)
+    return Finding(f"plugin.{problem.kind.value}", problem.plugin_id, message, advice, detail=detail)
+
+
+def parse_options(
+    plugins: Plugins, texts: Iterable[str], given: Iterable[tuple[str, Mapping[str, Any]]] = ()
+) -> Plugins:
+    """Returns the boot's outcome with settings of this deployment laid over those of any database.
+
+    Args:
+        plugins: the outcome of the boot.
+        texts: as ``--plugin-option`` gives them: ``id.key=value``.
+        given: settings that options of plugins in use make, by plugin id; they come before the texts.
+
+    Raises:
+        UsageError: a text is not of that form, or names no plugin in use.
+        PluginError: a key is not a setting of its plugin, or a value is not valid.
+    """
+    overrides = {plugin_id: dict(settings) for plugin_id, settings in plugins.overrides.items()}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        plugin_id = _longest_id(plugins, name)
+        if not separator or plugin_id is None:
+            raise UsageError(
+                f"The plugin option {name!r} is not 'id.key=value' with the id of a plugin in use.",
+                field="plugin-option",
+            )
+        descriptor = plugins.descriptors[plugin_id]
+        settings = parse_assignments(descriptor, [(name[len(plugin_id) + 1 :], value)])
+        overrides[plugin_id] = merge_settings(overrides.get(plugin_id, {}), settings)
+    for plugin_id, values in given:
+        overrides[plugin_id] = merge_settings(overrides.get(plugin_id, {}), values)
+    return with_overrides(plugins, overrides)
+
+
+def with_overrides(plugins: Plugins, overrides: Mapping[str, Mapping[str, Any]]) -> Plugins:
+    """Returns the boot's outcome with other settings of the deployment, and a cache of its own."""
+    return dataclasses.replace(
+        plugins, overrides=MappingProxyType(dict(overrides)), enabled_cache=type(plugins.enabled_cache)()
+    )
+
+
+def shown_settings(plugins: Plugins, plugin: EnabledPlugin) -> dict[str, Any]:
+    """The settings of an enabled plugin for output.
+
+    Without the plugin's struct nothing tells which of them are secret, and all values are hidden.
+    """
+    if plugin.problem is not None or plugin.id not in plugins.descriptors:
+        return hide_all(plugin.settings)
+    return settings_as_shown(plugin.configuration)
+
+
+def default_settings(plugins: Plugins, plugin_id: str) -> dict[str, Any] | None:
+    """The default settings of a plugin in use; None when it has none, or some setting has no default."""
+    descriptor = plugins.descriptors.get(plugin_id)
+    if descriptor is None or descriptor.configuration is None:
+        return None
+    required = any(item.required for item in msgspec.structs.fields(descriptor.configuration))
+    return None if required else settings_as_shown(validate_settings(descriptor, {}))
+
+
+def _report(
+    plugins: Plugins,
+    plugin_id: str,
+    enabled_ones: Mapping[str, EnabledPlugin] | None,
+    wrong: Finding | None,
+    used: Collection[str],
+) -> PluginReport:
+    enabled = None if enabled_ones is None else enabled_ones.get(plugin_id)
+    installed = plugins.installed.get(plugin_id)
+    descriptor = plugins.descriptors.get(plugin_id)
+    problem = plugins.problem(plugin_id) or (enabled.problem if enabled is not None else None)
+    version = (
+        descriptor.version
+        if descriptor is not None
+        else installed.version
+        if installed is not None
+        else enabled.version
+        if enabled is not None
+        else ""
+    )
+    summary = (
+        descriptor.summary if descriptor is not None else installed.summary if installed is not None else ""
+    )
+    return PluginReport(
+        id=plugin_id,
+        version=version,
+        summary=summary,
+        distribution=installed.distribution if installed is not None else None,
+        installed=installed is not None,
+        allowed=plugins.is_allowed(plugin_id),
+        enabled=None if enabled_ones is None else enabled is not None,
+        problem=problem.message if problem is not None else wrong.text if wrong is not None else None,
+        problem_kind=problem.kind.value if problem is not None else wrong.code if wrong is not None else None,
+        adds=_additions(plugins, plugin_id),
+        drives=[name for name, item in plugins.registries.driven.items() if item.driver == plugin_id],
+        rests=_resting(descriptor, used),
+        configuration=shown_settings(plugins, enabled) if enabled is not None else None,
+    )
+
+
+def _additions(plugins: Plugins, plugin_id: str) -> dict[str, list[str]]:
+    additions: dict[str, list[str]] = {}
+    for family, registry in plugins.registries.named().items():
+        names = [
+            item.value.template if family == "routes" else item.name for item in registry.of_plugin(plugin_id)
+        ]
+        if names:
+            additions[family] = names
+    return additions
+
+
+def _resting(descriptor: PluginDescriptor | None, used: Collection[str]) -> list[str]:
+    extended = () if descriptor is None else descriptor.extends
+    return [item for item in extended if item.partition(":")[0] not in used]
+
+
+def _longest_id(plugins: Plugins, name: str) -> str | None:
+    fitting = [plugin_id for plugin_id in plugins.descriptors if name.startswith(plugin_id + ".")]
+    return max(fitting, key=len, default=None)
+
+
+def _is_older(version: str, other: str) -> bool:
+    try:
+        return Version(version) < Version(other)
+    except InvalidVersion:
+        return False

@@ -1,0 +1,314 @@
+"""Which plugins a process uses for a database, and their start and stop.
+
+The records in the system tree say what is enabled; ``ActivePlugins`` follows them in a running process, so
+that enabling and disabling take effect in every worker without a restart where the plugin allows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from svc.findings import Finding, describe_failure
+from svc.plugins.enabling import EnabledPlugin, enabled_plugins
+from svc.plugins.families import (
+    NO_EXTENSIONS,
+    Extension,
+    ExtensionSource,
+    Family,
+    find_extensions,
+    require_driver,
+)
+
+if TYPE_CHECKING:
+    from svc.database import Database, Head
+    from svc.hashing import Hash
+    from svc.plugins.loading import Plugins
+
+__all__ = ["ActivePlugins", "PluginContext", "register_views"]
+
+logger = logging.getLogger("svc.plugins")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginContext:
+    """What a lifecycle hook or a health check is handed: its own settings, and the database.
+
+    Attributes:
+        plugin_id: the plugin that is called.
+        configuration: its validated settings, an instance of its configuration struct, or None.
+        database: the open database.
+        logger: the plugin's logger.
+    """
+
+    plugin_id: str
+    configuration: Any
+    database: Database
+    logger: logging.Logger
+    _source: ExtensionSource = field(default=NO_EXTENSIONS, repr=False, compare=False)
+
+    def extensions(self, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """What other plugins have added to a family that this plugin drives, by name; immutable, in no time.
+
+        Only what belongs to plugins that are in use for this database is there, as they are now: it is the
+        same object until one of them is enabled, disabled or set anew. Ask again for each piece of work.
+        Plugins are started before the drivers of what they extend, so that ``svc_start`` finds all of them.
+
+        Raises:
+            PluginError: the plugin does not drive the family, or the context is of ``svc_enable`` or
+                ``svc_disable``.
+        """
+        return self._source.extensions_of(self.plugin_id, family)
+
+
+def make_context(
+    plugin_id: str, configuration: Any, database: Database, source: ExtensionSource = NO_EXTENSIONS
+) -> PluginContext:
+    """Returns the context of a plugin for a database; without a source it knows no extensions."""
+    plugin_logger = logging.getLogger(f"svc.plugin.{plugin_id}")
+    return PluginContext(plugin_id, configuration, database, plugin_logger, source)
+
+
+def usable_extensions(
+    database: Database, plugins: Plugins, driver_id: str, family: Family[T]
+) -> Mapping[str, Extension[T]]:
+    """Returns the extensions that plugins enabled in a database have added, for commands, which start none.
+
+    Args:
+        database: the open database.
+        plugins: the outcome of a boot that has filled the family.
+        driver_id: the plugin that drives the family.
+        family: the family.
+
+    Raises:
+        PluginError: the plugin does not drive the family, or this boot has not filled it.
+    """
+    require_driver(plugins.registries, driver_id, family)
+    contexts = {
+        plugin.id: make_context(plugin.id, plugin.configuration, database)
+        for plugin in enabled_plugins(database, plugins).values()
+        if is_usable(plugin)
+    }
+    return find_extensions(plugins.registries, contexts)[family.name]
+
+
+def register_views(database: Database, plugins: Plugins) -> None:
+    """Lets the views of the plugins that are enabled in a database follow its commits."""
+    enabled = enabled_plugins(database, plugins)
+    for item in plugins.registries.views:
+        if is_usable(enabled.get(item.plugin_id)):
+            database.register_view(item.value)
+
+
+def is_usable(plugin: EnabledPlugin | None) -> bool:
+    """Whether a plugin is enabled and nothing is wrong with it."""
+    return plugin is not None and plugin.problem is None
+
+
+def failing_view(plugin_id: str, name: str, error: str, since_ms: int | None) -> Finding:
+    """The finding for a view that fails."""
+    return Finding(
+        "view.failing",
+        plugin_id,
+        f"A view of the plugin {plugin_id!r} fails.",
+        "What needs the view fails too, until it works again; it is tried again by itself.",
+        since_ms=since_ms,
+        subject=name,
+        detail=f"{name}: {error}",
+    )
+
+
+class ActivePlugins:
+    """The plugins that one process uses for one database, kept in step with the records in it.
+
+    Args:
+        plugins: the outcome of the boot.
+        database: the open database, opened in this process.
+
+    ``current`` may be called from any thread or greenlet, for every request: it reads HEAD and compares one
+    hash. A change of the records starts and stops plugins in the call that notices it.
+    """
+
+    def __init__(self, plugins: Plugins, database: Database) -> None:
+        self._plugins = plugins
+        self._database = database
+        self._lock = threading.RLock()
+        self._system_root: Hash | None = None
+        self._active: Mapping[str, EnabledPlugin] = MappingProxyType({})
+        self._contexts: dict[str, PluginContext] = {}
+        self._extensions: Mapping[str, Mapping[str, Extension[Any]]] = {}
+        self._started: dict[str, EnabledPlugin] = {}
+        self._failed: dict[str, EnabledPlugin] = {}
+        self._findings: dict[str, Finding] = {}
+        self._booted = False
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the plugins in this process: which failed to start or stop, and which views."""
+        found = list(self._findings.values())
+        for plugin_id in tuple(self._started):
+            for item in self._plugins.registries.views.of_plugin(plugin_id):
+                failure = None
+                with contextlib.suppress(Exception):  # what reads it tells
+                    failure = self._database.view(item.name).failure()
+                if failure is not None:
+                    found.append(failing_view(plugin_id, item.name, failure.reason, failure.since_ms))
+        return tuple(found)
+
+    def start(self) -> Mapping[str, EnabledPlugin]:
+        """Starts every enabled plugin, also those that need a restart; returns the active ones."""
+        with self._lock:
+            self._follow(self._database.head().system_root)
+            self._booted = True
+            return self._active
+
+    def current(self) -> Mapping[str, EnabledPlugin]:
+        """The active plugins by id, as the database has them now."""
+        return self.current_at(self._database.head())
+
+    def current_at(self, head: Head) -> Mapping[str, EnabledPlugin]:
+        """As ``current``, for one who has just read HEAD."""
+        system_root = head.system_root
+        if system_root == self._system_root:
+            return self._active
+        with self._lock:
+            if system_root != self._system_root:
+                self._follow(system_root)
+            return self._active
+
+    def is_active(self, plugin_id: str) -> bool:
+        """Whether a plugin is in use for the database now."""
+        return plugin_id in self.current()
+
+    def context(self, plugin_id: str) -> PluginContext | None:
+        """What a plugin is handed for the database as it is now; None when the plugin is not in use."""
+        self.current()
+        return self._contexts.get(plugin_id)
+
+    def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """See ``PluginContext.extensions``."""
+        require_driver(self._plugins.registries, driver_id, family)
+        return self._extensions.get(family.name, _NOTHING)
+
+    def stop(self) -> None:
+        """Stops every plugin that was started, the last one first."""
+        with self._lock:
+            for plugin in reversed(tuple(self._started.values())):
+                self._stop(plugin)
+            self._active = MappingProxyType({})
+            self._system_root = None
+            self._booted = False
+
+    def _follow(self, system_root: Hash) -> None:
+        enabled = {
+            plugin_id: plugin
+            for plugin_id, plugin in enabled_plugins(self._database, self._plugins).items()
+            if plugin.problem is None
+        }
+        for plugin in tuple(self._started.values()):
+            if enabled.get(plugin.id) != plugin:
+                self._stop_unless_restart_needed(plugin, enabled.get(plugin.id))
+        for plugin_id in self._extending_first(enabled):
+            if plugin_id not in self._started and self._failed.get(plugin_id) != enabled[plugin_id]:
+                self._start(enabled[plugin_id])
+        for plugin_id in [name for name in self._failed if name not in enabled]:
+            # It is tried no more, so that it did not start is wrong no more.
+            del self._failed[plugin_id], self._findings[plugin_id]
+        self._active = MappingProxyType(
+            {plugin_id: self._started[plugin_id] for plugin_id in enabled if plugin_id in self._started}
+        )
+        self._system_root = system_root
+
+    def _extending_first(self, enabled: Mapping[str, EnabledPlugin]) -> list[str]:
+        """The plugins in an order in which each comes after those that extend it, as far as there is one."""
+        extending: dict[str, list[str]] = {}
+        for plugin_id in enabled:
+            for driver in sorted(self._plugins.descriptors[plugin_id].drivers):
+                extending.setdefault(driver, []).append(plugin_id)
+        order: dict[str, None] = {}
+        seen: set[str] = set()
+
+        def visit(plugin_id: str) -> None:
+            if plugin_id not in seen:
+                seen.add(plugin_id)
+                for other in extending.get(plugin_id, ()):
+                    visit(other)
+                order[plugin_id] = None
+
+        for plugin_id in enabled:
+            visit(plugin_id)
+        return list(order)
+
+    def _stop_unless_restart_needed(self, plugin: EnabledPlugin, successor: EnabledPlugin | None) -> None:
+        # New settings of a plugin that needs a restart wait for it: the old ones go on meanwhile.
+        if successor is not None and self._booted and not self._plugins.descriptors[plugin.id].reload:
+            return
+        self._stop(plugin)
+
+    def _start(self, plugin: EnabledPlugin) -> None:
+        if self._booted and not self._plugins.descriptors[plugin.id].reload:
+            return
+        context = make_context(plugin.id, plugin.configuration, self._database, self)
+        self._use({**self._contexts, plugin.id: context})
+        try:
+            for item in self._plugins.registries.views.of_plugin(plugin.id):
+                self._database.register_view(item.value)
+            self._plugins.call("svc_start", plugin.id, context=context)
+        except (Exception, SystemExit) as error:
+            logger.error("The plugin %r failed to start.", plugin.id, exc_info=error)
+            self._failed[plugin.id] = plugin
+            self._use(self._contexts_without(plugin.id))
+            self._note(plugin, "start", error)
+            return
+        self._failed.pop(plugin.id, None)
+        self._findings.pop(plugin.id, None)
+        self._started[plugin.id] = plugin
+
+    def _stop(self, plugin: EnabledPlugin) -> None:
+        context = self._contexts[plugin.id]
+        del self._started[plugin.id]
+        self._use(self._contexts_without(plugin.id))
+        try:
+            self._plugins.call("svc_stop", plugin.id, context=context)
+        except (Exception, SystemExit) as error:
+            logger.error("The plugin %r failed to stop.", plugin.id, exc_info=error)
+            self._note(plugin, "stop", error)
+
+    def _contexts_without(self, plugin_id: str) -> dict[str, PluginContext]:
+        return {name: context for name, context in self._contexts.items() if name != plugin_id}
+
+    def _use(self, contexts: dict[str, PluginContext]) -> None:
+        """Takes the plugins with these contexts for those in use; a family that stays the same is kept."""
+        found = find_extensions(self._plugins.registries, contexts)
+        for family, extensions in found.items():
+            known = self._extensions.get(family)
+            if known is not None and _contexts_of(known) == _contexts_of(extensions):
+                found[family] = known
+        self._extensions = found
+        self._contexts = contexts
+
+    def _note(self, plugin: EnabledPlugin, verb: str, error: BaseException) -> None:
+        self._findings[plugin.id] = Finding(
+            f"plugin.{verb}-failed",
+            plugin.id,
+            f"The plugin {plugin.id!r} failed to {verb}.",
+            "It is out of use in this process; it is tried again with new settings, and by a new start."
+            if verb == "start"
+            else "What it has left behind goes with the process: start the server anew.",
+            since_ms=time.time_ns() // 1_000_000,
+            detail=describe_failure(error),
+        )
+
+
+def _contexts_of(extensions: Mapping[str, Extension[Any]]) -> dict[str, int]:
+    return {name: id(extension.context) for name, extension in extensions.items()}
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -1,0 +1,333 @@
+"""Registries: where plugins put what they add, once, at boot.
+
+Hooks write into a registry while it is open, in the name of the plugin being registered; then it is
+frozen, and a lookup is one read of a dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from svc.errors import PluginError
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = [
+    "Command",
+    "CommandRegistry",
+    "NamedRegistry",
+    "Registered",
+    "Registry",
+    "Route",
+    "RouteRegistry",
+]
+
+T = TypeVar("T")
+KERNEL = "svc"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered(Generic[T]):
+    """One thing that a plugin added.
+
+    Attributes:
+        name: what it is looked up by.
+        value: the thing itself.
+        plugin_id: who added it.
+    """
+
+    name: str
+    value: T
+    plugin_id: str
+
+
+class Registry(Generic[T]):
+    """Things of one family by name, each known with the plugin that added it.
+
+    Args:
+        family: what one thing is called in messages, such as ``auth mode``.
+        reserved: names that belong to the kernel.
+    """
+
+    def __init__(self, family: str, reserved: Collection[str] = ()) -> None:
+        self.family = family
+        self._items: dict[str, Registered[T]] = {}
+        self._reserved = frozenset(reserved)
+        self._adding: str | None = None
+        self._frozen = False
+        self._values: Mapping[str, T] = MappingProxyType({})
+
+    # Boot -------------------------------------------------------------------------------------------------
+
+    def begin(self, plugin_id: str) -> None:
+        """Lets a plugin add; what is added from now on is its. Called by the loader."""
+        self._require_open()
+        self._adding = plugin_id
+
+    def end(self) -> None:
+        """Ends what ``begin`` began."""
+        self._adding = None
+
+    def withdraw(self, plugin_id: str) -> None:
+        """Takes out everything that a plugin added. Called by the loader, before the freeze."""
+        self._require_open()
+        self._items = {name: item for name, item in self._items.items() if item.plugin_id != plugin_id}
+
+    def freeze(self) -> None:
+        """Ends the boot: nothing can be added any more, and ``values`` is there to be looked up in."""
+        self._frozen = True
+        self._adding = None
+        self._values = MappingProxyType({name: item.value for name, item in self._items.items()})
+
+    def _insert(self, name: str, value: T, *, shown: str | None = None) -> None:
+        self._require_open()
+        shown = shown or name
+        if self._adding is None:
+            raise PluginError(f"The {self.family} {shown!r} was added outside of its registration hook.")
+        if name in self._reserved:
+            raise PluginError(f"The {self.family} {shown!r} belongs to the kernel.")
+        present = self._items.get(name)
+        if present is not None:
+            raise PluginError(
+                f"The {self.family} {shown!r} is already added by the plugin {present.plugin_id!r}.",
+                duplicate=True,
+            )
+        self._items[name] = Registered(name, value, self._adding)
+
+    def _owner_now(self) -> str:
+        return KERNEL if self._adding is None else self._adding
+
+    def _require_open(self) -> None:
+        if self._frozen:
+            raise PluginError(f"The registry of {self.family}s is frozen; things are added in its hook only.")
+
+    # Use --------------------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Mapping[str, T]:
+        """The immutable dictionary of all things by name; empty before the freeze.
+
+        Keep a reference to it on hot paths.
+        """
+        return self._values
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the boot is over."""
+        return self._frozen
+
+    def get(self, name: str) -> T | None:
+        """The thing of that name, or None."""
+        return self._values.get(name)
+
+    def owner(self, name: str) -> str | None:
+        """The id of the plugin that added the thing of that name, or None."""
+        item = self._items.get(name)
+        return None if item is None else item.plugin_id
+
+    def of_plugin(self, plugin_id: str) -> tuple[Registered[T], ...]:
+        """What one plugin added, in its order."""
+        return tuple(item for item in self._items.values() if item.plugin_id == plugin_id)
+
+    def __iter__(self) -> Iterator[Registered[T]]:
+        return iter(tuple(self._items.values()))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+
+class NamedRegistry(Registry[T]):
+    """A registry of things that say their own name, or several.
+
+    Args:
+        family: what one thing is called in messages.
+        contract: class that a thing must be an instance of, or a function that checks it and returns what
+            is wrong, or None when it is fine.
+        names: gives the names that a thing is looked up by, the first of them being the main one.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        contract: type | Callable[[object], str | None],
+        names: Callable[[T], tuple[str, ...]] | None = None,
+    ) -> None:
+        super().__init__(family)
+        self._contract = contract
+        self._names = names
+
+    def add(self, thing: T) -> None:
+        """Adds a thing under its name.
+
+        Raises:
+            PluginError: it does not follow the contract, its name is taken, or the boot is over.
+        """
+        problem = self._problem_with(thing)
+        if problem is not None:
+            raise PluginError(f"{_shown(thing)} is not a {self.family}: {problem}.")
+        names = self._names(thing) if self._names is not None else (getattr(thing, "name", ""),)
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise PluginError(f"{_shown(thing)} is not a {self.family}: its name is not a text.")
+        for name in names:
+            self._insert(name, thing)
+
+    def _problem_with(self, thing: object) -> str | None:
+        if isinstance(self._contract, type):
+            if isinstance(thing, self._contract):
+                return None
+            if isinstance(thing, type):
+                return "it is a class, and an instance is needed"
+            return f"it is not an instance of {self._contract.__name__}"
+        return self._contract(thing)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A resource and where it is served.
+
+    Attributes:
+        template: Falcon URI template, such as ``/files/{path:path}``.
+        resource: object with responders ``on_get``, ``on_put``, ... It is shared by all requests.
+        suffix: takes the responders ``on_get_<suffix>``, ... instead; None for the plain ones.
+        plugin_id: who added it; while that plugin is disabled in a database, the route answers 404 there.
+    """
+
+    template: str
+    resource: object
+    suffix: str | None
+    plugin_id: str
+
+    def responders(self) -> Mapping[str, Callable[..., Any]]:
+        """The responders of this route by HTTP method, upper case."""
+        ending = f"_{self.suffix}" if self.suffix else ""
+        found: dict[str, Callable[..., Any]] = {}
+        for method in HTTP_METHODS:
+            responder = getattr(self.resource, f"on_{method.lower()}{ending}", None)
+            if callable(responder):
+                found[method] = responder
+        return MappingProxyType(found)
+
+
+HTTP_METHODS = (
+    *("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"),
+    *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT"),
+)
+KERNEL_ROUTES = (
+    "/system/health",
+    "/system/findings",
+    "/system/plugins",
+    "/system/plugins/{}/enable",
+    "/system/plugins/{}/disable",
+    "/system/plugins/{}/configuration",
+)
+KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "completion")
+
+RouteCheck = Callable[[Route], None]
+_FIELD = re.compile(r"\{[^}:]*(:[^}]*)?\}")
+
+
+class RouteRegistry(Registry[Route]):
+    """The routes of all plugins. Two templates that differ only in the names of their fields are the same.
+
+    Args:
+        check: is called with each route before it is added, and raises ``PluginError`` to refuse it: the
+            pipeline passes its check that every responder declares the permission it needs.
+    """
+
+    def __init__(self, check: RouteCheck | None = None) -> None:
+        super().__init__("route", KERNEL_ROUTES)
+        self._check = check
+
+    def add(self, template: str, resource: object, *, suffix: str | None = None) -> None:
+        """Serves a resource at a URI template.
+
+        Args:
+            template: Falcon URI template, beginning with a slash. A field ``{path:path}`` takes the rest of
+                the URL as a path of the database, ``{name:text}`` as a text.
+            resource: an instance with responders; stateless, since all requests share it.
+            suffix: selects the responders ``on_get_<suffix>``, so that one class can serve several routes.
+
+        Raises:
+            PluginError: the template is taken or malformed, there is no responder, a responder declares no
+                permission, or the boot is over.
+        """
+        if not _is_template(template):
+            raise PluginError(
+                f"The route {template!r} must be a text that begins with '/' and has no spaces."
+            )
+        if isinstance(resource, type):
+            raise PluginError(
+                f"The resource of the route {template!r} is a class, and an instance is needed."
+            )
+        route = Route(template, resource, suffix, self._owner_now())
+        if not route.responders():
+            raise PluginError(f"The resource of the route {template!r} has no responder such as on_get.")
+        if self._check is not None:
+            self._check(route)
+        self._insert(_FIELD.sub(lambda match: "{}", template), route, shown=template)
+
+    def all(self) -> tuple[Route, ...]:
+        """Every route, in the order of registration."""
+        return tuple(item.value for item in self)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the command line.
+
+    Attributes:
+        command: the click command or group.
+        needs_database: whether it works on a database, so that its plugin must be enabled in that one.
+        plugin_id: who added it.
+    """
+
+    command: click.Command
+    needs_database: bool
+    plugin_id: str
+
+
+class CommandRegistry(Registry[Command]):
+    """The commands of all plugins, by name."""
+
+    def __init__(self) -> None:
+        super().__init__("command", KERNEL_COMMANDS)
+
+    def add(self, command: click.Command, *, needs_database: bool = True) -> None:
+        """Adds a command below ``svc``.
+
+        Args:
+            command: a click command or group with a name.
+            needs_database: whether it works on a database.
+
+        Raises:
+            PluginError: it is not a click command, its name is taken, or the boot is over.
+        """
+        import click  # here, because a server that only answers requests needs none of it
+
+        if not _is_instance(command, click.Command) or not command.name:
+            raise PluginError(f"{_shown(command)} is not a click command with a name.")
+        self._insert(command.name, Command(command, needs_database, self._owner_now()))
+
+
+def _is_template(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("/") and not any(map(str.isspace, value))
+
+
+def _is_instance(value: object, kind: type) -> bool:
+    return isinstance(value, kind)
+
+
+def _shown(thing: object) -> str:
+    if isinstance(thing, type):
+        return f"{thing.__module__}.{thing.__qualname__}"
+    name = getattr(thing, "__qualname__", None) or type(thing).__qualname__
+    return f"{type(thing).__module__}.{name}"

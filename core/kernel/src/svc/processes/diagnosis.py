@@ -1,0 +1,52 @@
+"""What is wrong with the place where a database lies, and which plugins those who serve it allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from svc.findings import Finding
+from svc.log import Writability
+from svc.processes.registration import Published
+
+if TYPE_CHECKING:
+    from svc.database import Database
+
+__all__ = ["allowed_by", "storage_findings"]
+
+_FULL_BYTES = 64 * 1024
+
+
+def allowed_by(lists: Sequence[Published], own: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Returns the plugins that count as allowed for a database.
+
+    Args:
+        lists: what the processes that serve it publish: what one of them allows is allowed.
+        own: what the caller's environment allows, which counts where nobody serves it; None for all.
+    """
+    if not lists:
+        return None if own is None else tuple(own)
+    if any(each.allowed is None for each in lists):
+        return None
+    return tuple(dict.fromkeys(name for each in lists for name in each.allowed or ()))
+
+
+def storage_findings(database: Database, *, serving: bool = True) -> Iterator[Finding]:
+    """Yields what keeps a database from taking writes, apart from what it says itself.
+
+    Args:
+        database: open in this process.
+        serving: whether this process serves the database. What the user of another process may not do
+            is nothing that is wrong.
+    """
+    log = database.objects.log
+    writability = log.storage.writability()
+    if writability is Writability.READ_ONLY or (serving and writability is Writability.FORBIDDEN):
+        yield Finding(
+            "database.read-only",
+            "database",
+            "The database file can't be written.",
+            "Look at the permissions of the file, and at how its file system is mounted.",
+        )
+    elif log.disk_space()[0] < _FULL_BYTES:
+        yield Finding("database.full", "database", "The disk is full.", "Make room; writes then go on.")

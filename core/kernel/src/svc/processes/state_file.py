@@ -1,0 +1,168 @@
+"""What the background process tells of itself: a small file beside the log, and its heartbeat.
+
+The content is replaced when it changes; the heartbeat is the file's own time, which can be set also
+where the disk is full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+__all__ = ["BackgroundState", "JobState", "Report", "StateFile", "ViewState", "read_report"]
+
+_NAME = "background.json"
+LASTING_SECONDS = 60.0
+"""A background process that lives longer has not failed by starting."""
+
+
+class ViewState(msgspec.Struct, frozen=True):
+    """How one view is.
+
+    Attributes:
+        name: of the view.
+        plugin: id of the plugin that brought it.
+        applied: number of the last commit that is in it.
+        failures: how many attempts have failed since it last got on.
+        error: why, of the last one; None when all is well.
+        failing_since_ms: when the first of them failed, Unix milliseconds.
+    """
+
+    name: str
+    plugin: str
+    applied: int
+    failures: int = 0
+    error: str | None = None
+    failing_since_ms: int | None = None
+
+
+class JobState(msgspec.Struct, frozen=True):
+    """How one periodic job is.
+
+    Attributes:
+        name: of the job.
+        plugin: id of the plugin that added it.
+        interval_s: seconds between runs.
+        runs: how many have ended, well or not.
+        failures: how many of the last ones in a row failed.
+        running_since_ms: when the present run began; None between runs.
+        ended_ms: when the last run ended.
+        duration_ms: how long it took.
+        error: why it failed; None when it did not.
+    """
+
+    name: str
+    plugin: str
+    interval_s: float
+    runs: int = 0
+    failures: int = 0
+    running_since_ms: int | None = None
+    ended_ms: int | None = None
+    duration_ms: int | None = None
+    error: str | None = None
+
+
+class BackgroundState(msgspec.Struct, frozen=True):
+    """What the background process tells.
+
+    Attributes:
+        pid: its process.
+        elected_ms: since when it is the one, Unix milliseconds.
+        views: the views that it keeps current.
+        jobs: the jobs that it runs.
+        crashes: how many background processes before it ended without being told to, each soon after its
+            start.
+        last_error: the last thing that went wrong, also if all is well again.
+        last_error_ms: when.
+    """
+
+    pid: int
+    elected_ms: int
+    views: tuple[ViewState, ...] = ()
+    jobs: tuple[JobState, ...] = ()
+    crashes: int = 0
+    last_error: str | None = None
+    last_error_ms: int | None = None
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A state as a reader finds it.
+
+    Attributes:
+        state: what was told last.
+        heartbeat_ms: when the process was last known to be alive, Unix milliseconds.
+    """
+
+    state: BackgroundState
+    heartbeat_ms: int
+
+
+class StateFile:
+    """The file, as the background process writes it.
+
+    Args:
+        directory: what lies beside the log.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / _NAME
+        self._written: bytes | None = None
+        self._began = time.monotonic()
+        self._crashes = _crashes_before(read_report(directory))
+
+    def beat(self, state: BackgroundState) -> None:
+        """Shows that the process is alive, and what has changed. What can't be written waits."""
+        if self._crashes and time.monotonic() - self._began > LASTING_SECONDS:
+            self._crashes = 0
+        content = msgspec.json.encode(msgspec.structs.replace(state, crashes=self._crashes))
+        with contextlib.suppress(OSError):
+            if content != self._written or not self._path.exists():
+                self._replace(content)
+                self._written = content
+        with contextlib.suppress(OSError):
+            os.utime(self._path)
+
+    def remove(self) -> None:
+        """Takes the file away, at an orderly end."""
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+    def _replace(self, content: bytes) -> None:
+        temporary = self._path.with_name(f"{_NAME}.new")
+        try:
+            with open(temporary, "wb", opener=_private) as file:
+                file.write(content)
+            os.replace(temporary, self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+def read_report(directory: Path) -> Report | None:
+    """Returns what the last background process of a database told; None when there is nothing to read."""
+    try:
+        with open(directory / _NAME, "rb") as file:
+            heartbeat_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            return Report(msgspec.json.decode(file.read(), type=BackgroundState), heartbeat_ms)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _crashes_before(left: Report | None) -> int:
+    """How many times in a row a process has ended soon after its start, by the file that the last one left.
+
+    One that ends as it is told to takes its file away.
+    """
+    if left is None:
+        return 0
+    lasted_ms = left.heartbeat_ms - left.state.elected_ms
+    return left.state.crashes + 1 if lasted_ms < LASTING_SECONDS * 1000 else 1
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

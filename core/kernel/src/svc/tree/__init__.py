@@ -1,0 +1,70 @@
+"""Directories as Merkle trees: lookup, edit, walk, diff and merge, as functions of hashes and a store.
+
+Nothing here does I/O or keeps state: nodes come from a ``NodeStore`` and go to it. Any change gives a new
+root hash, and the old root stays readable.
+"""
+
+from __future__ import annotations
+
+from svc.tree.codec import decode_node, empty_payload
+from svc.tree.diff import Change, diff, differences
+from svc.tree.edit import build, edit, empty_directory
+from svc.tree.entry import NO_TOTALS, Entry, EntryKind, Totals
+from svc.tree.merge import ConflictKind, MergeConflict, MergeResult, MergeStrategy, merge
+from svc.tree.node import Inner, Leaf, Node, Summary
+from svc.tree.reachability import check_directory, check_node, node_hashes, walk_nodes
+from svc.tree.read import (
+    directory_entry,
+    entries,
+    entry_count,
+    lookup,
+    rank,
+    resolve,
+    totals,
+    walk,
+    walk_files,
+)
+from svc.tree.store import NodeReader, NodeStore
+from svc.tree.working import UNWRITTEN, Savepoint, WorkingTree
+
+__all__ = [
+    "NO_TOTALS",
+    "UNWRITTEN",
+    "Change",
+    "ConflictKind",
+    "Entry",
+    "EntryKind",
+    "Inner",
+    "Leaf",
+    "MergeConflict",
+    "MergeResult",
+    "MergeStrategy",
+    "Node",
+    "NodeReader",
+    "NodeStore",
+    "Savepoint",
+    "Summary",
+    "Totals",
+    "WorkingTree",
+    "build",
+    "check_directory",
+    "check_node",
+    "decode_node",
+    "diff",
+    "differences",
+    "directory_entry",
+    "edit",
+    "empty_directory",
+    "empty_payload",
+    "entries",
+    "entry_count",
+    "lookup",
+    "merge",
+    "node_hashes",
+    "rank",
+    "resolve",
+    "totals",
+    "walk",
+    "walk_files",
+    "walk_nodes",
+]

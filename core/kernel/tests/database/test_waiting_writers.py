@@ -1,0 +1,209 @@
+"""Writers that wait for a shared commit: killed, interrupted, in threads and greenlets, in many batches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svc.database import Database
+from svc.database.committer import CommitRequest, Committer
+from svc.database.state import SharedState
+
+KILLED_WAITER = """
+from gevent import monkey
+monkey.patch_all()
+from svc.executor import use_executor
+from svc_server.gevent_executor import GeventExecutor
+use_executor(GeventExecutor())
+import sys, time, gevent
+from svc.log import Log
+from svc.database import Database
+
+sync = Log.sync
+def slow(self):
+    time.sleep(0.1)
+    sync(self)
+
+def put(database, name):
+    with database.transaction() as transaction:
+        transaction.put((name,), b"x")
+
+with Database(sys.argv[1]) as database:
+    put(database, "first")
+    Log.sync = slow
+    leader = gevent.spawn(put, database, "leader")
+    gevent.sleep(0.02)
+    waiters = [gevent.spawn(put, database, f"waiter{n}") for n in range(3)]
+    gevent.sleep(0.02)
+    gevent.sleep({later})
+    waiters[0].kill()
+    with gevent.Timeout(10):
+        for job in (leader, *waiters):
+            job.get()
+        put(database, "last")
+    names = [name for name, _ in database.at().entries(())]
+    print(",".join(names))
+"""
+
+
+def run_greenlets(path: Path, later: float) -> list[str]:
+    code = KILLED_WAITER.replace("{later}", str(later))
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip().split(",")
+
+
+def test_a_greenlet_that_is_killed_while_it_waits_stops_nobody_behind_it(path: Path) -> None:
+    names = run_greenlets(path, 0)
+    assert set(names) == {"first", "leader", "waiter1", "waiter2", "last"}
+
+
+def test_a_leader_that_is_killed_does_not_take_its_batch_with_it(path: Path) -> None:
+    # The sync takes 100 ms: by now the first waiter leads the other two.
+    names = run_greenlets(path, 0.12)
+    assert set(names) == {"first", "leader", "waiter0", "waiter1", "waiter2", "last"}
+
+
+LOCK_WAITER = """
+from gevent import monkey
+monkey.patch_all()
+from svc.executor import use_executor
+from svc_server.gevent_executor import GeventExecutor
+use_executor(GeventExecutor())
+import sys, gevent
+from svc.database import Database
+
+def put(database, name):
+    with database.transaction() as transaction:
+        transaction.put((name,), b"x")
+
+with Database(sys.argv[1]) as holder, Database(sys.argv[1]) as database:
+    put(database, "first")
+    with holder._state.commit_lock():
+        waiter = gevent.spawn(put, database, "waiter")
+        gevent.sleep(0.05)
+        waiter.kill()
+    with gevent.Timeout(10):
+        put(holder, "holder")
+        put(database, "last")
+print("done")
+"""
+
+
+def test_a_greenlet_that_is_killed_while_it_waits_for_another_process_leaves_no_lock(path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", LOCK_WAITER, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout == "done\n", result.stderr
+
+
+POOL_WRITERS = """
+from gevent import monkey
+monkey.patch_all()
+from svc.executor import use_executor
+from svc_server.gevent_executor import GeventExecutor
+use_executor(GeventExecutor())
+import sys, gevent
+from svc.database import Database, run_blocking
+
+with Database(sys.argv[1]) as database:
+    def put(name):
+        with database.transaction() as transaction:
+            transaction.put((name,), b"x")
+    jobs = []
+    for number in range(30):
+        jobs.append(gevent.spawn(put, f"loop{number}"))
+        jobs.append(gevent.spawn(run_blocking, put, f"pool{number}"))
+    with gevent.Timeout(20):
+        gevent.joinall(jobs, raise_error=True)
+    print(database.totals().files)
+"""
+
+
+def test_greenlets_and_threads_of_the_pool_commit_together(path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", POOL_WRITERS, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout == "60\n", result.stderr
+
+
+RequestFor = Callable[[Database, str, bytes], CommitRequest]
+
+
+def test_an_interrupted_wait_is_taken_out_of_the_queue(
+    database: Database, monkeypatch: pytest.MonkeyPatch, request_for: RequestFor
+) -> None:
+    """A thread whose wait is interrupted (Ctrl-C): what it wanted is not done behind its back."""
+    entered, go_on = threading.Event(), threading.Event()
+    append_and_sync = SharedState.append_and_sync
+
+    def slow(self: SharedState, records: list[bytes]) -> int:
+        entered.set()
+        assert go_on.wait(10)
+        return append_and_sync(self, records)
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SharedState, "append_and_sync", slow)
+    leading = threading.Thread(target=database._committer.submit, args=(request_for(database, "a", b"1"),))
+    leading.start()
+    assert entered.wait(10)
+    waiting = request_for(database, "b", b"2")
+    waiting.wake = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        database._committer.submit(waiting)
+    go_on.set()
+    leading.join()
+    database._committer.submit(request_for(database, "c", b"3"))
+    assert [name for name, _ in database.at().entries(())] == ["a", "c"]
+
+
+def test_a_batch_is_bounded_in_bytes(
+    database: Database, monkeypatch: pytest.MonkeyPatch, request_for: RequestFor
+) -> None:
+    monkeypatch.setattr("svc.database.committer._LARGEST_BATCH_BYTES", 100_000)
+    batches: list[int] = []
+    commit = Committer._commit
+
+    def counted(self: Committer, batch: list[CommitRequest]) -> None:
+        batches.append(len(batch))
+        commit(self, batch)
+
+    monkeypatch.setattr(Committer, "_commit", counted)
+    requests = [request_for(database, str(number), os.urandom(50_000)) for number in range(6)]
+    committer = database._committer
+    committer._queue.extend(requests[1:])
+    threads = [threading.Thread(target=_await, args=(committer, one)) for one in requests[1:]]
+    for thread in threads:
+        thread.start()
+    committer._queue.appendleft(requests[0])
+    committer._lead()
+    for thread in threads:
+        thread.join(10)
+    assert batches == [2, 2, 2]
+    assert database.totals().files == 6
+
+
+def _await(committer: Committer, request: CommitRequest) -> None:
+    """What a submitter does behind the queue."""
+    request.wake.wait(10)
+    if request.leads:
+        committer._lead()

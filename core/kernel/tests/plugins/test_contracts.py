@@ -1,0 +1,212 @@
+"""The contract classes, run against what the kernel itself has, and against plugins that break them."""
+
+from __future__ import annotations
+
+import pytest
+from blake3 import blake3
+
+from svc.database import Database
+from svc.errors import AuthRequired
+from svc.log import LocalFileBackend
+from svc.plugins import ROOT_IDENTITY, AuthMode, Credentials, Identity
+from svc_testing import (
+    AuthModeContract,
+    Fault,
+    MemoryBackend,
+    StorageBackendContract,
+    ViewContract,
+    forget_memory,
+    inject,
+)
+
+
+class PathView:
+    """The paths of all files, as a view: small, and right."""
+
+    name = "test.paths"
+    format = 1
+
+    def apply(self, commit, before, after, storage):
+        for transaction in commit.transactions:
+            for change in transaction.changes:
+                key = "/".join(change.path).encode()
+                for stored, _ in list(storage.scan(key)):
+                    if stored == key or stored.startswith(key + b"/"):
+                        storage.delete(stored)
+                entry = after.get(change.path)
+                if entry is not None and entry.totals is None:
+                    storage.put(key, entry.hash)
+                elif entry is not None:
+                    for path, found in after.walk(change.path, files_only=True):
+                        storage.put("/".join(path).encode(), found.hash)
+                if change.source is not None and after.get(change.source) is None:
+                    source = "/".join(change.source).encode()
+                    for stored, _ in list(storage.scan(source)):
+                        if stored == source or stored.startswith(source + b"/"):
+                            storage.delete(stored)
+
+
+class CountingView:
+    """A view that breaks the contract: it counts deliveries, and so a second one changes it."""
+
+    name = "test.counting"
+    format = 1
+
+    def apply(self, commit, before, after, storage):
+        storage.put(b"count", str(int(storage.get(b"count") or b"0") + 1).encode())
+
+
+class TestPathView(ViewContract):
+    @pytest.fixture
+    def view(self):
+        return PathView()
+
+
+class FileView:
+    """The names of files that were put, each as a file of its own; several commits at once."""
+
+    name = "test.files"
+    format = 1
+    keeps_files = True
+
+    def begin(self, storage):
+        return FileBatch(storage)
+
+
+class FileBatch:
+    def __init__(self, storage):
+        self.storage = storage
+        self.waiting = []
+
+    def apply(self, commits, start):
+        changes = [
+            (step, change)
+            for step in commits
+            for transaction in step.commit.transactions
+            for change in transaction.changes
+        ]
+        for step, change in changes[start:]:
+            name = blake3("/".join(change.path).encode()).hexdigest()
+            self.waiting.append((name, str(step.commit.sequence)))
+            self.storage.put(b"last", name.encode())
+            yield
+
+    def end(self):
+        for name, text in self.waiting:
+            (self.storage.directory / name).write_text(text)
+        self.waiting = []
+
+    def close(self):
+        self.storage = None
+
+
+class TestFileView(ViewContract):
+    @pytest.fixture
+    def view(self):
+        return FileView()
+
+    def contents(self, storage):
+        files = {path.name: path.read_text() for path in storage.directory.iterdir()}
+        return dict(storage.scan()), files
+
+
+class LateBatch(FileBatch):
+    """Writes its files behind the last step only."""
+
+    def apply(self, commits, start):
+        yield from super().apply(commits, start)
+        super().end()
+
+    def end(self):
+        pass
+
+
+def test_the_view_contract_catches_a_batch_whose_end_does_not_write(tmp_path, monkeypatch):
+    contract = TestFileView()
+    monkeypatch.setattr(FileView, "begin", lambda self, storage: LateBatch(storage))
+    with pytest.raises(AssertionError):
+        contract.test_a_restart_at_any_step_changes_nothing(FileView(), tmp_path)
+
+
+def test_the_view_contract_catches_a_view_that_counts_deliveries(tmp_path):
+    with pytest.raises(AssertionError):
+        ViewContract().test_a_commit_that_comes_twice_changes_nothing_the_second_time(
+            CountingView(), tmp_path
+        )
+
+
+class PasswordMode(AuthMode):
+    """A mode with one password."""
+
+    name = "password"
+
+    def authenticate(self, credentials: Credentials) -> Identity | None:
+        if credentials.value is None:
+            return None
+        if credentials.value != "open sesame":
+            raise AuthRequired("The password is wrong.")
+        return Identity(ROOT_IDENTITY.user_id, "root", is_root=True, auth_mode="password")
+
+
+class TestPasswordMode(AuthModeContract):
+    @pytest.fixture
+    def mode(self):
+        return PasswordMode()
+
+    @pytest.fixture
+    def accepted(self):
+        return [Credentials(scheme="bearer", value="open sesame")]
+
+    @pytest.fixture
+    def refused(self):
+        return [Credentials(scheme="bearer", value="open barley")]
+
+
+def test_the_auth_contract_catches_a_mode_that_is_silent_about_wrong_credentials():
+    class Silent(PasswordMode):
+        def authenticate(self, credentials):
+            try:
+                return super().authenticate(credentials)
+            except AuthRequired:
+                return None
+
+    with pytest.raises(pytest.fail.Exception):
+        AuthModeContract().test_refused_credentials_raise(Silent(), [Credentials(value="open barley")])
+
+
+def test_faults_fail_the_call_that_they_name(tmp_path):
+    import os
+
+    with Database(tmp_path / "faults.svcdb") as database:
+        assert database.head().sequence == 0
+    original = os.getpid
+    with inject(Fault.parse("os.getpid:2:EIO")):
+        assert os.getpid() == original()
+        with pytest.raises(OSError, match="Input/output"):
+            os.getpid()
+        assert os.getpid() == original()
+    assert os.getpid is original
+    for text in ("os.getpid:0:EIO", "os.getpid:1:NOTHING"):
+        with pytest.raises(ValueError):
+            Fault.parse(text)
+
+
+class TestLocalFileBackend(StorageBackendContract):
+    @pytest.fixture
+    def backend(self):
+        return LocalFileBackend()
+
+    @pytest.fixture
+    def url(self, tmp_path):
+        return str(tmp_path / "local.svcdb")
+
+
+class TestMemoryBackend(StorageBackendContract):
+    @pytest.fixture
+    def backend(self):
+        return MemoryBackend()
+
+    @pytest.fixture
+    def url(self, tmp_path):
+        yield f"mem://{tmp_path.name}"
+        forget_memory(tmp_path.name)

@@ -1,0 +1,54 @@
+"""One list of what a plugin may import: the module, what type checkers read, and the page say the same."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import svc
+from svc import plugin
+
+PAGE = Path(__file__).parents[4] / "docs" / "plugins" / "api.md"
+
+
+def stated() -> dict[str, str]:
+    return {name: home for home, names in plugin.HOMES.items() for name in names}
+
+
+def test_type_checkers_read_the_same_names() -> None:
+    stub = Path(str(plugin.__file__)).with_suffix(".pyi")
+    read = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(stub.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    assert read == stated()
+
+
+def test_the_page_has_the_same_names() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(name for name, _ in rows) == sorted(stated())
+    assert all(text.strip() for _, text in rows)
+
+
+@pytest.mark.parametrize("module", [svc, plugin], ids=["svc", "svc.plugin"])
+def test_every_name_is_there(module) -> None:
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+def test_a_name_is_what_its_home_publishes() -> None:
+    for name, home in stated().items():
+        assert getattr(plugin, name) is getattr(importlib.import_module(home), name), name
+        assert name in importlib.import_module(home).__all__, f"{home} does not publish {name}"
+
+
+def test_no_other_name_is_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = plugin.nothing

@@ -1,0 +1,7 @@
+"""The background process: one for each database, it does what no request should wait for.
+
+It keeps views current and runs the periodic jobs of plugins. It is elected by a lock on the log, and another
+candidate takes over when it dies, however it dies.
+"""
+
+from __future__ import annotations

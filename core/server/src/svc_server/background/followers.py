@@ -1,0 +1,172 @@
+"""Keeps one view current: a thread that applies to it what the feed brings.
+
+Each view has its own, so that one that fails or is slow keeps no other back.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from svc.database import Database, ViewReader
+from svc.findings import Finding
+from svc.plugins.lifecycle import failing_view
+from svc.processes.state_file import ViewState
+from svc_server.background.failures import describe_failure, trace_of, wait_after
+
+__all__ = ["Feed", "ViewFollower"]
+
+_BATCH = 512
+_QUICK_S = 0.005
+_SLOW_S = 0.05
+_QUIET_AFTER = 200
+_GATHER_S = 0.05
+STUCK_SECONDS = 600.0
+"""A view that has stood still for so long, with commits waiting, and has not failed either, is stuck."""
+
+logger = logging.getLogger("svc.background")
+
+
+class Feed:
+    """Looks at HEAD for all followers at once, and wakes them when it moves.
+
+    Args:
+        database: whose commits are followed.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._moved = threading.Condition()
+        self._sequence = database.head().sequence
+        self._quiet = 0
+
+    @property
+    def sequence(self) -> int:
+        """Number of the last commit that was seen."""
+        return self._sequence
+
+    def look(self) -> float:
+        """Looks at HEAD once, and returns the seconds after which to look again."""
+        sequence = self._database.head().sequence
+        if sequence == self._sequence:
+            self._quiet += 1
+            return _QUICK_S if self._quiet < _QUIET_AFTER else _SLOW_S
+        self._quiet = 0
+        with self._moved:
+            self._sequence = sequence
+            self._moved.notify_all()
+        return _QUICK_S
+
+    def wait_past(self, sequence: int, is_over: Callable[[], bool]) -> None:
+        """Waits until a commit behind ``sequence`` is there, or a ``wake`` after which ``is_over`` holds."""
+        with self._moved:
+            self._moved.wait_for(lambda: self._sequence > sequence or is_over())
+
+    def wake(self) -> None:
+        """Wakes all who wait."""
+        with self._moved:
+            self._moved.notify_all()
+
+
+class ViewFollower:
+    """The thread of one view.
+
+    Args:
+        name: of the view.
+        plugin_id: who brought it.
+        reader: the view in the open database.
+        feed: tells of commits.
+        on_error: called with a sentence when an attempt fails.
+    """
+
+    def __init__(
+        self, name: str, plugin_id: str, reader: ViewReader, feed: Feed, on_error: Callable[[str], None]
+    ) -> None:
+        self._reader = reader
+        self._feed = feed
+        self._on_error = on_error
+        self._stopping = threading.Event()
+        self._seen_at = (-1, time.monotonic())
+        self.state = ViewState(name, plugin_id, 0)
+        self.thread = threading.Thread(target=self._run, name=f"svc-view-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begins to follow."""
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Tells the thread to end; it does after the transaction that it is at, a fifth of a second at most.
+
+        A view whose one step takes longer ends when that is done.
+        """
+        self._stopping.set()
+        self._feed.wake()
+
+    def findings(self) -> Iterator[Finding]:
+        """What is wrong with the view: it fails, or it has not got on for long although there are commits."""
+        state, now = self.state, time.monotonic()
+        if state.applied != self._seen_at[0] or self._feed.sequence <= state.applied:
+            self._seen_at = (state.applied, now)
+        if state.error is not None:
+            behind = max(0, self._feed.sequence - state.applied)
+            yield failing_view(
+                state.plugin, state.name, f"{state.error}, {behind} commits behind.", state.failing_since_ms
+            )
+        elif now - self._seen_at[1] > STUCK_SECONDS:
+            yield Finding(
+                "view.stuck",
+                state.plugin,
+                f"A view of the plugin {state.plugin!r} does not get on.",
+                "A large commit may take its time. If it does not end, start the server anew.",
+                subject=state.name,
+                detail=f"{state.name} stands at commit {state.applied}.",
+            )
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+            except Exception as error:  # noqa: BLE001 - one view may fail, all others go on
+                self._note_failure(error)
+                self._stopping.wait(wait_after(self.state.failures))
+
+    def _follow(self) -> None:
+        applied = self._reader.applied
+        self._note_progress(applied)
+        while not self._stopping.is_set():
+            if self._feed.sequence <= applied:
+                self._feed.wait_past(applied, self._stopping.is_set)
+                continue
+            before = applied
+            applied = self._reader.catch_up(
+                min(self._feed.sequence, applied + _BATCH), should_stop=self._stopping.is_set
+            )
+            self._note_progress(applied)
+            if applied - before < _BATCH:
+                # Commits that come one by one are taken in together; whoever reads before catches up.
+                self._stopping.wait(_GATHER_S)
+
+    def _note_progress(self, applied: int) -> None:
+        state = self.state
+        if state.failures and applied <= state.applied and self._feed.sequence > applied:
+            return  # it was read, and has not got on yet
+        if state.failures:
+            logger.info("The view %s works again.", state.name)
+        self.state = ViewState(state.name, state.plugin, applied)
+
+    def _note_failure(self, error: Exception) -> None:
+        state = self.state
+        text = describe_failure(error)
+        if text != state.error:
+            logger.error("The view %s fails: %s", state.name, text, exc_info=trace_of(error))
+        self.state = msgspec.structs.replace(
+            state,
+            failures=state.failures + 1,
+            error=text,
+            failing_since_ms=state.failing_since_ms or time.time_ns() // 1_000_000,
+        )
+        self._on_error(f"view {state.name}: {text}")

@@ -1,0 +1,35 @@
+"""``svc start``."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+from svc_server.commands.server_command import ServerCommand
+from svc_server.options import ServerSettings
+
+__all__ = ["start"]
+
+
+def _start(resolve: Callable[[], ServerSettings]) -> int:
+    """Serves a database over HTTP until it is stopped (SIGTERM, Ctrl-C).
+
+    Prints one line on standard output when it answers; the log goes to standard error. Every option can
+    also be given as an environment variable SVC_<OPTION> or as a key of the file that --config names; the
+    command line comes first, then the environment, then the file.
+    """
+    settings = resolve()
+    # Nothing of what is imported is garbage; looking for it would take a sixth of the time.
+    gc.disable()
+    # Imported here: of no use to any other command. The check runs while gunicorn and gevent are imported.
+    from svc_server.listening import make_tls_context
+    from svc_server.preflight import Preflight
+
+    make_tls_context(settings["tls_cert"], settings["tls_key"])
+    preflight = Preflight(settings)
+    from svc_server.start import serve
+
+    return serve(settings, resolve, preflight)
+
+
+start = ServerCommand("start", _start)

@@ -1,0 +1,119 @@
+"""Structured logs: every line of svc, of its plugins and of gunicorn, in one form, without secrets.
+
+``pretty`` is for people, ``json`` (one object a line) for machines; both go to standard error, so that
+standard output holds only what a program prints for its caller.
+
+A line is written by the standard library's logging. What it says beside its message are the members of
+``fields``: ``logger.error("no answer", extra={"fields": {"peer": name}})``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from svc.redaction import redact_own, redact_value
+
+__all__ = ["LOG_FORMATS", "configure_logs"]
+
+LOG_FORMATS = ("pretty", "json")
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def configure_logs(log_format: str = "pretty", level: int = logging.INFO) -> None:
+    """Sets up the standard library's logging. Called once a process; the last call holds.
+
+    Args:
+        log_format: ``pretty`` or ``json``.
+        level: lowest level that is written.
+    """
+    render = _render_json if log_format == "json" else _render_pretty
+    root = logging.getLogger()
+    _use_handler(root, _LineFormatter(render, redact_value))
+    root.setLevel(level)
+    access = logging.getLogger("svc.access")
+    # The members of these lines are known: texts and numbers, whose names are not those of secrets.
+    _use_handler(access, _LineFormatter(render, _redact_access))
+    access.propagate = False
+
+
+class _LineFormatter(logging.Formatter):
+    """Makes a line of a record.
+
+    Args:
+        render: makes the text.
+        redact: takes secrets out of the members.
+    """
+
+    def __init__(
+        self, render: Callable[[dict[str, Any]], str], redact: Callable[[Any], dict[str, Any]]
+    ) -> None:
+        super().__init__()
+        self._render = render
+        self._redact = redact
+        self._second = (0, "")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the line, without secrets."""
+        members = {"event": record.getMessage(), **getattr(record, "fields", {})}
+        if record.exc_info:
+            members["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            members["stack"] = record.stack_info
+        return self._render(
+            {
+                "time": self._time(record.created),
+                "level": record.levelname.lower(),
+                "logger": record.name,
+                **self._redact(members),
+            }
+        )
+
+    def _time(self, created: float) -> str:
+        second, text = self._second
+        if int(created) != second:
+            second = int(created)
+            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+            self._second = (second, text)
+        return f"{text}.{int((created - second) * 1_000_000):06d}Z"
+
+
+def _redact_access(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: redact_own(value) if isinstance(value, str) else value for name, value in members.items()}
+
+
+def _use_handler(logger: logging.Logger, formatter: logging.Formatter) -> None:
+    """Gives a logger a handler of ours, in the place of an earlier one of ours."""
+    for present in list(logger.handlers):
+        if getattr(present, "belongs_to_svc", False):
+            logger.removeHandler(present)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    handler.belongs_to_svc = True  # type: ignore[attr-defined]
+    logger.addHandler(handler)
+
+
+def _render_json(event: dict[str, Any]) -> str:
+    return _encode(event).decode("utf-8", "replace")
+
+
+def _render_pretty(event: dict[str, Any]) -> str:
+    fields = dict(event)
+    time, level = fields.pop("time"), fields.pop("level")
+    logger, message = fields.pop("logger"), fields.pop("event")
+    trace = fields.pop("exception", None)
+    members = " ".join(f"{name}={_plain(value)}" for name, value in fields.items() if value is not None)
+    line = f"{time} {level:<7} {logger}: {message}{' ' if members else ''}{members}"
+    return f"{line}\n{trace}" if trace else line
+
+
+def _plain(value: Any) -> str:
+    """A value on one line: control characters of a client must not forge lines of the log."""
+    text = str(value)
+    return text if text.isprintable() and " " not in text and text else ascii(text)

@@ -1,0 +1,230 @@
+"""``svc start``: gunicorn with our worker, our listening socket, and nothing of the directory it starts in.
+
+The master holds the socket and the children, never the database. It imports what workers and the background
+process need, so that they are there as soon as they are forked. Nothing that it imports starts a thread,
+opens a file or keeps a function that gevent replaces in a worker. Plugins are imported by its children only.
+Errors end with a message and the exit code of their class.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
+from gunicorn.util import load_class  # type: ignore[import-untyped]
+
+from svc.errors import SvcError
+from svc.pipeline import Lifetime
+from svc_server.assembly import make_application
+from svc_server.background.forked import fork_background
+from svc_server.background.supervision import Supervisor
+from svc_server.boot_report import BootReport
+from svc_server.deferred import open_in_background
+from svc_server.gunicorn_log import GunicornLog
+from svc_server.listening import bind_socket, choose_host, make_tls_context, url_of
+from svc_server.logs import configure_logs
+from svc_server.options import ServerSettings, default_workers
+from svc_server.preflight import Preflight, PreflightError
+from svc_server.probe import wait_until_answered
+
+__all__ = ["serve"]
+
+KEEPALIVE_SECONDS = 75
+WORKER_CONNECTIONS = 10_000
+WORKER_TIMEOUT_SECONDS = 300
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGQUIT)
+GTHREAD_THREADS = 64
+WORKER_CLASSES = {
+    "http1": "svc_worker.Worker",
+    "gevent": "svc_server.worker.GeventWorker",
+    "gthread": "gthread",
+}
+BOOT_FAILURE = Arbiter.WORKER_BOOT_ERROR
+
+
+def serve(settings: ServerSettings, resolve: Callable[[], ServerSettings], preflight: Preflight) -> int:
+    """Serves until it is stopped; returns the exit code. Blocks.
+
+    Args:
+        settings: what to serve, and how.
+        resolve: gives the settings anew, for a reload (SIGHUP).
+        preflight: the check of these settings, which has begun.
+
+    Raises:
+        SvcError: the server can't start.
+    """
+    # Meanwhile: gevent takes as long to import as the check takes.
+    load_class(WORKER_CLASSES[settings["worker_class"]])
+    found = preflight.wait()
+    listener = bind_socket(choose_host(settings["host"], found.loopback_only), settings["port"])
+    for line in found.lines:
+        click.echo(line)
+    application = ServerProcess(settings, resolve, listener)
+    # What is imported stays for good: no process that is forked goes through it, or copies it for that.
+    gc.freeze()
+    gc.enable()
+    master = os.getpid()
+    try:
+        _Arbiter(application).run()
+    except SystemExit as exit_request:
+        # Workers end through here too: they are forks of this very call.
+        failure = application.report.error() if os.getpid() == master else None
+        if failure is not None:
+            raise PreflightError(*failure) from None
+        return exit_request.code if isinstance(exit_request.code, int) else 1
+    return 0
+
+
+class _Arbiter(Arbiter):  # type: ignore[misc]
+    """gunicorn's master. Ctrl-C stops as SIGTERM does; a second one at once."""
+
+    handle_int = Arbiter.handle_term
+
+    def __init__(self, app: ServerProcess) -> None:
+        super().__init__(app)
+        self._background = Supervisor(app.settings, launch=fork_background)
+
+    def manage_workers(self) -> None:
+        """Looks after workers, then after the background process; about every second."""
+        super().manage_workers()
+        self._background.tick()
+
+    def spawn_workers(self) -> None:
+        """Makes the workers that are missing; gunicorn would pause after each."""
+        for _ in range(self.num_workers - len(self.WORKERS)):
+            self.spawn_worker()
+
+    def reload(self) -> None:
+        """Takes new settings; the background process begins anew with them."""
+        super().reload()
+        self._background.restart(self.app.settings)
+
+    def stop(self, graceful: bool = True) -> None:
+        """Ends the workers and the background process, side by side."""
+        self._background.stop()
+        super().stop(graceful)
+        self._background.wait()
+
+    def spawn_worker(self) -> Any:
+        """Makes a worker; a stop that comes before the worker has its handlers waits for them."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            return super().spawn_worker()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+class ServerProcess(BaseApplication):  # type: ignore[misc]
+    """What gunicorn runs.
+
+    Args:
+        settings: the settings.
+        resolve: gives them anew.
+        listener: the listening socket.
+    """
+
+    def __init__(
+        self, settings: ServerSettings, resolve: Callable[[], ServerSettings], listener: socket.socket
+    ) -> None:
+        self.settings = settings
+        self.report = BootReport()
+        self._resolve = resolve
+        self._url = url_of(listener, tls=settings["tls_cert"] is not None)
+        self._address = listener.getsockname()
+        # From here on gunicorn owns the descriptor.
+        self._descriptor = listener.detach()
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Sets gunicorn's settings. Only ours: no file and no variable of gunicorn's is read."""
+        settings = self.settings
+        chosen: dict[str, Any] = {
+            "bind": f"fd://{self._descriptor}",
+            "workers": settings["workers"] or default_workers(),
+            "worker_class": WORKER_CLASSES[settings["worker_class"]],
+            "threads": GTHREAD_THREADS if settings["worker_class"] == "gthread" else 1,
+            "worker_connections": WORKER_CONNECTIONS,
+            "keepalive": KEEPALIVE_SECONDS,
+            "timeout": WORKER_TIMEOUT_SECONDS,
+            "graceful_timeout": settings["graceful_timeout"],
+            "logger_class": GunicornLog,
+            "accesslog": None,
+            "proc_name": "svc",
+            "http_parser": "python",
+            "control_socket_disable": True,
+            # What gunicorn has no setting for, our worker class takes from here.
+            "raw_env": [f"SVC_MIN_RATE={settings['min_rate']}"],
+            "certfile": settings["tls_cert"],
+            "keyfile": settings["tls_key"],
+            "post_worker_init": _take_signals,
+            "worker_exit": _close_service,
+        }
+        for name, value in chosen.items():
+            self.cfg.set(name, value)
+        self.cfg.svc_log_format = settings["log_format"]
+
+    def reload(self) -> None:
+        """Called at SIGHUP, before new workers replace the present ones. Bad settings change nothing."""
+        try:
+            settings = self._resolve()
+            make_tls_context(settings["tls_cert"], settings["tls_key"])
+        except SvcError as error:
+            click.echo(f"svc: not reloaded: {error.message}", err=True)
+            return
+        self.settings = settings
+        super().reload()
+
+    def load(self) -> Any:
+        """Makes the application, in a worker, after its fork and after gevent has patched it."""
+        configure_logs(self.settings["log_format"])
+        gc.disable()
+        try:
+            lifetime = Lifetime()
+            if self.settings["worker_class"] == "gthread":
+                # The other classes do both themselves: leave Ctrl-C to the master, and end long streams.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                lifetime.follow_signals()
+            application = make_application(self.settings, lifetime)
+        except SvcError as error:
+            self.report.fail(error)
+            sys.exit(BOOT_FAILURE)
+        finally:
+            gc.enable()
+        open_in_background(application, self.settings, lambda: self._announce(application), self._stop_server)
+        return application
+
+    def _announce(self, application: Any) -> None:
+        """Prints the ready line, by the first worker that answers."""
+        if not self.report.claim_announcement():
+            return
+        wait_until_answered(self._address, tls=self._url.startswith("https"))
+        live = application.service.live
+        if live is None:
+            return
+        root = live.database.head().root.hex()
+        click.echo(f"svc ready at {self._url} serving {live.database.location} at version {root}")
+
+    def _stop_server(self, error: Exception) -> None:
+        """Ends the whole server: the next worker would fail in the same way, again and again."""
+        self.report.fail(error)
+        os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _take_signals(_worker: Any) -> None:
+    """Lets a worker, whose handlers are in place by now, get the signals that the master held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def _close_service(_arbiter: Any, worker: Any) -> None:
+    """Closes the database: the hook at the end of a worker, which the master calls for lost ones too."""
+    service = getattr(getattr(worker, "wsgi", None), "service", None)
+    if service is not None:
+        service.close()

@@ -1,0 +1,140 @@
+"""What the background process does: views that are current and jobs that run, each for itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.database import Database
+from svc.errors import PluginError
+from svc.plugins import BackgroundJob, Plugins, disable, enable
+from svc.processes.state_file import JobState, ViewState
+from svc_server.background import work as work_module
+from svc_server.background.failures import LONGEST_WAIT_S, wait_after
+from svc_server.background.jobs import JobList
+from svc_server.background.work import BackgroundWork
+
+PLUGIN_ID = "test.background"
+Eventually = Callable[..., Any]
+
+
+@pytest.fixture
+def running(database: Database, plugins: Plugins) -> Iterator[BackgroundWork]:
+    opened = BackgroundWork(database, plugins, 1)
+    opened.start()
+    yield opened
+    opened.stop()
+
+
+def view(running: BackgroundWork, name: str) -> ViewState:
+    running.look()
+    return next(state for state in running.state().views if state.name == name)
+
+
+def job(running: BackgroundWork, name: str) -> JobState:
+    return next(state for state in running.state().jobs if state.name == name)
+
+
+def test_views_come_to_every_commit_without_being_asked(
+    running: BackgroundWork, database: Database, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    for number in range(3):
+        sequence = put(f"file{number}")
+        eventually(lambda sequence=sequence: view(running, "test.names").applied == sequence)
+    keys = database.view("test.names").read(lambda storage: [key for key, _ in storage.scan()])
+    assert keys[:3] == [b"file0", b"file1", b"file2"]
+
+
+def test_a_view_that_fails_is_told_and_tried_again_while_the_others_go_on(
+    running: BackgroundWork, work: Path, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    eventually(lambda: view(running, "test.fragile").applied)
+    (work / "fail-view").touch()
+    sequence = put("a")
+    failing = eventually(lambda: state if (state := view(running, "test.fragile")).failures >= 2 else None)
+    assert failing.applied == sequence - 1
+    assert failing.error == "RuntimeError: The view was asked to fail, rt_[redacted]"
+    assert failing.failing_since_ms
+    assert "test.fragile" in (running.state().last_error or "")
+    assert view(running, "test.names").applied == sequence
+    (work / "fail-view").unlink()
+    healed = eventually(lambda: state if (state := view(running, "test.fragile")).error is None else None)
+    assert (healed.applied, healed.failures, healed.failing_since_ms) == (sequence, 0, None)
+
+
+def test_a_job_runs_again_and_again_also_after_it_failed(
+    running: BackgroundWork, work: Path, eventually: Eventually
+) -> None:
+    eventually(lambda: job(running, "counting").runs >= 3)
+    (work / "fail-job").touch()
+    failed = eventually(lambda: state if (state := job(running, "counting")).failures else None)
+    assert failed.error == "RuntimeError: The job was asked to fail"
+    (work / "fail-job").unlink()
+    eventually(lambda: not job(running, "counting").failures)
+    assert job(running, "hanging").failures == 0
+
+
+def test_disabling_a_plugin_ends_its_views_and_jobs_and_enabling_brings_them_back(
+    running: BackgroundWork, database: Database, plugins: Plugins, work: Path, eventually: Eventually
+) -> None:
+    disable(database, plugins, PLUGIN_ID)
+    running.follow_plugins()
+    assert running.state().views == running.state().jobs == ()
+    runs = (work / "runs").read_text()
+    time.sleep(0.2)
+    assert (work / "runs").read_text() == runs
+    enable(database, plugins, PLUGIN_ID)
+    running.follow_plugins()
+    eventually(lambda: view(running, "test.names").applied == database.head().sequence)
+    eventually(lambda: job(running, "counting").runs)
+
+
+def test_a_job_that_does_not_end_is_left_behind(
+    running: BackgroundWork, work: Path, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_module, "STOP_SECONDS", 0.2)
+    (work / "hang-job").touch()
+    eventually(lambda: job(running, "hanging").running_since_ms)
+    assert running.stop() is False
+    (work / "hang-job").unlink()
+    eventually(running.stop)
+
+
+class Named(BackgroundJob):
+    def __init__(self, name: Any = "named", interval_s: Any = 1) -> None:
+        self.name = name
+        self.interval_s = interval_s
+
+    def run(self, context: Any) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [object(), Named, Named(name=""), Named(name=3), Named(interval_s=0), Named(interval_s="1"),
+     Named(interval_s=float("nan")), Named(interval_s=True), Named(interval_s=float("inf"))],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_job_is_refused(wrong: Any) -> None:
+    jobs = JobList("test")
+    with pytest.raises(PluginError):
+        jobs.add(wrong)
+    assert jobs.jobs == {}
+
+
+def test_the_name_of_a_job_is_taken_once() -> None:
+    jobs = JobList("test")
+    jobs.add(Named())
+    with pytest.raises(PluginError, match="taken"):
+        jobs.add(Named())
+
+
+def test_waits_grow_and_are_bounded() -> None:
+    waits = [wait_after(failures) for failures in range(1, 100)]
+    assert waits == sorted(waits)
+    assert waits[0] < 1 < waits[3]
+    assert waits[-1] == LONGEST_WAIT_S

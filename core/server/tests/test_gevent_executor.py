@@ -1,0 +1,120 @@
+"""The executor of a server on gevent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_PATCHED_LATER = """
+from svc.database.committer import CommitRequest
+from svc.objects.store import PendingObjects
+from gevent import monkey, spawn
+monkey.patch_all()
+from svc_server.gevent_executor import GeventExecutor
+waiting = CommitRequest("HEAD", [], PendingObjects())
+print(type(waiting.wake).__module__)
+waiter = spawn(GeventExecutor().wait_for, waiting.wake)
+monkey.get_original("_thread", "start_new_thread")(waiting.wake.set, ())
+waiter.get(timeout=10)
+print("woken")
+"""
+
+
+def test_who_waits_for_a_commit_is_woken_by_any_thread_also_where_gevent_came_late() -> None:
+    done = subprocess.run([sys.executable, "-c", _PATCHED_LATER], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["gevent._gevent_cevent", "woken"], done.stderr
+
+
+def run(script: str) -> str:
+    """Runs a script under gevent and returns what it prints."""
+    start = "from gevent import monkey\nmonkey.patch_all()\nimport gevent\n"
+    done = subprocess.run([sys.executable, "-c", start + script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout.strip()
+
+
+_ABANDONED = """
+import time
+from svc.executor import in_turns, pause, run_blocking, use_executor
+from svc_server.gevent_executor import GeventExecutor
+from svc_worker.turns import Abandoned, abandon, forget_abandoned
+executor = GeventExecutor()
+use_executor(executor)
+seen = []
+def forever():
+    try:
+        for _ in in_turns(iter(int, 1)):
+            pass
+    except Abandoned:
+        seen.append("ended")
+        pause()  # once is enough: what is cleaned up may pause
+        raise
+def in_a_thread():
+    try:
+        run_blocking(forever)
+    except Abandoned:
+        seen.append("told")
+def shielded():
+    def commit():
+        gevent.sleep(0.1)
+        pause()
+        seen.append("committed")
+    try:
+        executor.run_shielded(commit)
+        pause()
+    except Abandoned:
+        seen.append("then ended")
+def spared():
+    gevent.sleep(0.05)
+    forget_abandoned(gevent.getcurrent())
+    pause()
+    seen.append("spared")
+def swallow(function):
+    try:
+        function()
+    except Abandoned:
+        pass
+for function in (forever, in_a_thread, shielded, spared):
+    worker = gevent.spawn(swallow, function)
+    gevent.sleep(0.02)
+    abandon(worker)
+    worker.get(timeout=20)
+print(*seen, sep=", ")
+"""
+
+
+def test_work_that_nobody_waits_for_ends_at_its_next_turn_and_a_commit_does_not() -> None:
+    assert run(_ABANDONED) == "ended, ended, told, committed, then ended, spared"
+
+
+_POOLS = """
+import os
+from svc_server.executors import executor_of_process
+executor = executor_of_process()
+count = gevent.get_hub().threadpool.maxsize + 2
+reading, writing = os.pipe()
+blocked = [gevent.spawn(executor.run, os.read, reading, 1) for _ in range(count)]
+gevent.sleep(0.05)
+print(executor.run_reserved(lambda: executor.run(pow, 2, 5)))
+os.write(writing, bytes(count))
+gevent.joinall(blocked)
+wait = executor.begin(pow, 2, "five")
+try:
+    wait()
+except TypeError:
+    print("raised here")
+"""
+
+
+def test_reserved_threads_are_free_when_all_others_are_taken() -> None:
+    assert run(_POOLS).split("\n") == ["32", "raised here"]
+
+
+def test_a_process_without_gevent_runs_all_in_place() -> None:
+    script = (
+        "import sys; from svc_server.executors import executor_of_process;"
+        "print(type(executor_of_process()).__name__, 'gevent' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Executor", "False"]

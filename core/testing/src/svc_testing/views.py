@@ -1,0 +1,275 @@
+"""The contract of views: whatever happens on the way, a view is what rebuilding it would give.
+
+It holds for both forms: commits come one by one, and to a ``BatchView`` several at once as well.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, cast
+
+import pytest
+
+from svc_testing.view_storage import MemoryViewStorage, StorageInterrupted
+
+if TYPE_CHECKING:
+    from svc.database import BatchView, CommitStep, Database, View, ViewStorage
+
+__all__ = ["ViewContract"]
+
+MAXIMUM_INTERRUPTIONS = 40
+SIZES = (1, 2, 64)
+"""How many commits a batch gets at once; a view that takes them one by one is tested with 1 alone."""
+
+
+class ViewContract:
+    """Tests of a view. A subclass gives the fixture ``view``, and may replace ``history``."""
+
+    @pytest.fixture
+    def view(self) -> View | BatchView:
+        """The view under test: a fresh object."""
+        pytest.fail(f"{type(self).__name__} must give the fixture 'view'.")
+
+    def contents(self, storage: ViewStorage) -> object:
+        """What the view holds, in a form that can be compared; replace it for a view that keeps files."""
+        return list(storage.scan())
+
+    def history(self, database: Database) -> Iterator[None]:
+        """Commits what views may meet, yielding after every commit: every kind of change, and all at once."""
+        with database.transaction(actor="someone") as transaction:
+            for number in range(5):
+                transaction.put(("a", f"{number}.txt"), b"x" * number, content_type="text/plain")
+        yield
+        with database.transaction() as transaction:
+            transaction.put(("a", "0.txt"), b"changed", content_type="text/plain")
+        yield
+        with database.transaction() as transaction:
+            transaction.move(("a", "1.txt"), ("b", "moved.txt"))
+            transaction.copy(("a",), ("c", "d"))
+        yield
+        with database.transaction() as transaction:
+            transaction.link(("link",), "/a/0.txt")
+            transaction.mkdir(("empty",))
+        yield
+        with database.transaction() as transaction:
+            transaction.delete(("a",), recursive=True)
+            transaction.delete(("link",))
+        yield
+        with database.transaction() as transaction:
+            transaction.put(("a", "0.txt"), b"again", content_type="text/plain")
+            transaction.delete(("c", "d", "2.txt"))
+            transaction.put(("ü", "ß.txt"), b"", content_type="text/plain")
+        yield
+
+    def test_name_and_format_are_declared(self, view: View | BatchView) -> None:
+        """A view says what it is called and which layout its data have."""
+        assert isinstance(view.name, str)
+        assert view.name
+        assert "/" not in view.name
+        assert isinstance(view.format, int)
+
+    def test_following_each_commit_equals_rebuilding(self, view: View | BatchView, tmp_path: Path) -> None:
+        """The law of views: incremental work gives exactly what a rebuild from the log gives."""
+        with _open(tmp_path) as database:
+            reader = database.register_view(view)
+            for _ in self.history(database):
+                reader.catch_up()
+            followed = reader.read(self.contents)
+            reader.rebuild()
+            assert reader.read(self.contents) == followed
+
+    def test_a_restart_between_commits_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+        """A view goes on from its mark in another opening of the database."""
+        with _open(tmp_path) as database:
+            steps = self.history(database)
+            for _ in zip(range(2), steps, strict=False):
+                database.register_view(view).catch_up()
+            for _ in steps:
+                pass
+        with _open(tmp_path) as database:
+            reader = database.register_view(view)
+            caught_up = reader.read(self.contents)
+            reader.rebuild()
+            assert reader.read(self.contents) == caught_up
+
+    def test_a_torn_write_leaves_no_trace(self, view: View | BatchView, tmp_path: Path) -> None:
+        """A transaction that breaks off at any of its writes is lost, and applying it anew heals.
+
+        What it wrote to files stays: those may be ahead of the data.
+        """
+        with self._made(view, tmp_path) as trial:
+            for state, commits, whole in trial.transactions(self):
+                for writes in range(MAXIMUM_INTERRUPTIONS):
+                    interrupted = state.copy(trial.directory(), writes)
+                    try:
+                        trial.apply(interrupted, commits)
+                    except StorageInterrupted:
+                        again = MemoryViewStorage(state.contents, interrupted.directory)
+                        trial.apply(again, commits)
+                        assert self.contents(cast("ViewStorage", again)) == whole
+                    else:
+                        break
+
+    def test_a_restart_at_any_step_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+        """Commits that are cut off behind one of their steps go on from there, to the same data."""
+        with self._made(view, tmp_path) as trial:
+            for state, commits, whole in trial.transactions(self):
+                steps = trial.apply(state.copy(trial.directory()), commits)
+                for cut in range(1, min(steps, MAXIMUM_INTERRUPTIONS) + 1):
+                    storage = state.copy(trial.directory())
+                    trial.apply(storage, commits, cut=cut)
+                    again = MemoryViewStorage(storage.contents, storage.directory)
+                    left = trial.apply(again, commits, start=cut)
+                    assert self.contents(cast("ViewStorage", again)) == whole
+                    assert left in (steps, steps - cut)
+
+    def test_files_that_are_ahead_of_the_data_change_nothing(
+        self, view: View | BatchView, tmp_path: Path
+    ) -> None:
+        """A transaction that is lost behind its end, its files written, comes again to the same data."""
+        if not getattr(view, "keeps_files", False):
+            return
+        with self._made(view, tmp_path) as trial:
+            for state, commits, whole in trial.transactions(self):
+                lost = state.copy(trial.directory())
+                trial.apply(lost, commits)
+                again = MemoryViewStorage(state.contents, lost.directory)
+                trial.apply(again, commits)
+                assert self.contents(cast("ViewStorage", again)) == whole
+
+    def test_a_commit_that_comes_twice_changes_nothing_the_second_time(
+        self, view: View | BatchView, tmp_path: Path
+    ) -> None:
+        """Delivering the last commits again leaves the view as it is."""
+        with self._made(view, tmp_path) as trial:
+            for state, commits, whole in trial.transactions(self):
+                twice = state.copy(trial.directory())
+                trial.apply(twice, commits)
+                trial.apply(twice, commits)
+                assert self.contents(cast("ViewStorage", twice)) == whole
+
+    def test_batches_of_any_size_give_the_same(self, view: View | BatchView, tmp_path: Path) -> None:
+        """How many commits come at once makes no difference."""
+        with self._made(view, tmp_path) as trial:
+            results = []
+            for size in trial.sizes():
+                storage = MemoryViewStorage({}, trial.directory())
+                for commits in trial.runs(size):
+                    trial.apply(storage, commits)
+                results.append(self.contents(cast("ViewStorage", storage)))
+            assert all(result == results[0] for result in results)
+
+    def test_its_directory_belongs_to_its_data(self, view: View | BatchView, tmp_path: Path) -> None:
+        """A view that keeps files gets another directory when its data begin anew, and the old one goes."""
+        with _open(tmp_path) as database:
+            for _ in self.history(database):
+                pass
+            reader = database.register_view(view)
+            held = reader.read(self.contents)
+            first = reader.read(_directory)
+            if not getattr(view, "keeps_files", False):
+                assert first is None
+                return
+            assert first is not None
+            reader.rebuild()
+            second = reader.read(_directory)
+            assert second is not None
+            assert (second.is_dir(), first.exists(), second.parent) == (True, False, first.parent)
+            shutil.rmtree(second)
+            assert reader.read(self.contents) == held
+
+    def _made(self, view: View | BatchView, directory: Path) -> _Trial:
+        database = _open(directory)
+        for _ in self.history(database):
+            pass
+        return _Trial(view, database, directory / "files-of-the-view")
+
+
+class _Trial:
+    """Applies commits of a database to a view's data in memory."""
+
+    def __init__(self, view: View | BatchView, database: Database, directory: Path) -> None:
+        self._view = view
+        self._database = database
+        self._directory = directory
+        self._numbers = count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def directory(self) -> Path | None:
+        """A new directory where the view keeps files."""
+        if not getattr(self._view, "keeps_files", False):
+            return None
+        directory = self._directory / str(next(self._numbers))
+        directory.mkdir(parents=True)
+        return directory
+
+    def sizes(self) -> Iterator[int]:
+        """The sizes of batches that the view takes."""
+        from svc.database.view_batches import most_at_once
+
+        return (size for size in SIZES if size <= most_at_once(self._view))
+
+    def runs(self, size: int) -> Iterator[list[CommitStep]]:
+        """All commits, so many at once."""
+        steps = self._steps()
+        while run := list(islice(steps, size)):
+            yield run
+
+    def transactions(
+        self, contract: ViewContract
+    ) -> Iterator[tuple[MemoryViewStorage, list[CommitStep], object]]:
+        """Every run of commits of every size, with the data before it and what the view holds after it."""
+        for size in self.sizes():
+            state = MemoryViewStorage({}, self.directory())
+            for commits in self.runs(size):
+                after = state.copy(self.directory())
+                self.apply(after, commits)
+                yield state, commits, contract.contents(cast("ViewStorage", after))
+                state = after
+
+    def apply(
+        self, storage: MemoryViewStorage, commits: list[CommitStep], *, start: int = 0, cut: int | None = None
+    ) -> int:
+        """Applies commits as one transaction does; returns how many steps that were.
+
+        Args:
+            storage: the data.
+            commits: come at once.
+            start: how many of their steps are done.
+            cut: the transaction ends behind so many steps, and the batch goes on no more.
+        """
+        from svc.database.view_batches import begin_batch
+
+        batch = begin_batch(self._view, cast("ViewStorage", storage))
+        try:
+            steps = sum(1 for _ in islice(batch.apply(commits, start) or (), cut))
+            batch.end()
+        finally:
+            batch.close()
+        return steps
+
+    def _steps(self) -> Iterator[CommitStep]:
+        from svc.database import CommitStep
+
+        database = self._database
+        for commit, identity in database.feed():
+            before, after = database.version_of(commit.parent_root), database.version_of(commit.root)
+            yield CommitStep(commit, before, after, identity)
+
+
+def _open(directory: Path) -> Database:
+    from svc.database import Database
+
+    return Database(directory / "view.svcdb")
+
+
+def _directory(storage: ViewStorage) -> Path | None:
+    return storage.directory

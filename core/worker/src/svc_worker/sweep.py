@@ -1,0 +1,156 @@
+"""Looks at all connections of a worker a few times a second: who waits too long, is too slow, has left."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_worker.settings import HttpSettings
+from svc_worker.streams import NEVER, Stream
+
+if TYPE_CHECKING:
+    from svc_worker.connections import Connection
+
+__all__ = ["SWEEP_SECONDS", "Sweep"]
+
+SWEEP_SECONDS = 0.25
+TRIM_AFTER = 200
+"""Memory is given back to the system after so many connections have ended."""
+
+QUIET_SECONDS = 1.0
+"""It is given back when none has ended for so long."""
+
+AGAIN_SECONDS = 5.0
+"""So much later it is done once more, since memory that was in use at first may be free by then."""
+
+LATEST_SECONDS = 10.0
+"""On a worker where connections end all the time, it is done after so long."""
+
+
+class _Watch:
+    """What is remembered of a stream that waits for its client.
+
+    Attributes:
+        waited_s: seconds that it waited since the last look at its pace.
+        taken: bytes that had moved at that time.
+        deadline: that of the present wait.
+        taken_before: bytes that had moved when that wait was first seen.
+    """
+
+    __slots__ = ("deadline", "taken", "taken_before", "waited_s")
+
+    def __init__(self, stream: Stream) -> None:
+        self.waited_s = 0.0
+        self.taken = self.taken_before = stream.taken()
+        self.deadline = stream.deadline
+
+
+class Sweep:
+    """Ends waits that are too long or too slow, and work for clients who have left.
+
+    In each period that the worker waits for a client, in a head, a body or an answer, a number of bytes must
+    move. Time in which the application works does not count.
+
+    Args:
+        connections: those of the worker; a stream whose handshake is under way is of none.
+        drop_caches: lets the application forget what it keeps of former requests; called before memory is
+            given back.
+    """
+
+    def __init__(
+        self,
+        streams: set[Stream],
+        connections: set[Connection],
+        settings: HttpSettings,
+        drop_caches: Callable[[], None] | None = None,
+    ) -> None:
+        self._streams = streams
+        self._connections = connections
+        self._drop_caches = drop_caches
+        self._period_s = settings.rate_period_s
+        self._least_bytes = settings.minimum_rate * settings.rate_period_s
+        self._watched: dict[Stream, _Watch] = {}
+        self._last = time.monotonic()
+        self._most = self._count = 0
+        self._again_at = NEVER
+        self._ended_at = self._began_to_end_at = self._last
+
+    def run(self) -> None:
+        """Looks once."""
+        now = time.monotonic()
+        # Time in which the worker itself was held up does not count against its clients.
+        elapsed = min(now - self._last, 2 * SWEEP_SECONDS)
+        self._last = now
+        idle = {connection.stream for connection in self._connections if connection.is_idle}
+        watched: dict[Stream, _Watch] = {}
+        for stream in list(self._streams):
+            if stream.deadline == NEVER:
+                watch = self._watched.get(stream)
+                if watch is not None:
+                    watched[stream] = watch
+            elif stream in idle:
+                if stream.deadline < now:
+                    stream.expire()
+            else:
+                watched[stream] = self._look_at(stream, now, elapsed)
+        self._watched = watched
+        for connection in list(self._connections):
+            connection.stop_if_client_is_gone()
+        self._give_memory_back(now)
+
+    def _look_at(self, stream: Stream, now: float, elapsed: float) -> _Watch:
+        """Ends a wait that is too long or too slow."""
+        watch = self._watched.get(stream)
+        if watch is None:
+            watch = _Watch(stream)
+        elif stream.is_sending and watch.deadline != stream.deadline:
+            watch.deadline, watch.taken_before = stream.deadline, stream.taken()
+        watch.waited_s += elapsed
+        if stream.deadline < now and not self._takes_something(stream, watch, now):
+            stream.expire()
+        elif self._least_bytes and watch.waited_s >= self._period_s:
+            taken = stream.taken()
+            if taken - watch.taken < self._least_bytes:
+                stream.expire()
+            watch.waited_s, watch.taken = 0.0, taken
+        return watch
+
+    @staticmethod
+    def _takes_something(stream: Stream, watch: _Watch, now: float) -> bool:
+        """Whether a client took bytes, though there is no room for more yet; its time then begins anew."""
+        if not stream.is_sending or stream.taken() <= watch.taken_before:
+            return False
+        stream.deadline = now + stream.write_timeout_s
+        return True
+
+    def _give_memory_back(self, now: float) -> None:
+        before, self._count = self._count, len(self._streams)
+        if self._count < before:
+            self._ended_at = now
+        self._most = max(self._most, self._count)
+        if self._most - self._count < TRIM_AFTER:
+            self._began_to_end_at = now
+        elif now - self._ended_at >= QUIET_SECONDS or now - self._began_to_end_at >= LATEST_SECONDS:
+            self._most = self._count
+            self._again_at = now + AGAIN_SECONDS
+            if self._drop_caches is not None:
+                self._drop_caches()
+            _trim()
+        if now >= self._again_at:
+            self._again_at = NEVER
+            _trim()
+
+
+def _trim() -> None:
+    """Returns unused memory to the system; takes some ten milliseconds."""
+    # The interpreter's cache of attributes holds names that C code made for each look-up. They lie all over
+    # the heap and would keep most of it from being freed.
+    sys._clear_type_cache()
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

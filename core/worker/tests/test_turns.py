@@ -1,0 +1,129 @@
+"""Turns for others: what ``pause`` lets run, in which order, and when it ends the work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def run(script: str) -> str:
+    """Runs a script under gevent and returns what it prints."""
+    start = "from gevent import monkey\nmonkey.patch_all()\nimport gevent\n"
+    done = subprocess.run([sys.executable, "-c", start + script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout.strip()
+
+
+_READY = """
+import socket
+from svc_worker import pause
+
+near, far = socket.socketpair()
+received = []
+reader = gevent.spawn(lambda: received.append(near.recv(1)))
+pause()
+far.send(b"x")
+for _ in range(3):
+    pause()
+    if received:
+        break
+print(received)
+"""
+
+
+def test_a_socket_that_became_ready_is_served_within_a_few_pauses() -> None:
+    assert run(_READY) == "[b'x']"
+
+
+_MANY = """
+from svc_worker import pause
+rounds, went_on, order = 0, [], []
+def work(number):
+    pause()
+    order.append(number)
+    went_on.append(rounds)
+workers = [gevent.spawn(work, number) for number in range(1000)]
+def count():
+    global rounds
+    while True:
+        rounds += 1
+        gevent.get_hub().wait(gevent.get_hub().loop.timer(0))
+counter = gevent.spawn(count)
+gevent.joinall(workers)
+print(max(went_on.count(number) for number in set(went_on)) <= 8, order == list(range(1000)))
+"""
+
+
+def test_of_many_that_pause_a_few_go_on_in_each_round_in_the_order_of_coming() -> None:
+    assert run(_MANY) == "True True"
+
+
+_KILLED = """
+from svc_worker import pause
+done = []
+def work(number):
+    pause()
+    done.append(number)
+workers = [gevent.spawn(work, number) for number in range(100)]
+gevent.sleep(0)
+gevent.killall(workers[10:60], block=True)
+gevent.joinall(workers, timeout=10)
+gevent.joinall([gevent.spawn(work, number) for number in range(100, 120)], timeout=10)
+print(sorted(done) == [*range(10), *range(60, 120)])
+"""
+
+
+def test_those_that_are_killed_while_they_wait_leave_their_turns_to_others() -> None:
+    assert run(_KILLED) == "True"
+
+
+_ABANDONED = """
+from svc_worker import Abandoned, pause
+from svc_worker.turns import abandon, forget_abandoned
+seen = []
+def forever():
+    try:
+        while True:
+            pause()
+    except Abandoned:
+        pause()  # once is enough: what is cleaned up may pause
+        seen.append("ended")
+def spared():
+    gevent.sleep(0.05)
+    forget_abandoned(gevent.getcurrent())
+    pause()
+    seen.append("spared")
+for function in (forever, spared):
+    worker = gevent.spawn(function)
+    gevent.sleep(0.02)
+    abandon(worker)
+    worker.get(timeout=20)
+print(*seen)
+"""
+
+
+def test_work_that_nobody_waits_for_ends_at_its_next_turn() -> None:
+    assert run(_ABANDONED) == "ended spared"
+
+
+_IN_A_THREAD = """
+from svc_worker import Abandoned, pause
+from svc_worker.turns import abandon, run_on_behalf_of
+def forever():
+    try:
+        while True:
+            pause()
+    except Abandoned:
+        return "ended"
+def work():
+    return gevent.get_hub().threadpool.apply(run_on_behalf_of, (gevent.getcurrent(), forever))
+worker = gevent.spawn(work)
+gevent.sleep(0.02)
+abandon(worker)
+print(gevent.get_hub().threadpool.apply(pause), worker.get(timeout=20))
+"""
+
+
+def test_a_thread_ends_its_work_when_nobody_waits_for_the_greenlet_that_waits_for_it() -> None:
+    assert run(_IN_A_THREAD) == "None ended"

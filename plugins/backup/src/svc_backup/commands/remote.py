@@ -1,0 +1,161 @@
+"""Exports, patches and imports of a server, in the form in which the commands know those of a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from svc.database.transfer import ChangeCounts
+from svc.errors import InvalidInput
+from svc.plugin import (
+    NO_TOTALS,
+    Change,
+    Entry,
+    EntryKind,
+    Hash,
+    ObjectKind,
+    Totals,
+    empty_payload,
+    format_path,
+    hash_object,
+    parse_path,
+)
+from svc_backup.commands.output import Progress
+from svc_backup.format import ImportResult, Outgoing, OutgoingCounts
+from svc_backup.text_difference import write_changes
+from svc_client import BackupStream, Client, EntryType, ImportReport, PathChange, ReadAt
+
+__all__ = ["Received", "Sending", "show_difference"]
+
+_PIECE = 1024 * 1024
+_EMPTY_DIRECTORY = hash_object(ObjectKind.NODE, empty_payload())
+
+
+class Received(Outgoing):
+    """A file that a server sends.
+
+    Args:
+        stream: the file on its way; closed with this.
+    """
+
+    def __init__(self, stream: BackupStream) -> None:
+        self._stream = stream
+        report = stream.report
+        changes = None
+        if "files_added" in report:
+            names = ("files_added", "files_modified", "files_deleted")
+            changes = ChangeCounts(*(report[name] for name in names))
+        self.root = bytes.fromhex(stream.version)
+        self.base = bytes.fromhex(report["from"]) if changes is not None else None
+        self.size = stream.size
+        files = changes.added + changes.modified if changes is not None else report["files"]
+        self.counts = OutgoingCounts(
+            files, report.get("links", 0), report["chunks"], 0, report["directories"], changes
+        )
+
+    def close(self) -> None:
+        """Ends the answer."""
+        self._stream.__exit__()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yields the file as it comes.
+
+        Raises:
+            ServiceUnavailable: it ended before its last byte.
+        """
+        return iter(self._stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How files are sent to a server, which verifies each and takes it in."""
+
+    client: Client
+    promote: bool
+    force: bool
+    progress: Progress
+
+    def send(self, descriptor: int) -> ImportResult:
+        """Sends the file that a descriptor stands for."""
+        size = os.fstat(descriptor).st_size
+
+        def pieces() -> Iterable[bytes]:
+            sent = 0
+            while piece := os.pread(descriptor, _PIECE, sent):
+                sent += len(piece)
+                self.progress("Sending", sent, size)
+                yield piece
+
+        report = self.client.backup.import_file(pieces, size=size, promote=self.promote, force=self.force)
+        return _result(report)
+
+
+def _result(report: ImportReport) -> ImportResult:
+    return ImportResult(
+        kind=report.backup_type,
+        version=bytes.fromhex(report.version_hash),
+        base=None if report.base_hash is None else bytes.fromhex(report.base_hash),
+        entries=report.entries_imported,
+        new_entries=0,
+        chunks=report.chunks_imported,
+        files=report.files_imported,
+        directories=report.directories_imported,
+        deletions=report.deletions_applied,
+        snapshots=report.snapshots_imported,
+        system_entries=report.system_entries_imported,
+        head_promoted=report.head_promoted,
+        warnings=tuple(report.warnings),
+    )
+
+
+def show_difference(client: Client, source: str, to: str, path: str, *, color: bool, context: int) -> None:
+    """Writes how two versions of a server differ to standard output, reading the files that it shows."""
+    where = parse_path(path)
+    before = _RemoteVersion(client, client.versions.resolve(source))
+    after = _RemoteVersion(client, client.versions.resolve(to))
+
+    def changes() -> Iterator[Change]:
+        found = client.versions.compare(before.version, after.version, format_path(where))
+        with closing(found):
+            for item in found:
+                before.path = after.path = item.path
+                yield _change(item)
+
+    write_changes(changes(), before, after, sys.stdout, color=color, context=context)
+
+
+class _RemoteVersion:
+    """Reads contents of a version, at the path of the change that is being written."""
+
+    def __init__(self, client: Client, version: str) -> None:
+        self._files = client.files
+        self.version = version
+        self.path = "/"
+
+    def read_all(self, entry: Entry) -> bytes:
+        with self._files.get(self.path, ReadAt(version=self.version), if_match=entry.hash.hex()) as content:
+            return b"".join(content)
+
+
+def _change(item: PathChange) -> Change:
+    sides: list[Entry | None] = []
+    for side in (item.before, item.after):
+        if side is None:
+            sides.append(None)
+            continue
+        if side.hash is None or side.size is None:
+            raise InvalidInput("The server does not show everything that differs.", path=item.path)
+        hash: Hash = bytes.fromhex(side.hash)
+        totals = None
+        if side.entry_type is EntryType.DIRECTORY:
+            # Whether it is empty is all that is asked of it: then only is it listed beside what it holds.
+            totals = NO_TOTALS if not side.size and hash == _EMPTY_DIRECTORY else Totals(files=1)
+        target = side.target if isinstance(side.target, str) else None
+        kind, updated_ms = EntryKind(side.entry_type), side.updated_at or 0
+        sides.append(
+            Entry(kind, hash, side.size, updated_ms, updated_ms, side.content_type, None, target, totals)
+        )
+    return Change(parse_path(item.path), *sides)

@@ -1,0 +1,354 @@
+"""Who wrote each line of a file: the commit that brought it, found by walking the file's own history back.
+
+Each step compares two contents of the file. So the cost follows how often it was changed and how large it
+is, not how many commits there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svc.errors import InvalidInput, NotFound
+from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, format_path, matching_blocks, pause
+from svc_history.cursors import decode_cursor, encode_cursor
+from svc_history.log import MOST_EXAMINED, Page
+from svc_history.reading import History, LookedAt, joined
+from svc_history.rows import MIXED, ChangeType, DirectoryRow
+from svc_history.viewer import Viewer
+
+__all__ = [
+    "Blame",
+    "BlameLimits",
+    "LastCommit",
+    "Origin",
+    "blame_entries",
+    "blame_lines",
+    "entry_json",
+    "last_commit",
+    "line_items",
+    "starting_point",
+]
+
+_ENTRIES = "entries"
+_EFFORT = 500_000
+_MOST_LOOKED_AT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class BlameLimits:
+    """What blame does at most.
+
+    Attributes:
+        size: largest file, in bytes, whose lines are blamed.
+        scan: bytes of older contents that are read in all; lines older than those count for the oldest.
+        seconds: how long the search goes on, for contents that are hard to compare; likewise.
+    """
+
+    size: int
+    scan: int
+    seconds: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The commit that something came from.
+
+    Attributes:
+        sequence: its number.
+        root: root hash of the version that it made.
+        time_ms: when, Unix milliseconds.
+        user: who, if known.
+        path: where the file stood then.
+    """
+
+    sequence: int
+    root: Hash
+    time_ms: int
+    user: str | None
+    path: Path
+
+    def as_json(self) -> dict[str, Any]:
+        """The commit as answers show it beside each line."""
+        return {
+            "version": self.root.hex(),
+            "sequence": self.sequence,
+            "timestamp": self.time_ms,
+            "user": self.user,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The lines of a file and where they come from.
+
+    Attributes:
+        lines: with their ends.
+        origins: of each line.
+        truncated: whether the limits ended the search, so that an origin may be later than the line.
+    """
+
+    lines: list[bytes]
+    origins: list[Origin]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One change of the file: the commit, and what the file held before it (None: it was not there)."""
+
+    origin: Origin
+    before: tuple[Version, Entry] | None
+
+
+def starting_point(database: Database, root: Hash) -> int:
+    """Returns the number of the last commit that belongs to the history of a version of HEAD.
+
+    Raises:
+        InvalidInput: the version was never HEAD: it is a fork's, or came from elsewhere.
+    """
+    head = database.head()
+    if root == head.root:
+        return head.sequence
+    sequence = database.commit_of(root)
+    if sequence is None:
+        raise InvalidInput(
+            "The history is that of HEAD, and this version was never HEAD.", version=root.hex()
+        )
+    return sequence
+
+
+def blame_lines(
+    history: History, viewer: Viewer, version: Version, path: Path, entry: Entry, limits: BlameLimits
+) -> Blame | None:
+    """Returns the lines of a file with their origins; None when the file is no text or too large.
+
+    Args:
+        history: of the database.
+        viewer: who asks; where a moved file came from counts only if the caller may see it.
+        version: a version that was HEAD.
+        path: the file.
+        entry: what stands there.
+        limits: what is done at most.
+
+    Raises:
+        InvalidInput: the version was never HEAD.
+        NotFound: the history does not know the file.
+    """
+    lines = _lines(version, entry, limits)
+    if lines is None:
+        return None
+    search = _Search(lines)
+    scanned = 0
+    truncated = False
+    end = time.monotonic() + limits.seconds
+    for step in _steps(history, viewer, path, starting_point(history.database, version.root)):
+        if isinstance(step, LookedAt):
+            truncated = time.monotonic() > end
+            if truncated:
+                search.go_back(None, _origin(step, path))
+                break
+            continue
+        older = None
+        if step.before is not None:
+            scanned += step.before[1].size
+            truncated = scanned > limits.scan or time.monotonic() > end
+            older = None if truncated else _lines(*step.before, limits)
+        search.go_back(older, step.origin)
+        if not search.is_open:
+            break
+        pause()
+    origins = [origin for origin in search.origins if origin is not None]
+    if len(origins) < len(lines):
+        raise NotFound("The history of this path is not known.", path=format_path(path))
+    return Blame(lines, origins, truncated)
+
+
+def line_items(blame: Blame, path: Path, *, with_text: bool) -> Iterator[dict[str, Any]]:
+    """Yields the lines of a blame as answers show them; ``path`` where the file stood elsewhere then."""
+    for number, (line, origin) in enumerate(zip(blame.lines, blame.origins, strict=True), start=1):
+        answer: dict[str, Any] = {"line": number}
+        if with_text:
+            answer["text"] = line.decode("utf-8").rstrip("\r\n")
+        answer.update(origin.as_json())
+        if origin.path != path:
+            answer["path"] = format_path(origin.path)
+        yield answer
+
+
+class _Search:
+    """Lines on their way back through the contents of their file, until the commit that brought each."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.origins: list[Origin | None] = [None] * len(lines)
+        self._content = lines
+        self._open = {number: number for number in range(len(lines))}  # place in the content: line
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._open)
+
+    def go_back(self, older: list[bytes] | None, origin: Origin) -> None:
+        """Gives the lines that the content before a commit lacks their origin; without one, all of them."""
+        remaining: dict[int, int] = {}
+        for block in matching_blocks(older or [], self._content, effort=_EFFORT):
+            for offset in range(block.length):
+                line = self._open.pop(block.after + offset, None)
+                if line is not None:
+                    remaining[block.before + offset] = line
+        for line in self._open.values():
+            self.origins[line] = origin
+        self._open = remaining
+        self._content = older or []
+
+
+def _steps(history: History, viewer: Viewer, path: Path, last: int) -> Iterator[_Step | LookedAt]:
+    """The changes of a file's content, newest first, through the moves and copies that brought it there.
+
+    Between them come the commits that were looked at and did not touch it.
+    """
+    database = history.database
+    before: int | None = last + 1
+    while before is not None:
+        rows = history.looked_at(path, before)
+        before = None
+        for one in rows:
+            row = one.row
+            if row is None:
+                yield one
+                continue
+            if row.change is ChangeType.UNCHANGED:
+                continue
+            if row.change is ChangeType.DELETED or isinstance(row, DirectoryRow):
+                return
+            origin = _origin(one, path)
+            source = path
+            if row.change is ChangeType.ADDED:
+                source = _source_of(database, one.sequence, path) or path
+                if source == path or not viewer.shows(source):
+                    yield _Step(origin, None)
+                    return
+            earlier = database.version_of(one.commit.parent_root)
+            old = earlier.get(source)
+            if old is None or old.kind is not EntryKind.FILE:
+                yield _Step(origin, None)
+                return
+            yield _Step(origin, (earlier, old))
+            if source != path:
+                path, before = source, one.sequence
+                break
+
+
+def _source_of(database: Database, sequence: int, path: Path) -> Path | None:
+    """Where a file was moved or copied from by a commit, itself or with a directory above; None: by none."""
+    found = path
+    for record in reversed(database.commit(sequence).transactions):
+        if record.ref != "HEAD":
+            continue
+        for change in reversed(record.changes):
+            if change.source is not None and found[: len(change.path)] == change.path:
+                found = change.source + found[len(change.path) :]
+    return None if found == path else found
+
+
+def _lines(version: Version, entry: Entry, limits: BlameLimits) -> list[bytes] | None:
+    """The lines of a text, with their ends; None for what is no text or too large."""
+    if entry.kind is not EntryKind.FILE or entry.size > limits.size:
+        return None
+    content = version.read_all(entry)
+    if b"\0" in content:
+        return None
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return content.splitlines(keepends=True)
+
+
+def _origin(one: LookedAt, path: Path) -> Origin:
+    commit = one.commit
+    author = joined(commit.authors, MIXED if one.row is None else one.row.author)
+    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path)
+
+
+@dataclass(frozen=True, slots=True)
+class LastCommit:
+    """The last commit that touched a path.
+
+    Attributes:
+        origin: the commit.
+        looked_at: how many commits were looked at.
+        truncated: whether the search ended at one that did not touch it; the true one is older.
+    """
+
+    origin: Origin
+    looked_at: int
+    truncated: bool = False
+
+
+def last_commit(
+    history: History, path: Path, sequence: int, above: Sequence[bytes] | None = None
+) -> LastCommit | None:
+    """Returns the last commit up to a number that touched a path; None when none is known.
+
+    ``above`` is as for ``History.looked_at``.
+    """
+    looked_at = history.looked_at(path, sequence + 1, above=above, first_batch=1)
+    for count, one in enumerate(looked_at, start=1):
+        if one.row is not None or count == MOST_EXAMINED:
+            return LastCommit(_origin(one, path), count, one.row is None)
+    return None
+
+
+def blame_entries(
+    history: History, viewer: Viewer, version: Version, path: Path, *, limit: int, after: str | None
+) -> Page:
+    """Returns a page of a directory's entries, each with the last commit that touched it.
+
+    Raises:
+        InvalidInput: no such page gave the cursor, or the version was never HEAD.
+        NotFound: no directory is there.
+    """
+    start = starting_point(history.database, version.root)
+    name = None if after is None else decode_cursor(after, (_ENTRIES, 1))[1]
+    rows: list[dict[str, Any]] = []
+    last = ""
+    left = _MOST_LOOKED_AT
+    above = history.prefixes_above((*path, ""), start)
+    for child, entry in version.entries(path, after=name):
+        here = (*path, child)
+        if not viewer.shows(here, directory=entry.kind is EntryKind.DIRECTORY):
+            continue
+        if len(rows) == limit or left <= 0:
+            return Page(rows, encode_cursor(_ENTRIES, last))
+        found = _require(last_commit(history, here, start, above), here)
+        rows.append(_entry_row(here, entry, found, complete=viewer.sums_up(here, entry)))
+        left -= found.looked_at
+        last = child
+    return Page(rows, None)
+
+
+def entry_json(history: History, path: Path, entry: Entry, sequence: int) -> dict[str, Any]:
+    """Returns an entry and the last commit that touched it, as answers show them."""
+    return _entry_row(path, entry, _require(last_commit(history, path, sequence), path))
+
+
+def _require(found: LastCommit | None, path: Path) -> LastCommit:
+    if found is None:
+        raise NotFound("The history of this path is not known.", path=format_path(path))
+    return found
+
+
+def _entry_row(path: Path, entry: Entry, found: LastCommit, *, complete: bool = True) -> dict[str, Any]:
+    row = {
+        "path": format_path(path),
+        "name": path[-1] if path else "",
+        "entry_type": int(entry.kind),
+        "size": entry.size if complete else None,
+        **found.origin.as_json(),
+    }
+    if found.truncated:
+        row["truncated"] = True
+    return row

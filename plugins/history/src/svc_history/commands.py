@@ -1,0 +1,226 @@
+"""``svc log``, ``svc show``, ``svc history`` and ``svc blame``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from svc.errors import NotFound
+from svc.plugin import (
+    ROOT_USER_ID,
+    EntryKind,
+    Path,
+    Source,
+    format_path,
+    is_system_path,
+    json_option,
+    parse_path,
+    print_json,
+    print_table,
+    source_options,
+    terminal_text,
+    time_text,
+)
+from svc_history.stores import Rows, open_history_store
+
+__all__ = ["blame", "history", "log", "show"]
+
+_PAGE = 1_000
+_DEFAULT_ROWS = 20
+_HASH = 12
+_MARKS = {"added": "A", "modified": "M", "deleted": "D"}
+
+
+def _rows_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    option = click.option(
+        "-n",
+        "--limit",
+        type=click.IntRange(0),
+        default=_DEFAULT_ROWS,
+        show_default=True,
+        help="Most rows; 0 means all.",
+    )
+    return option(command)
+
+
+@click.command(short_help="Lists commits, of everything or of a path.")
+@click.argument("path", default="/")
+@click.option("--fork", metavar="NAME", help="The log of this fork instead of HEAD's.")
+@_rows_option
+@source_options
+@json_option
+def log(*, path: str, fork: str | None, limit: int, source: Source, as_json: bool) -> None:
+    """Lists the commits that changed what is at or below PATH, newest first: + added, ~ modified, - deleted.
+
+    A fork's log goes on with the commits of HEAD that it began from.
+    """
+    where = _path(path)
+    with open_history_store(source) as store:
+        rows, has_more = _collect(lambda count, after: store.log_page(where, fork, count, after), limit)
+    if as_json:
+        print_json({"commits": rows, "has_more": has_more})
+        return
+    print_table([_log_line(row) for row in rows])
+    _say_more(has_more, len(rows))
+
+
+@click.command(short_help="Shows one commit and what it changed.")
+@click.argument("version")
+@source_options
+@json_option
+def show(*, version: str, source: Source, as_json: bool) -> None:
+    """Shows the commit VERSION: its number, or whatever names the version that it made."""
+    with open_history_store(source) as store:
+        about, changes = store.commit(version)
+        if as_json:
+            print_json({**about, "totals": about["changes"], "changes": list(changes)})
+            return
+        click.echo(f"version  {about['version']}")
+        click.echo(f"parent   {about['parent']}")
+        click.echo(f"commit   {about['sequence']}, {time_text(about['timestamp'])}")
+        users = about.get("users") or [about["user"]]
+        click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
+        if about["message"]:
+            click.echo(f"message  {_printable(about['message'])}")
+        click.echo(f"changes  {_counts(about['changes'])}\n")
+        for change in changes:
+            click.echo(f"{_MARKS[change['change_type']]}  {_changed_path(change)}")
+
+
+@click.command(short_help="Shows what became of a file or directory.")
+@click.argument("path")
+@click.option("--commits", is_flag=True, help="Over every commit that touched it, not over the snapshots.")
+@_rows_option
+@source_options
+@json_option
+def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bool) -> None:
+    """Shows how PATH was added, modified and deleted from snapshot to snapshot, newest first."""
+    where = _path(path)
+    with open_history_store(source) as store:
+
+        def page_of(count: int, after: str | None) -> Rows:
+            return store.history_page(where, commits=commits, limit=count, after=after)
+
+        rows, has_more = _collect(page_of, limit)
+    if as_json:
+        print_json({"path": format_path(where), "history": rows, "has_more": has_more})
+        return
+    print_table([_history_line(row) for row in rows])
+    _say_more(has_more, len(rows))
+
+
+@click.command(short_help="Shows which commit each line comes from.")
+@click.argument("path")
+@click.option("--at", "version", default="HEAD", metavar="VERSION", help="At this version of HEAD.")
+@source_options
+@json_option
+def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
+    """Shows which commit each line of the file PATH comes from, through moves and copies.
+
+    Of a directory, and of a file that is no text, it shows the last commit of each entry.
+    """
+    where = _path(path)
+    with open_history_store(source) as store:
+        found = store.blame(where, version)
+    if as_json:
+        print_json(found)
+        return
+    if "entries" in found:
+        _show_entries(found["entries"])
+        return
+    width = len(str(len(found["lines"])))
+    for line in found["lines"]:
+        place = f"  {_printable(line['path'])}" if "path" in line else ""
+        click.echo(
+            f"{line['version'][:_HASH]}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+            f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
+        )
+
+
+def _path(text: str) -> Path:
+    path = parse_path(text)
+    if is_system_path(path):
+        raise NotFound("There is nothing at this path.", path=format_path(path))
+    return path
+
+
+def _collect(page_of: Callable[[int, str | None], Rows], limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """The rows of as many pages as a limit asks for, and whether there are more."""
+    rows: list[dict[str, Any]] = []
+    after: str | None = None
+    while True:
+        wanted = _PAGE if limit == 0 else min(_PAGE, limit - len(rows))
+        page = page_of(wanted, after)
+        rows += page.rows
+        after = page.next_cursor
+        if after is None or (limit and len(rows) >= limit):
+            return rows, after is not None
+
+
+def _say_more(has_more: bool, shown: int) -> None:
+    if has_more:
+        click.echo(f"svc: the newest {shown} are shown; -n 0 shows all.", err=True)
+
+
+def _show_entries(rows: list[dict[str, Any]]) -> None:
+    print_table(
+        [(row["version"][:_HASH], _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
+    )
+
+
+def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
+    message = _printable((row["message"] or "").partition("\n")[0])
+    users = row.get("users") or [row["user"]]
+    return (
+        (row["version"] or "-")[:_HASH],
+        str(row["sequence"]),
+        time_text(row["timestamp"]),
+        ",".join(_shown_user(user) for user in users),
+        _counts(row["changes"]),
+        message,
+    )
+
+
+def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
+    size = _counts(row["changes"]) if "changes" in row else str(row["size"])
+    name = row["snapshot"]
+    return (
+        row["version"][:_HASH],
+        time_text(row["timestamp"]),
+        row["change_type"],
+        size if row["change_type"] != "deleted" else "",
+        _printable(name if name is not None else (row["message"] or "").partition("\n")[0]),
+    )
+
+
+def _counts(counts: dict[str, int] | None) -> str:
+    if counts is None:
+        return "many"
+    return f"+{counts['added']} ~{counts['modified']} -{counts['deleted']}"
+
+
+def _changed_path(change: dict[str, Any]) -> str:
+    slash = "/" if change["entry_type"] == EntryKind.DIRECTORY else ""
+    return _printable(change["path"]) + slash
+
+
+def _entry_name(row: dict[str, Any]) -> str:
+    return _printable(row["name"]) + ("/" if row["entry_type"] == EntryKind.DIRECTORY else "")
+
+
+def _user(row: dict[str, Any]) -> str:
+    return _shown_user(row["user"])
+
+
+def _shown_user(user: str | None) -> str:
+    """A user as people read it: root by name, others by their id."""
+    return "root" if user == ROOT_USER_ID else _printable(user)
+
+
+def _printable(text: str | None, *, keep_tabs: bool = False) -> str:
+    """A stored text as a terminal may show it; ``-`` for none."""
+    if text is None:
+        return "-"
+    return terminal_text(text, keep_tabs=keep_tabs)

@@ -1,0 +1,92 @@
+"""The history of a database file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+from svc.errors import NotFound
+from svc.plugin import Database, EntryKind, Path, format_path
+from svc_history.blaming import (
+    BlameLimits,
+    blame_entries,
+    blame_lines,
+    entry_json,
+    line_items,
+    starting_point,
+)
+from svc_history.comparing import Comparison
+from svc_history.files import commit_history, snapshot_history
+from svc_history.log import Page, find_commit, log_page
+from svc_history.reading import History, open_history
+from svc_history.stores import Document, Rows
+from svc_history.viewer import Viewer
+
+__all__ = ["LocalHistory"]
+
+_PAGE = 1_000
+_LIMITS = BlameLimits(size=64 << 20, scan=4 << 30, seconds=math.inf)
+
+
+class LocalHistory:
+    """See ``HistoryStore``.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def log_page(self, path: Path, fork: str | None, limit: int, after: str | None) -> Rows:
+        """A page of the log."""
+        history, viewer = self._reading
+        return _rows(log_page(history, viewer, path=path, fork=fork, limit=limit, after=after))
+
+    def commit(self, version: str) -> tuple[Document, Iterator[Document]]:
+        """A commit and what it changed."""
+        history, viewer = self._reading
+        entry = find_commit(history, viewer, version)
+        assert entry.root is not None, "a commit of HEAD has roots"
+        assert entry.parent is not None, "a commit of HEAD has roots"
+        return entry.as_json(), Comparison(viewer, entry.parent, entry.root).items()
+
+    def history_page(self, path: Path, *, commits: bool, limit: int, after: str | None) -> Rows:
+        """A page of what became of a path."""
+        history, viewer = self._reading
+        of = commit_history if commits else snapshot_history
+        return _rows(of(history, viewer, path, limit=limit, after=after))
+
+    def blame(self, path: Path, version: str) -> Document:
+        """Where a path's lines, or its entries, come from."""
+        history, viewer = self._reading
+        root = self._database.named_version(version)
+        at = self._database.version_of(root)
+        entry = at.get(path) if path else None
+        if path and entry is None:
+            raise NotFound("There is nothing at this path.", path=format_path(path))
+        about: Document = {"path": format_path(path), "version": root.hex()}
+        if entry is None or entry.kind is EntryKind.DIRECTORY:
+            rows: list[Document] = []
+            after: str | None = None
+            while True:
+                page = blame_entries(history, viewer, at, path, limit=_PAGE, after=after)
+                rows += page.rows
+                after = page.next_cursor
+                if after is None:
+                    return {**about, "entries": rows}
+        found = blame_lines(history, viewer, at, path, entry, _LIMITS)
+        if found is None:
+            start = starting_point(self._database, root)
+            return {**about, "entries": [entry_json(history, path, entry, start)]}
+        lines = list(line_items(found, path, with_text=True))
+        return {**about, "lines": lines, "truncated": found.truncated}
+
+    @cached_property
+    def _reading(self) -> tuple[History, Viewer]:
+        return open_history(self._database), Viewer(self._database)
+
+
+def _rows(page: Page) -> Rows:
+    return Rows(page.rows, page.next_cursor)

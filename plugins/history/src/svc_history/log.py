@@ -1,0 +1,273 @@
+"""The log: commits newest first, of HEAD, of a fork, or of those that touched a path.
+
+A fork's log goes on where the fork began: behind its own commits come those of HEAD that led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from svc.errors import NotFound
+from svc.plugin import Database, Hash, Path, pause
+from svc_history.counting import Counter, counts_of_sides
+from svc_history.cursors import decode_cursor, encode_cursor, number_of
+from svc_history.reading import History, LookedAt, joined
+from svc_history.rows import (
+    MIXED,
+    Author,
+    ChangeType,
+    CommitRow,
+    Counts,
+    DirectoryRow,
+    ForkRow,
+    PathRow,
+)
+from svc_history.viewer import Viewer
+
+__all__ = [
+    "LogEntry",
+    "Page",
+    "author_json",
+    "counts_json",
+    "entry_of_commit",
+    "find_commit",
+    "log_page",
+    "visible_entry",
+]
+
+HEAD = "HEAD"
+MOST_EXAMINED = 1_000
+"""Commits that one page looks at, at most: where many are hidden from the caller, or did something to a
+directory above and nothing to the path, a page may be short."""
+
+_OF_HEAD, _OF_FORK = "head", "fork"
+_LONGEST_NUMBER = 12
+_PAUSE_EVERY = 32
+
+_Candidate: TypeAlias = "tuple[str, int, LogEntry | None]"
+"""A row that was looked at: whose commit, its number, and the entry (None: it did not touch the path)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One commit of the log.
+
+    Attributes:
+        sequence: its number.
+        ref: ``HEAD``, or the fork that it changed.
+        time_ms: when, Unix milliseconds.
+        root: root hash of the version that it made; None for one that ended a fork.
+        parent: root hash of the version before; None for one that began a fork.
+        authors: who made it.
+        which: the one of them that the log is about, or ``MIXED``.
+        counts: what it did, or did to the path that the log is about; None: more than is counted.
+        shows_messages: whether the caller may read what the authors wrote.
+    """
+
+    sequence: int
+    ref: str
+    time_ms: int
+    root: Hash | None
+    parent: Hash | None
+    authors: tuple[Author, ...]
+    which: int
+    counts: Counts | None
+    shows_messages: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """The commit as routes and commands show it."""
+        return {
+            "version": None if self.root is None else self.root.hex(),
+            "parent": None if self.parent is None else self.parent.hex(),
+            "sequence": self.sequence,
+            "timestamp": self.time_ms,
+            "ref": self.ref,
+            **author_json(self.authors, self.which, shows_messages=self.shows_messages),
+            "changes": counts_json(self.counts),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list.
+
+    Attributes:
+        rows: what it lists.
+        next_cursor: where the next one begins; None: this is the last.
+        truncated: whether the list ends before all was looked at.
+    """
+
+    rows: list[Any]
+    next_cursor: str | None
+    truncated: bool = False
+
+
+def counts_json(counts: Counts | None) -> dict[str, int] | None:
+    """Returns counts as answers show them."""
+    return None if counts is None else counts._asdict()
+
+
+def author_json(authors: tuple[Author, ...], which: int, *, shows_messages: bool) -> dict[str, Any]:
+    """Returns ``user`` and ``message`` of a commit, and ``users`` where several made it together."""
+    if which == MIXED and len(authors) > 1 and not shows_messages:
+        # Who of them did what the caller may see is not known, and who did the rest is not for the caller.
+        return {"user": None, "message": None}
+    author = joined(authors, which)
+    answer: dict[str, Any] = {"user": author.user, "message": author.message if shows_messages else None}
+    users = list(dict.fromkeys(one.user for one in authors if one.user is not None))
+    if which == MIXED and len(users) > 1:
+        answer["users"] = users
+    return answer
+
+
+def log_page(
+    history: History, viewer: Viewer, *, path: Path, fork: str | None, limit: int, after: str | None
+) -> Page:
+    """Returns a page of the log.
+
+    Args:
+        history: of the database.
+        viewer: who asks.
+        path: only commits that touched what is at or below it.
+        fork: the fork whose log it is; None is HEAD's.
+        limit: most rows.
+        after: the cursor of the page before.
+
+    Raises:
+        InvalidInput: no log gave this cursor.
+        NotFound: there is no such fork.
+    """
+    stage, before = _OF_HEAD if fork is None else _OF_FORK, None
+    if fork is not None:
+        history.database.resolve_version(fork=fork)
+    if after is not None:
+        kinds = [(_OF_HEAD, 1)] if fork is None else [(_OF_HEAD, 1), (_OF_FORK, 1)]
+        stage, number = decode_cursor(after, *kinds)
+        before = number_of(number)
+    rows: list[dict[str, Any]] = []
+    place = ""
+    counter = Counter()
+    for examined, (kind, sequence, entry) in enumerate(_candidates(history, path, fork, stage, before)):
+        if len(rows) >= limit or examined >= MOST_EXAMINED:
+            return Page(rows, place)
+        is_first = counter.looked_at == 0
+        visible = None if entry is None else visible_entry(viewer, entry, path, counter)
+        if counter.is_exhausted and not is_first:
+            return Page(rows, place)  # The next page can count more for it.
+        if visible is not None:
+            rows.append(visible.as_json())
+        place = encode_cursor(kind, str(sequence))
+        if examined % _PAUSE_EVERY == 0:
+            pause()
+    return Page(rows, None)
+
+
+def find_commit(history: History, viewer: Viewer, name: str) -> LogEntry:
+    """Returns the commit of HEAD that a text names: its number, or any name of the version that it made.
+
+    Raises:
+        NotFound: there is none, or none of which the caller may see anything.
+    """
+    if name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER:
+        sequence: int | None = int(name)
+    else:
+        sequence = history.database.commit_of(history.database.named_version(name))
+    if sequence is None:
+        raise NotFound("No commit brought HEAD to this version; it is a fork's or came from elsewhere.")
+    entry = visible_entry(viewer, entry_of_commit(sequence, history.commit(sequence)), (), Counter())
+    if entry is None:
+        raise NotFound("No commit of this number changed HEAD.", sequence=sequence)
+    return entry
+
+
+def entry_of_commit(sequence: int, row: CommitRow) -> LogEntry:
+    """Returns the log's entry of a commit of HEAD."""
+    return LogEntry(sequence, HEAD, row.time_ms, row.root, row.parent_root, row.authors, MIXED, row.counts)
+
+
+def visible_entry(viewer: Viewer, entry: LogEntry, path: Path, counter: Counter) -> LogEntry | None:
+    """Returns of an entry what the caller may see, counted; None where all of its changes are hidden.
+
+    Where the counter meets its limit, what was not looked at counts as hidden.
+    """
+    if viewer.sees_all and entry.counts is not None:
+        return entry
+    if entry.root is None or entry.parent is None:
+        return replace(entry, shows_messages=False)
+    sees, counts = viewer.visible_counts(entry.parent, entry.root, path, counter)
+    if not sees:
+        return None
+    return replace(entry, counts=counts, shows_messages=viewer.sees_all_changes(entry.parent, entry.root))
+
+
+def _candidates(
+    history: History, path: Path, fork: str | None, stage: str, before: int | None
+) -> Iterator[_Candidate]:
+    if stage == _OF_FORK and fork is not None:
+        began: tuple[int, ForkRow] | None = None
+        # From the row of the cursor on: where the fork began, what follows is HEAD's.
+        for sequence, row in history.of_fork(fork, None if before is None else before + 1):
+            is_passed = before is not None and sequence >= before
+            if row.parent_root is None:
+                began = (sequence, row)
+                if not (path or is_passed):
+                    yield _OF_FORK, sequence, _fork_entry(fork, sequence, row, Counts())
+                break
+            if not is_passed:
+                yield _OF_FORK, sequence, _entry_of_fork(history.database, fork, sequence, row, path)
+        before = None if began is None else _before_of_head(history.database, began[0], began[1].root)
+        if before is None:
+            return
+    if path:
+        for one in history.looked_at(path, before):
+            yield _OF_HEAD, one.sequence, None if one.row is None else _entry_of_path(one, one.row)
+    else:
+        for sequence, commit in history.commits(before):
+            yield _OF_HEAD, sequence, entry_of_commit(sequence, commit)
+
+
+def _entry_of_path(one: LookedAt, row: PathRow) -> LogEntry:
+    entry = entry_of_commit(one.sequence, one.commit)
+    return replace(entry, which=row.author, counts=_counts_of_row(row))
+
+
+def _counts_of_row(row: PathRow) -> Counts | None:
+    if isinstance(row, DirectoryRow):
+        return row.counts
+    return Counts(
+        int(row.change is ChangeType.ADDED),
+        int(row.change in (ChangeType.MODIFIED, ChangeType.UNCHANGED)),
+        int(row.change is ChangeType.DELETED),
+    )
+
+
+def _entry_of_fork(database: Database, fork: str, sequence: int, row: ForkRow, path: Path) -> LogEntry | None:
+    """The entry of a commit of a fork; None when it did not touch the path."""
+    if not path or row.root is None or row.parent_root is None:
+        return _fork_entry(fork, sequence, row, row.counts)
+    before = database.version_of(row.parent_root).get(path)
+    after = database.version_of(row.root).get(path)
+    if before == after:
+        return None
+    return _fork_entry(fork, sequence, row, counts_of_sides(before, after))
+
+
+def _fork_entry(fork: str, sequence: int, row: ForkRow, counts: Counts | None) -> LogEntry:
+    return LogEntry(
+        sequence, f"forks/{fork}", row.time_ms, row.root, row.parent_root, row.authors, MIXED, counts
+    )
+
+
+def _before_of_head(database: Database, sequence: int, root: Hash | None) -> int | None:
+    """Behind which commit of HEAD a fork's log goes on; None when its root was never HEAD's."""
+    if root is None:
+        return None
+    commit = database.commit(sequence)
+    if commit.root == root:
+        return sequence + 1
+    if commit.parent_root == root:
+        return sequence
+    first = database.commit_of(root)
+    return first + 1 if first is not None and first <= sequence else None

@@ -1,0 +1,58 @@
+"""The hooks of the plugin: its routes, its view and its commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_views"]
+
+COMMANDS = {
+    "log": ("svc_history.commands:log", "Lists commits, of everything or of a path."),
+    "show": ("svc_history.commands:show", "Shows one commit and what it changed."),
+    "history": ("svc_history.commands:history", "Shows what became of a file or directory."),
+    "blame": ("svc_history.commands:blame", "Shows which commit each line comes from."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the routes of histories, the log, comparisons and blame."""
+    from svc_history.resources import (
+        BlameResource,
+        CommitResource,
+        CompareResource,
+        FileHistoryResource,
+        LogResource,
+    )
+
+    file_history = FileHistoryResource()
+    routes.add("/version/file-history/{path:path}", file_history)
+    routes.add("/versions/file-history/{path:path}", file_history)
+    routes.add("/versions/history/{path:path}", file_history)
+    routes.add("/versions/log", LogResource())
+    routes.add("/versions/commits/{version}", CommitResource())
+    routes.add("/versions/compare", CompareResource())
+    routes.add("/versions/blame/{path:path}", BlameResource())
+
+
+@hookimpl
+def svc_register_views(views: NamedRegistry[View]) -> None:
+    """Adds the view that keeps the commits of every path."""
+    from svc_history.view import HistoryView
+
+    views.add(HistoryView())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands of the history."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

@@ -1,0 +1,223 @@
+"""Reading the view of the history: rows of commits, of paths and of forks, the newest first.
+
+Rows are read in small batches, so that no reader keeps the view's old pages for long. The first batch waits
+until the view has what was committed before.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from svc.errors import NotFound
+from svc.plugin import Database, Path, ViewStorage
+from svc_history.counting import counts_of_sides
+from svc_history.recording import path_row
+from svc_history.rows import (
+    MIXED,
+    Author,
+    CommitRow,
+    ForkRow,
+    PathRow,
+    commit_prefix,
+    decode_commit,
+    decode_fork,
+    decode_path,
+    fork_prefix,
+    path_prefix,
+    row_key,
+    sequence_of_key,
+    whole_prefix,
+)
+from svc_history.view import HISTORY_VIEW, HistoryView
+
+__all__ = ["History", "LookedAt", "joined", "open_history"]
+
+_FIRST_BATCH = 32
+_LARGEST_BATCH = 1024
+
+T = TypeVar("T")
+_Found: TypeAlias = tuple[int, bytes, bytes | None, bool]
+"""Number of a commit, its row of a path, of itself, and whether the first is of a directory above."""
+
+
+class LookedAt(NamedTuple):
+    """A commit that touched a path, or may have.
+
+    Attributes:
+        sequence: its number.
+        commit: its row.
+        row: what it did to the path; None: nothing.
+    """
+
+    sequence: int
+    commit: CommitRow
+    row: PathRow | None
+
+
+class History:
+    """The history of one database.
+
+    Args:
+        database: an open database that has the view.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._view = database.view(HISTORY_VIEW)
+
+    def commits(self, before: int | None = None) -> Iterator[tuple[int, CommitRow]]:
+        """Yields the commits that changed HEAD's tree, newest first, below a number."""
+        return self._rows(commit_prefix(), before, decode_commit)
+
+    def looked_at(
+        self,
+        path: Path,
+        before: int | None = None,
+        *,
+        above: Sequence[bytes] | None = None,
+        first_batch: int = _FIRST_BATCH,
+    ) -> Iterator[LookedAt]:
+        """Yields what commits did to a path of HEAD, newest first.
+
+        The row is None of commits that replaced a directory above and left the path alone: the cost follows
+        them too, so whoever bounds it counts them all. The counts of a directory are None where nobody has
+        counted them yet.
+
+        Args:
+            path: the path.
+            before: commits below this number.
+            above: what ``prefixes_above`` says of the path, where the caller knows it.
+            first_batch: how many the caller is likely to take.
+        """
+        if above is None:
+            above = [whole_prefix(path[:length]) for length in range(len(path) - 1, -1, -1)]
+        prefixes = (path_prefix(path), whole_prefix(path), *above)
+
+        def find(storage: ViewStorage, place: int) -> Iterator[_Found]:
+            for sequence, value, is_above in _merged(storage, prefixes, place):
+                yield sequence, value, storage.get(row_key(commit_prefix(), sequence)), is_above
+
+        for sequence, value, commit_value, is_above in self._batches(before, find, first_batch):
+            assert commit_value is not None, "a commit that has rows of paths has one of its own"
+            commit = decode_commit(commit_value)
+            row: PathRow | None = decode_path(value)
+            if row is not None and is_above:
+                row = self._row_below(path, row, commit)
+            yield LookedAt(sequence, commit, row)
+
+    def prefixes_above(self, path: Path, last: int) -> list[bytes]:
+        """Returns where ``looked_at`` finds rows of the directories above a path, up to a commit."""
+
+        def find(storage: ViewStorage) -> list[bytes]:
+            prefixes = [whole_prefix(path[:length]) for length in range(len(path) - 1, -1, -1)]
+            return [prefix for prefix in prefixes if next(storage.scan(prefix), None) is not None]
+
+        return self._view.read(find, minimum=last)
+
+    def of_fork(self, name: str, before: int | None = None) -> Iterator[tuple[int, ForkRow]]:
+        """Yields what commits did to a fork, newest first; also to earlier forks of the name."""
+        return self._rows(fork_prefix(name), before, decode_fork)
+
+    def commit(self, sequence: int) -> CommitRow:
+        """Returns a commit that changed HEAD's tree.
+
+        Raises:
+            NotFound: the commit does not exist, or left HEAD as it was.
+        """
+        value: bytes | None = None
+        if sequence <= self.database.head().sequence:
+            key = row_key(commit_prefix(), sequence)
+            value = self._view.read(lambda storage: storage.get(key), minimum=sequence)
+        if value is None:
+            raise NotFound("No commit of this number changed HEAD.", sequence=sequence)
+        return decode_commit(value)
+
+    def _row_below(self, path: Path, above: PathRow, commit: CommitRow) -> PathRow | None:
+        """What a commit that replaced a directory above did to a path; None when it did nothing."""
+        before = self.database.version_of(commit.parent_root).get(path)
+        after = self.database.version_of(commit.root).get(path)
+        if before == after:
+            return None
+        return path_row(before, after, above.author, counts_of_sides(before, after))
+
+    def _rows(
+        self, prefix: bytes, before: int | None, decode: Callable[[bytes], T]
+    ) -> Iterator[tuple[int, T]]:
+        def find(storage: ViewStorage, place: int) -> Iterator[_Found]:
+            for sequence, value, _ in _merged(storage, (prefix,), place):
+                yield sequence, value, None, False
+
+        for sequence, value, _, _ in self._batches(before, find):
+            yield sequence, decode(value)
+
+    def _batches(
+        self,
+        before: int | None,
+        find: Callable[[ViewStorage, int], Iterator[_Found]],
+        size: int = _FIRST_BATCH,
+    ) -> Iterator[_Found]:
+        """Yields rows below a number, of whole commits: what is newer may be there in part."""
+        head = self.database.head().sequence
+        last = head if before is None else min(before - 1, head)
+        place = last + 1
+        while place > 0:
+            batch = self._view.read(_batch_reader(find, place, size), minimum=last)
+            yield from batch
+            if len(batch) < size:
+                return
+            place = batch[-1][0]
+            size = min(size * 2, _LARGEST_BATCH)
+
+
+def open_history(database: Database) -> History:
+    """Returns the history of a database that a command opened, where no server has registered the view."""
+    database.register_view(HistoryView())
+    return History(database)
+
+
+def joined(authors: tuple[Author, ...], which: int = MIXED) -> Author:
+    """Returns one author for several: what they agree on, and their messages one below the other.
+
+    Args:
+        authors: of a commit.
+        which: the number of the one that did it; ``MIXED`` when there is none.
+    """
+    if 0 <= which < len(authors):
+        return authors[which]
+    users = {author.user for author in authors}
+    messages = dict.fromkeys(author.message for author in authors if author.message)
+    return Author(users.pop() if len(users) == 1 else None, "\n".join(messages) or None)
+
+
+def _merged(storage: ViewStorage, prefixes: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes, bool]]:
+    """The rows of some prefixes below a number, newest first, and whether one is of a directory above."""
+    found = []
+    for count, prefix in enumerate(prefixes):
+        rows = storage.scan(prefix, after=row_key(prefix, place))
+        first = next(rows, None)
+        if first is not None:
+            found.append(_numbered(first, rows, count > 1))
+    return found[0] if len(found) == 1 else heapq.merge(*found, key=_newest_first)
+
+
+def _numbered(
+    first: tuple[bytes, bytes], rest: Iterator[tuple[bytes, bytes]], is_above: bool
+) -> Iterator[tuple[int, bytes, bool]]:
+    for key, value in chain((first,), rest):
+        yield sequence_of_key(key), value, is_above
+
+
+def _newest_first(row: tuple[int, bytes, bool]) -> int:
+    return -row[0]
+
+
+def _batch_reader(
+    find: Callable[[ViewStorage, int], Iterator[_Found]], place: int, size: int
+) -> Callable[[ViewStorage], list[_Found]]:
+    def read(storage: ViewStorage) -> list[_Found]:
+        return list(islice(find(storage, place), size))
+
+    return read

@@ -1,0 +1,108 @@
+"""The view of the history: for every path, the commits that touched it.
+
+Rows are made from the differences of the two trees of a commit, not from what it says it did, so that a
+restore, a promoted fork or an import is recorded as exactly as a put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import chain, islice
+
+from svc.errors import InvalidInput
+from svc.plugin import Commit, Hash, TransactionRecord, Version, ViewStorage, reference_path
+from svc_history.attribution import authors_of
+from svc_history.counting import Counter
+from svc_history.recording import Item, head_rows
+from svc_history.rows import Counts, ForkRow, encode_row, fork_prefix, row_key
+
+__all__ = ["HISTORY_VIEW", "MOST_LISTED", "HistoryView"]
+
+HISTORY_VIEW = "versions.history"
+
+MOST_LISTED = 1_000
+"""How many differences of replaced directories, of a moved HEAD and of a fork a commit lists one by one."""
+
+_FORKS = "forks"
+_ROWS_PER_STEP = 2_000
+
+
+class HistoryView:
+    """Follows the commit feed and keeps the commits of every path of HEAD, of every fork, and of all.
+
+    Args:
+        listed: how many differences of directories that a commit replaced have a row each; beyond that a
+            directory has one row for all, and readers compare the trees. Answers are the same.
+    """
+
+    name = HISTORY_VIEW
+    format = 2
+
+    def __init__(self, listed: int = MOST_LISTED) -> None:
+        self._listed = listed
+
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> Generator[None]:
+        """Takes one commit in; a step is a couple of thousand rows.
+
+        Args:
+            commit: what was done.
+            before: the user tree before it.
+            after: the user tree after it.
+            storage: the view's data.
+            start: how many steps of this commit are in the view.
+        """
+        rows = chain(
+            _fork_rows(commit, before, self._listed),
+            head_rows(commit, before, after, self._listed) if commit.root != commit.parent_root else (),
+        )
+        step = 0
+        while batch := list(islice(rows, _ROWS_PER_STEP)):
+            if step >= start:
+                if step > start:
+                    yield
+                for key, value in batch:
+                    storage.put(key, value)
+            step += 1
+
+
+def _fork_rows(commit: Commit, before: Version, listed: int) -> Iterator[Item]:
+    records: dict[str, list[TransactionRecord]] = {}
+    for record in commit.transactions:
+        for name in _forks_of(record):
+            records.setdefault(name, []).append(record)
+    if not records:
+        return
+    counter = Counter(listed)
+    system_before = before.sibling(commit.parent_system_root)
+    system_after = before.sibling(commit.system_root)
+    for name in sorted(records):
+        left, right = _fork_root(system_before, name), _fork_root(system_after, name)
+        if left == right:
+            continue
+        counts: Counts | None = Counts()
+        if left is not None and right is not None:
+            counts = counter.count(before.sibling(left), before.sibling(right))
+        row = ForkRow(commit.time_ms, right, left, authors_of(records[name]), counts)
+        yield row_key(fork_prefix(name), commit.sequence), encode_row(row)
+
+
+def _forks_of(record: TransactionRecord) -> set[str]:
+    names = {
+        "/".join(change.path[1:])
+        for change in record.changes
+        if change.kind == "ref" and change.path[0] == _FORKS
+    }
+    kind, _, name = record.ref.partition("/")
+    if kind == _FORKS and any(change.kind != "ref" and not change.system for change in record.changes):
+        names.add(name)
+    return names
+
+
+def _fork_root(system: Version, name: str) -> Hash | None:
+    try:
+        entry = system.get(reference_path(f"{_FORKS}/{name}"))
+    except InvalidInput:
+        return None
+    return None if entry is None else entry.hash

@@ -1,0 +1,158 @@
+"""Who looks at the history, and what of it they may see: one place for all of its answers.
+
+What is not at HEAD any more is for those only who may delete there, as with every read of the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from svc.errors import NotFound
+from svc.plugin import (
+    Change,
+    Database,
+    Entry,
+    EntryKind,
+    Hash,
+    Operation,
+    Path,
+    format_path,
+    is_system_path,
+    pause,
+)
+from svc_history.counting import Counter, own_counts
+from svc_history.rows import Counts
+
+if TYPE_CHECKING:
+    from svc.plugin import RequestContext
+
+__all__ = ["Viewer"]
+
+_PAUSE_EVERY = 256
+_MOST_LOOKED_AT = 1_000
+
+
+class Viewer:
+    """One caller, looking at one database as it is now.
+
+    Args:
+        database: the database.
+        context: the request's context; None is who holds the file itself, and sees everything.
+    """
+
+    def __init__(self, database: Database, context: RequestContext | None = None) -> None:
+        self.database = database
+        self._context = context
+        self._head = database.at()
+        self.sees_all = context is None or _is_root(context)
+
+    def authorize(self, path: Path) -> None:
+        """Lets a request for a path go on.
+
+        Raises:
+            NotFound: it lies in the system namespace, or the caller must not learn of it.
+            Forbidden: the caller may neither read nor list it.
+        """
+        if is_system_path(path):
+            raise NotFound("There is nothing at this path.", path=format_path(path))
+        if self._context is not None and not self._context.may(Operation.LIST, path):
+            self._context.authorize(Operation.READ, path)
+
+    def shows(self, path: Path, *, directory: bool = False) -> bool:
+        """Whether the caller may know what happened to a path.
+
+        Args:
+            path: the path.
+            directory: whether it is a directory, which may be listed where it may not be read.
+        """
+        if is_system_path(path):
+            return False
+        if self.sees_all or self._context is None:
+            return True
+        may = self._context.may
+        if not (may(Operation.READ, path) or (directory and may(Operation.LIST, path))):
+            return False
+        return may(Operation.DELETE, path) or self._head.get(path) is not None
+
+    def sees_below(self, path: Path) -> bool:
+        """Whether nothing at or below a path is hidden from the caller, in any version; cheap.
+
+        Only then may they have what is made from everything below a directory: its hash and its size.
+        """
+        if self.sees_all or self._context is None:
+            return True
+        may_below = self._context.may_below
+        return may_below(Operation.READ, path) and may_below(Operation.DELETE, path)
+
+    def sums_up(self, path: Path, entry: Entry) -> bool:
+        """Whether the caller may have the hash, size and times of what stands or stood at a path."""
+        return entry.kind is not EntryKind.DIRECTORY or self.sees_below(path)
+
+    def shows_change(self, change: Change) -> bool:
+        """Whether the caller may see a difference."""
+        entry = change.after or change.before
+        is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
+        return self.shows(change.path, directory=is_directory)
+
+    def changes(
+        self,
+        before: Hash,
+        after: Hash,
+        path: Path = (),
+        *,
+        after_path: Path | None = None,
+        counter: Counter | None = None,
+    ) -> Iterator[Change]:
+        """Yields the differences of two versions at and below a path that the caller may see.
+
+        Args:
+            before: root hash of the one version.
+            after: root hash of the other.
+            path: the path.
+            after_path: begins behind this path.
+            counter: ends the search when it meets its limit; None: it goes to the end.
+        """
+        left = self.database.version_of(before)
+        changes = left.diff(self.database.version_of(after), path, after=after_path)
+        for count, change in enumerate(changes, start=1):
+            if counter is not None and not counter.look():
+                return
+            if self.shows_change(change):
+                yield change
+            if count % _PAUSE_EVERY == 0:
+                pause()
+
+    def visible_counts(
+        self, before: Hash, after: Hash, path: Path, counter: Counter
+    ) -> tuple[bool, Counts | None]:
+        """Returns whether the caller may see anything of what differs, and how much.
+
+        Where the counter meets its limit: what was seen until then, and None.
+        """
+        if self.sees_below(path):
+            database = self.database
+            return True, counter.count(database.version_of(before), database.version_of(after), path)
+        sees, counts = False, Counts()
+        for change in self.changes(before, after, path, counter=counter):
+            sees, counts = True, counts.plus(own_counts(change.before, change.after))
+        return sees, None if counter.is_exhausted else counts
+
+    def sees_all_changes(self, before: Hash, after: Hash) -> bool:
+        """Whether nothing that differs is hidden from the caller; for many differences the answer is no.
+
+        A message may name anything that its commit changed, so it is for those only who may know of it all.
+        """
+        if self.sees_below(()):
+            return True
+        left = self.database.version_of(before)
+        for count, change in enumerate(left.diff(self.database.version_of(after)), start=1):
+            if count > _MOST_LOOKED_AT or not self.shows_change(change):
+                return False
+        return True
+
+
+def _is_root(context: RequestContext) -> bool:
+    from svc.plugin import is_unrestricted_root  # Commands, which have no context, do without.
+
+    return is_unrestricted_root(context.identity)

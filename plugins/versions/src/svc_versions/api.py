@@ -1,0 +1,7 @@
+"""What other plugins may use of this one: the snapshots of a database."""
+
+from __future__ import annotations
+
+from svc_versions.snapshots import Snapshot, list_snapshots
+
+__all__ = ["Snapshot", "list_snapshots"]

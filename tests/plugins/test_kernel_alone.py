@@ -1,0 +1,50 @@
+"""The kernel alone, installed by pip: a database for a program that serves nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from .test_third_party import Installation, copy_source  # noqa: TID252
+
+PROGRAM = """
+    import importlib.util
+    import sys
+    from svc import Database
+
+    for absent in ("gevent", "gunicorn", "svc_server", "svc_worker"):
+        assert importlib.util.find_spec(absent) is None, absent
+    with Database(sys.argv[1]) as database:
+        with database.transaction() as transaction:
+            transaction.put(("greeting",), b"hello")
+    with Database(sys.argv[1], read_only=True) as database:
+        version = database.at()
+        print(version.read_all(version.get(("greeting",))).decode())
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    base = tmp_path_factory.mktemp("kernel")
+    installed = Installation(base / "venv")
+    installed.add(str(copy_source("core/kernel", base / "kernel")))
+    return installed.python
+
+
+def test_a_program_reads_and_writes_without_a_server(python: str, tmp_path: Path) -> None:
+    program = [python, "-c", textwrap.dedent(PROGRAM), str(tmp_path / "x.svcdb")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+
+
+def test_the_command_line_works_and_says_what_the_server_needs(python: str, tmp_path: Path) -> None:
+    svc = Path(python).with_name("svc")
+    database = ["-D", str(tmp_path / "x.svcdb")]
+    subprocess.run([python, "-c", textwrap.dedent(PROGRAM), database[1]], check=True, capture_output=True)
+    assert b"All is well." in subprocess.run([svc, "verify", *database], capture_output=True).stdout
+    started = subprocess.run([svc, "start", *database], capture_output=True, text=True)
+    assert started.returncode == 2
+    assert started.stderr == "svc: This needs svc-server: 'pip install svc-server'.\n"
