@@ -322,7 +322,7 @@ def test_every_state_of_a_fork_stays_readable_also_without_the_index(path: Path)
     states = []
     with Database(path) as database:
         with database.transaction() as transaction:
-            transaction.put(("f",), b"0")
+            transaction.put(("f",), b"of HEAD")
         with database.transaction() as transaction:
             transaction.set_ref("forks/draft", database.head().root, expected=b"")
         for number in range(3):
