@@ -99,9 +99,12 @@ def make_application(settings: ServerSettings, lifetime: Lifetime) -> Applicatio
 
 
 def opener_of(
-    settings: ServerSettings, plugins: Plugins, executor: Executor | None = None
+    settings: ServerSettings, plugins: Plugins, auth: SelectedAuthMode, executor: Executor | None = None
 ) -> Callable[[Callable[[int, int], None]], Database]:
-    """Returns what opens the settings' database, making it with its first plugins when it is missing."""
+    """Returns what opens the settings' database, making it with its first plugins when it is missing.
+
+    The plugin of the auth mode is one of them.
+    """
 
     def open_database(progress: Callable[[int, int], None]) -> Database:
         database = Database(
@@ -112,7 +115,7 @@ def opener_of(
             executor=executor,
         )
         try:
-            initialize(database, plugins)
+            initialize(database, plugins, mode_of=auth.plugin_id)
         except BaseException:
             database.close()
             raise

@@ -114,7 +114,7 @@ def open_in_background(
 
     def run() -> None:
         try:
-            service.open(opener_of(settings, service.plugins, executor))
+            service.open(opener_of(settings, service.plugins, service.selected, executor))
         except Exception as error:  # noqa: BLE001 - the service keeps it and answers 503
             if on_failure is not None:
                 on_failure(error)

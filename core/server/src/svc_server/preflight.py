@@ -117,7 +117,7 @@ def _look(settings: ServerSettings) -> dict[str, Any]:
 
         with (
             progress_bar("Rebuilding the key index") as progress,
-            opener_of(settings, assembly.plugins)(progress) as database,
+            opener_of(settings, assembly.plugins, assembly.auth)(progress) as database,
         ):
             lines.extend(mode.prepare(assembly.auth.context(database, assembly.plugins)))
     return {"loopback_only": mode.loopback_only, "lines": lines}

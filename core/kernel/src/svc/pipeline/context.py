@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svc.database import Database, Version
     from svc.pipeline.lifetime import Lifetime
     from svc.pipeline.service import CommitState
-    from svc.plugins import Extension, Family, PluginContext
+    from svc.plugins import AuthMode, Extension, Family, PluginContext
 
 __all__ = ["RequestContext", "SvcRequest"]
 
@@ -112,6 +112,17 @@ class RequestContext:
         if self.plugin is None:
             raise RuntimeError("This route belongs to no plugin that is in use.")
         return self.plugin.extensions(family)
+
+    @property
+    def auth_mode(self) -> AuthMode:
+        """The auth mode of this server, bound to the database; for the routes of plugins that sign callers in.
+
+        Raises:
+            ServiceUnavailable: its plugin was disabled in the database.
+        """
+        if self.commit_state is None:
+            raise RuntimeError("This route belongs to no plugin that is in use.")
+        return self.commit_state.live.auth_mode_of(self.commit_state)
 
     @property
     def actor(self) -> str | None:

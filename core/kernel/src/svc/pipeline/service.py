@@ -61,12 +61,14 @@ class CommitState:
     Attributes:
         contexts: of the plugins in use, by id, with the settings that they have.
         auth_plugin: the plugin of the auth mode; None when it is not in use.
+        live: the service that has this state.
     """
 
     head: Head
     version: Version
     contexts: Mapping[str, PluginContext]
     auth_plugin: EnabledPlugin | None
+    live: LiveService
 
 
 class LiveService:
@@ -97,7 +99,8 @@ class LiveService:
             active = self.active.current_at(head)
             contexts = {plugin_id: self._context_of(enabled) for plugin_id, enabled in active.items()}
             version = self.database.version_at(head)
-            state = CommitState(head, version, contexts, active.get(self._selected.plugin_id))
+            auth_plugin = active.get(self._selected.plugin_id)
+            state = CommitState(head, version, contexts, auth_plugin, self)
             self._commit_state = state
         return state
 

@@ -154,12 +154,12 @@ def require_enabled(
 
 
 def initialize(
-    database: Database, plugins: Plugins, *, actor: str | None = None
+    database: Database, plugins: Plugins, *, actor: str | None = None, mode_of: str | None = None
 ) -> tuple[PluginProblem, ...]:
     """Enables the first plugins of a database that has never been given any; does nothing in any other.
 
-    These are the explicitly allowed ones if the deployment names any, else the default plugin set, each
-    behind those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not
+    These are the explicitly allowed ones if the deployment names any, else the default plugin set and
+    ``mode_of``, the plugin of the auth mode that a server was told to use; each behind those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not
     among them) is left out and returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
     """
     if not awaits_first_plugins(database):
@@ -169,7 +169,9 @@ def initialize(
     chosen: list[tuple[str, Any]] = []
     problems: list[PluginProblem] = []
     present = {name for name, record in _records(database).items() if record is not None}
-    first = plugins.default_set if plugins.allowed is None else plugins.allowed
+    first = plugins.allowed
+    if first is None:
+        first = plugins.default_set if mode_of is None else (*plugins.default_set, mode_of)
     for plugin_id in in_order_of_needs(first, plugins):
         if plugin_id in present:
             continue  # enabled by hand before the first start: its settings stay

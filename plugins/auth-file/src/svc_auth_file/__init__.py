@@ -1,0 +1,1 @@
+"""Sign-in of the users that a file names."""

@@ -1,0 +1,16 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="auth.file",
+    version="0.1.0",
+    summary="Sign-in of the users that a file names",
+    api=(1, 1),
+    implementation="svc_auth_file.plugin",
+    needs=("auth.self", "users"),
+)

@@ -1,0 +1,3 @@
+"""The hooks of the plugin."""
+
+from __future__ import annotations

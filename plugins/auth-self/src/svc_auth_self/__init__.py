@@ -1,0 +1,1 @@
+"""Sign-in with API keys and tokens that the database keeps."""

@@ -1,0 +1,1 @@
+"""Shares with users and groups, and links that open without an account."""
