@@ -23,7 +23,6 @@ from svc.log.framing import (
     decode_header,
     decode_record,
     encode_file_header,
-    encode_raw,
 )
 
 HASH = bytes(range(32))
@@ -57,11 +56,6 @@ def test_a_record_comes_back_as_it_was_encoded(kind, hash, payload, codec, raw_l
     assert (record.kind, record.hash, record.payload) == (kind, hash, payload)
     assert (record.codec, record.time_ms, record.system) == (codec, time_ms, system)
     assert record.raw_length == (len(payload) if raw_length is None else raw_length)
-
-
-@given(kind=kinds, payload=st.binary(max_size=300), time_ms=st.integers(0, 2**64 - 1))
-def test_the_short_way_for_small_objects_makes_the_same_record(kind, payload, time_ms):
-    assert encode_raw(kind, HASH, payload, time_ms) == encode_record(kind, HASH, payload, time_ms=time_ms)
 
 
 @given(payload=st.binary(min_size=1, max_size=40), data=st.data())

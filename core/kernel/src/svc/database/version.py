@@ -215,7 +215,7 @@ class Version:
     def read_all(self, entry: Entry) -> bytes:
         """Returns a file's whole content; only for files that fit into memory."""
         if entry.record is None and entry.size:
-            return self._objects.read_only_chunk(entry.hash, entry.size)
+            return self._objects.read_chunk(entry.hash, entry.size)
         return b"".join(self.read(entry))
 
     def chunks(self, entry: Entry) -> list[tuple[Hash, int]]:

@@ -35,7 +35,6 @@ __all__ = [
     "decode_record",
     "encode_clean_end",
     "encode_file_header",
-    "encode_raw",
     "encode_record",
     "encode_void",
     "frame_record",
@@ -227,20 +226,6 @@ def frame_record(
     header = checked + _pack_checksum(xxh3_64_intdigest(checked))
     padding = _PADDING[length & 7]
     return (header, payload, padding) if padding else (header, payload)
-
-
-def encode_raw(
-    kind: ObjectKind | int, hash: Hash, payload: bytes, time_ms: int, system: bool = False
-) -> bytes:
-    """As ``encode_record`` for a small object that is stored as it is; checks nothing.
-
-    Bulk imports come here for each file, and commits for each small node.
-    """
-    length = len(payload)
-    checked = _pack_checked(
-        _MAGIC, kind, system, 0, 0, length, length, time_ms, hash, xxh3_64_intdigest(payload)
-    )
-    return b"".join((checked, _pack_checksum(xxh3_64_intdigest(checked)), payload, _PADDING[length & 7]))
 
 
 def encode_void(stored_length: int, *, time_ms: int) -> bytes:

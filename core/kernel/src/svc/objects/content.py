@@ -221,7 +221,7 @@ def read_range(
     if remaining == 0:
         return
     if entry.record is None:
-        yield objects.read_only_chunk(entry.hash, entry.size)[start : start + remaining]
+        yield objects.read_chunk(entry.hash, entry.size)[start : start + remaining]
         return
     record = objects.read_record(entry.record)
     index, skip = record.chunks_from(start)

@@ -30,7 +30,7 @@ class ReadCache:
     Attributes:
         nodes: the young nodes, by their hashes.
         entries: by the root of a directory and a name: what stands there, None where nothing does.
-        offsets: where in the log the records of chunks lie that are stored raw and are a whole file each.
+        offsets: where in the log the records of chunks lie that are stored raw.
     """
 
     def __init__(

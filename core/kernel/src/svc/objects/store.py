@@ -13,7 +13,6 @@ from svc.clock import now_ms
 from svc.errors import CorruptRecord, NotFound
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import Log, encode_record
-from svc.log.framing import encode_raw
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, Place, place_of
@@ -178,7 +177,7 @@ class ObjectStore:
         return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
 
     def read_chunk(self, hash: Hash, size: int) -> bytes:
-        """Returns a chunk that a file is made of.
+        """Returns a chunk that a file is made of, and keeps where it lies: half of a small read's time.
 
         Args:
             hash: identity of the chunk.
@@ -187,10 +186,6 @@ class ObjectStore:
         Raises:
             CorruptRecord: it is missing, damaged or of another size.
         """
-        return self._read_chunk(hash, size)[0]
-
-    def read_only_chunk(self, hash: Hash, size: int) -> bytes:
-        """As ``read_chunk``, for all that a file is made of: where it lies is kept."""
         offset = self._offsets.get(hash)
         if offset is not None:
             try:
@@ -198,19 +193,15 @@ class ObjectStore:
             except CorruptRecord:
                 # It may have been stored anew elsewhere since; if not, the index leads to the same error.
                 self._offsets.pop(hash, None)
-        chunk, place = self._read_chunk(hash, size)
-        if place.codec == _RAW:
-            self.cache.put_offset(hash, place.offset)
-        return chunk
-
-    def _read_chunk(self, hash: Hash, size: int) -> tuple[bytes, Place]:
         place = self.index.find(hash)
         if place is None or place.kind != _CHUNK:
             raise CorruptRecord("A chunk of the file is missing.", hash=hash.hex())
         chunk = self.read_at(hash, place)
         if len(chunk) != size:
             raise CorruptRecord("A chunk has another size than its file states.", hash=hash.hex())
-        return chunk, place
+        if place.codec == _RAW:
+            self.cache.put_offset(hash, place.offset)
+        return chunk
 
     def _read_part(self, hash: Hash, kind: ObjectKind) -> bytes:
         """Reads what another object names: that it is missing is damage, not an answer."""
@@ -290,7 +281,7 @@ def add_chunks(pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
             continue
         size = len(content)
         if size < MINIMUM_COMPRESSED_SIZE:
-            framed = encode_raw(_CHUNK, hash, content, time_ms)
+            framed = encode_record(_CHUNK, hash, content, time_ms=time_ms)
             records[hash] = framed, place_of((0, size, size, _CHUNK, 0, _RAW))
         else:
             framed, place = _encode(_CHUNK, hash, content, time_ms, False)
@@ -304,7 +295,7 @@ def _encode(
 ) -> tuple[bytes, Place]:
     size = len(content)
     if size < MINIMUM_COMPRESSED_SIZE:
-        framed = encode_raw(kind, hash, content, time_ms, system)
+        framed = encode_record(kind, hash, content, time_ms=time_ms, system=system)
         return framed, place_of((0, size, size, kind, int(system), _RAW))
     codec, stored = compress(content)
     framed = encode_record(kind, hash, stored, codec=codec, raw_length=size, time_ms=time_ms, system=system)

@@ -115,7 +115,7 @@ class RequestContext:
 
     @property
     def auth_mode(self) -> AuthMode:
-        """The auth mode of this server, bound to the database; for the routes of plugins that sign callers in.
+        """The auth mode of this server, bound to the database: routes that sign callers in ask it.
 
         Raises:
             ServiceUnavailable: its plugin was disabled in the database.

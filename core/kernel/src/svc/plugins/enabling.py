@@ -159,8 +159,9 @@ def initialize(
     """Enables the first plugins of a database that has never been given any; does nothing in any other.
 
     These are the explicitly allowed ones if the deployment names any, else the default plugin set and
-    ``mode_of``, the plugin of the auth mode that a server was told to use; each behind those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not
-    among them) is left out and returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
+    ``mode_of``, the plugin of the auth mode that a server was told to use; each behind those that it needs.
+    What cannot be enabled (it is broken, needs settings, or a plugin that is not among them) is left out and
+    returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
     """
     if not awaits_first_plugins(database):
         return ()
