@@ -25,6 +25,7 @@ from svc.plugins import (
     require_enabled,
     select_auth_mode,
 )
+from svc.plugins.enabling import later_defaults
 
 SECRET = "correct horse battery staple"
 
@@ -205,6 +206,21 @@ def test_a_new_database_without_a_list_enables_the_default_set(
         problems = initialize(database, plugins)
         assert list(enabled_plugins(database, plugins)) == [one]
         assert [problem.plugin_id for problem in problems] == ["test.gone"]
+
+
+def test_what_joins_the_default_set_later_is_known_to_an_older_database(recorder, path, monkeypatch):
+    old, new = recorder("one"), recorder("two")
+    defaults = [old]
+    monkeypatch.setattr("svc.plugins.loading.find_plugin_set", lambda: (tuple(defaults), ()))
+    with Database(path) as database:
+        initialize(database, load_plugins())
+        defaults += [new, "test.gone"]
+        plugins = load_plugins()
+        assert later_defaults(database, plugins) == (new,)
+        enable(database, plugins, new)
+        assert later_defaults(database, plugins) == ()
+        disable(database, plugins, old)
+        assert later_defaults(database, plugins) == (), "somebody decided that"
 
 
 def test_a_database_that_needs_a_missing_plugin_says_which_and_serves_the_rest(recorder, path):

@@ -8,7 +8,7 @@ import pytest
 
 from svc.cli import main
 from svc.database import Database
-from svc.plugins import enabled_plugins
+from svc.plugins import enabled_plugins, initialize, load_plugins
 
 SECRET = "correct horse battery staple"
 
@@ -135,6 +135,17 @@ def test_the_doctor_is_content_when_all_is_well(svc, path):
     assert svc("enable", "test.shop", "-D", path)[0] == 0
     code, out, _ = svc("doctor", "-D", path)
     assert (code, "All is well" in out) == (0, True)
+
+
+def test_the_doctor_tells_what_the_default_set_has_gained_since(svc, path, monkeypatch):
+    monkeypatch.delenv("SVC_PLUGINS")
+    monkeypatch.setattr("svc.plugins.loading.find_plugin_set", lambda: ((), ()))
+    with Database(path) as database:
+        initialize(database, load_plugins())
+    monkeypatch.setattr("svc.plugins.loading.find_plugin_set", lambda: (("test.shop",), ()))
+    code, out, _ = svc("doctor", "-D", path)
+    assert (code, "the default set has gained: test.shop" in out) == (0, True)
+    assert "test.shop" not in svc("doctor", "-D", path, "--json")[1]
 
 
 def test_the_doctor_names_what_a_database_needs(svc, path, monkeypatch):

@@ -34,7 +34,7 @@ from svc.plugins import (
 )
 from svc.plugins.configuration import merge_settings, without_settings
 from svc.plugins.descriptor import PluginDescriptor
-from svc.plugins.enabling import stored_settings
+from svc.plugins.enabling import later_defaults, stored_settings
 
 if TYPE_CHECKING:
     from svc.database import Database
@@ -225,6 +225,7 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
 
     While a server runs, its processes say what they find; 'svc status' and GET /system/health say the same.
     """
+    later: tuple[str, ...] = ()
     if source.is_remote:
         with closing(source.connect()) as client:
             found = msgspec.convert(client.system.findings(), tuple[Finding, ...])
@@ -237,6 +238,7 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
             loaded = boot_plugins(opened)
             count = len(loaded.descriptors)
             found = gather_findings(opened, loaded, registered_processes(opened.state_directory))
+            later = later_defaults(opened, loaded)
     else:
         loaded = boot_plugins()
         count = len(loaded.descriptors)
@@ -248,6 +250,11 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
     else:
         for line in finding_lines(found):
             click.echo(line)
+    if later and not as_json:
+        click.echo(
+            f"Since this database was made, the default set has gained: {', '.join(later)}. "
+            "'svc plugins enable ID' enables one."
+        )
     if found:
         context.exit(PROBLEM_EXIT_CODE)
 

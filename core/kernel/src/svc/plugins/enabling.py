@@ -41,6 +41,7 @@ __all__ = [
     "enable",
     "enabled_plugins",
     "initialize",
+    "later_defaults",
     "refused_plugins",
     "require_enabled",
     "stored_settings",
@@ -202,6 +203,15 @@ def awaits_first_plugins(database: Database) -> bool:
 def refused_plugins(database: Database) -> tuple[str, ...]:
     """The plugins that ``initialize`` could not enable, and that nobody has enabled or given up since."""
     return _left_out(database)[0]
+
+
+def later_defaults(database: Database, plugins: Plugins) -> tuple[str, ...]:
+    """The plugins of the default set that joined it after a database was made, and are not enabled there."""
+    initial = _initial_set(database)
+    if initial is None:
+        return ()
+    known = {*initial.plugins, *initial.refused, *_records(database)}
+    return tuple(name for name in plugins.default_set if name in plugins.descriptors and name not in known)
 
 
 def unreadable_plugins(database: Database) -> tuple[str, ...]:
