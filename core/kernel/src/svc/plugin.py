@@ -50,13 +50,17 @@ HOMES: dict[str, tuple[str, ...]] = {
         "ViewBatch",
         "ViewReader",
         "ViewStorage",
+        "attempt",
         "parse_time",
         "pause",
         "reference_name",
         "reference_path",
         "run_blocking",
     ),
-    "svc.globs": ("segment_expression",),
+    "svc.globs": (
+        "PathGlob",
+        "segment_expression",
+    ),
     "svc.hashing": (
         "HASH_SIZE",
         "Hash",
@@ -66,7 +70,9 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hash_object",
         "parse_hash",
     ),
-    "svc.lines": ("matching_blocks",),
+    "svc.lines": (
+        "matching_blocks",
+    ),
     "svc.paths": (
         "MAXIMUM_PATH_BYTES",
         "Path",
@@ -93,6 +99,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "json_command",
         "mark_immutable",
         "not_modified",
+        "parse_flags",
         "path_not_found",
         "public",
         "query_flag",
