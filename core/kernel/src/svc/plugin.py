@@ -118,6 +118,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "svc.plugins": (
         "API_VERSION",
+        "AuthContext",
         "AuthMode",
         "BackgroundJob",
         "BackupRule",
