@@ -21,6 +21,7 @@ import following
 import history_replay
 import http_files
 import http_worker
+import identity
 import importing
 import kernel
 import large_files
@@ -34,6 +35,7 @@ from report import Report
 MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "get": http_files.get,
     "put": http_files.put,
+    "identity": identity.identity,
     "worker": http_worker.worker,
     "kernel-put": kernel.durable_puts,
     "kernel-get": kernel.gets_by_path,

@@ -16,6 +16,7 @@ from svc.plugins import (
     Family,
     PluginDescriptor,
     Plugins,
+    all_needed,
     disable,
     enable,
     load_descriptors,
@@ -134,20 +135,7 @@ class ExtensionContract:
 
 def used_by(*plugin_ids: str) -> list[str]:
     """The plugins and those that they need, each behind those that it needs itself."""
-    needs = {descriptor.id: descriptor.needs for descriptor in load_descriptors()}
-    seen: set[str] = set()
-    order: list[str] = []
-
-    def visit(plugin_id: str) -> None:
-        if plugin_id not in seen:
-            seen.add(plugin_id)
-            for other in needs.get(plugin_id, ()):
-                visit(other)
-            order.append(plugin_id)
-
-    for plugin_id in plugin_ids:
-        visit(plugin_id)
-    return order
+    return all_needed(plugin_ids, {descriptor.id: descriptor for descriptor in load_descriptors()})
 
 
 def import_alone(code: str) -> str:

@@ -202,12 +202,9 @@ def declared_system_paths() -> SystemPaths:
 
 
 def _views_of(plugin_id: str) -> Iterable[View | BatchView]:
-    from svc.plugins import load_plugins
+    from svc.plugins import all_needed, load_plugins
 
-    descriptors = boot_commands().descriptors
-    used = [plugin_id]
-    for name in used:
-        used += [need for need in descriptors[name].needs if need not in used]
+    used = all_needed([plugin_id], boot_commands().descriptors)
     plugins = load_plugins(used, families=("views",))
     return [item.value for item in plugins.registries.views.of_plugin(plugin_id)]
 

@@ -50,6 +50,7 @@ from svc.plugins.hookspecs import hookimpl, hookspec
 from svc.plugins.inspection import PluginReport, describe_plugins, diagnose, parse_options, plugin_findings
 from svc.plugins.lifecycle import ActivePlugins, PluginContext, register_views
 from svc.plugins.loading import Plugins, load_descriptors, load_plugins
+from svc.plugins.needs import all_needed
 from svc.plugins.registries import Registries
 from svc.plugins.registry import (
     Command,
@@ -116,6 +117,7 @@ __all__ = [
     "SystemPaths",
     "Writability",
     "accepts_root_key",
+    "all_needed",
     "awaits_first_plugins",
     "configure",
     "describe_plugins",

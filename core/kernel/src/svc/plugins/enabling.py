@@ -25,7 +25,7 @@ from svc.plugins.configuration import (
     validate_settings,
 )
 from svc.plugins.discovery import PluginProblem, ProblemKind
-from svc.plugins.needs import in_order_of_needs, needs_of, require_needs, with_needs
+from svc.plugins.needs import all_needed, in_order_of_needs, needs_of, require_needs, with_needs
 
 if TYPE_CHECKING:
     from svc.database import Database
@@ -160,9 +160,9 @@ def initialize(
     """Enables the first plugins of a database that has never been given any; does nothing in any other.
 
     These are the explicitly allowed ones if the deployment names any, else the default plugin set and
-    ``mode_of``, the plugin of the auth mode that a server was told to use; each behind those that it needs.
-    What cannot be enabled (it is broken, needs settings, or a plugin that is not among them) is left out and
-    returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
+    ``mode_of``, the plugin of the auth mode that a server was told to use, with what that needs; each behind
+    those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not among
+    them) is left out and returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
     """
     if not awaits_first_plugins(database):
         return ()
@@ -173,7 +173,8 @@ def initialize(
     present = {name for name, record in _records(database).items() if record is not None}
     first = plugins.allowed
     if first is None:
-        first = plugins.default_set if mode_of is None else (*plugins.default_set, mode_of)
+        modes = () if mode_of is None else all_needed([mode_of], plugins.descriptors)
+        first = (*plugins.default_set, *modes)
     for plugin_id in in_order_of_needs(first, plugins):
         if plugin_id in present:
             continue  # enabled by hand before the first start: its settings stay

@@ -10,16 +10,35 @@ from svc.errors import PluginError
 from svc.plugins.discovery import PluginProblem, ProblemKind
 
 if TYPE_CHECKING:
+    from svc.plugins.descriptor import PluginDescriptor
     from svc.plugins.enabling import EnabledPlugin
     from svc.plugins.loading import Plugins
 
-__all__ = ["in_order_of_needs", "needs_of", "require_needs", "with_needs"]
+__all__ = ["all_needed", "in_order_of_needs", "needs_of", "require_needs", "with_needs"]
 
 
 def needs_of(plugins: Plugins, plugin_id: str) -> tuple[str, ...]:
     """The ids of the plugins that a plugin in use needs; none of one that is not in use."""
     descriptor = plugins.descriptors.get(plugin_id)
     return () if descriptor is None else descriptor.needs
+
+
+def all_needed(plugin_ids: Iterable[str], descriptors: Mapping[str, PluginDescriptor]) -> list[str]:
+    """The ids and those of all plugins that they need, each behind those that it needs itself."""
+    seen: set[str] = set()
+    order: list[str] = []
+
+    def visit(plugin_id: str) -> None:
+        if plugin_id in seen:
+            return
+        seen.add(plugin_id)
+        for other in descriptors[plugin_id].needs if plugin_id in descriptors else ():
+            visit(other)
+        order.append(plugin_id)
+
+    for plugin_id in plugin_ids:
+        visit(plugin_id)
+    return order
 
 
 def in_order_of_needs(plugin_ids: Iterable[str], plugins: Plugins) -> list[str]:
