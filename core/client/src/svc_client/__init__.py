@@ -1,7 +1,7 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``system``) answer with
-values of ``svc_client.models`` and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``system``, ``users``)
+answer with values and raise the errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ from svc_client.models import (
     SnapshotRestore,
     StoredFile,
 )
+from svc_client.users import Access, AccessDecision, AccessLevel, Grant, Group, User
 
 __all__ = [
     "AbandonedFork",
+    "Access",
+    "AccessDecision",
+    "AccessLevel",
     "BackupStream",
     "BatchResult",
     "Blame",
@@ -55,6 +59,8 @@ __all__ = [
     "EntryInfo",
     "EntryType",
     "Fork",
+    "Grant",
+    "Group",
     "Health",
     "HistoryRow",
     "ImportReport",
@@ -71,4 +77,5 @@ __all__ = [
     "SnapshotRestore",
     "StoredFile",
     "Upload",
+    "User",
 ]

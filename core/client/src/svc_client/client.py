@@ -10,6 +10,7 @@ from svc_client.blobs import Blobs
 from svc_client.files import Files
 from svc_client.system import System
 from svc_client.transport import Transport
+from svc_client.users import Users
 from svc_client.versions import Versions
 
 __all__ = ["Client"]
@@ -35,6 +36,7 @@ class Client:
         versions: snapshots, forks, history.
         backup: exports, patches, imports.
         system: health and plugins.
+        users: users, groups and grants.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -61,6 +63,7 @@ class Client:
         self.versions = Versions(self.transport)
         self.backup = Backup(self.transport)
         self.system = System(self.transport)
+        self.users = Users(self.transport)
 
     def __enter__(self) -> Self:
         return self
