@@ -204,23 +204,14 @@ class _Storage(Storage, MovingWindowSupport):
 def _make_room(transaction: lmdb.Transaction[bytes]) -> None:
     """Removes what counts no more; where that is too little, the half of what is there."""
     now = time.time()
-    cursor = transaction.cursor()
-    alive = removed = 0
-    found = cursor.first()
-    while found:
-        if _ends(cursor.value()) <= now:
-            found = cursor.delete()
-            removed += 1
-        else:
-            alive += 1
-            found = cursor.next()
-    if removed * 4 >= alive:
-        return
-    _log.warning("Half of the rate limits begin anew: more clients were counted than there is room for.")
-    found = cursor.first()
-    while found and alive > _MOST_KEYS // 2:
-        found = cursor.delete()
-        alive -= 1
+    alive, ended = [], []
+    for key, value in transaction.cursor():
+        (ended if _ends(value) <= now else alive).append(key)
+    if len(ended) * 4 < len(alive):
+        _log.warning("Half of the rate limits begin anew: more clients were counted than there is room for.")
+        ended += alive[: len(alive) // 2]
+    for key in ended:
+        transaction.delete(key)
 
 
 def _times(value: Any, expiry: int) -> tuple[float, ...]:
