@@ -1,7 +1,7 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``system``, ``users``)
-answer with values and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``system``,
+``users``) answer with values and raise the errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from svc_client.address import Credentials, ServerAddress
 from svc_client.backup import BackupStream, Promoted
 from svc_client.blobs import ChunkedFile, Upload
 from svc_client.client import Client
+from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
     AbandonedFork,
+    ApiKey,
     Blame,
     BlameEntry,
     BlameLine,
@@ -27,6 +29,7 @@ from svc_client.models import (
     HistoryRow,
     ImportReport,
     Merge,
+    NewApiKey,
     Page,
     PathChange,
     PathRestore,
@@ -35,6 +38,7 @@ from svc_client.models import (
     Snapshot,
     SnapshotRestore,
     StoredFile,
+    WhoAmI,
 )
 from svc_client.users import Access, AccessDecision, AccessLevel, Grant, Group, User
 
@@ -43,6 +47,7 @@ __all__ = [
     "Access",
     "AccessDecision",
     "AccessLevel",
+    "ApiKey",
     "BackupStream",
     "BatchResult",
     "Blame",
@@ -55,6 +60,7 @@ __all__ = [
     "Comparison",
     "Content",
     "Counts",
+    "CredentialStore",
     "Credentials",
     "EntryInfo",
     "EntryType",
@@ -65,6 +71,7 @@ __all__ = [
     "HistoryRow",
     "ImportReport",
     "Merge",
+    "NewApiKey",
     "Page",
     "PathChange",
     "PathRestore",
@@ -73,9 +80,11 @@ __all__ = [
     "Promotion",
     "ReadAt",
     "ServerAddress",
+    "SignIn",
     "Snapshot",
     "SnapshotRestore",
     "StoredFile",
     "Upload",
     "User",
+    "WhoAmI",
 ]
