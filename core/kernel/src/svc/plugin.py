@@ -56,9 +56,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "reference_path",
         "run_blocking",
     ),
-    "svc.globs": (
-        "segment_expression",
-    ),
+    "svc.globs": ("segment_expression",),
     "svc.hashing": (
         "HASH_SIZE",
         "Hash",
@@ -68,9 +66,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hash_object",
         "parse_hash",
     ),
-    "svc.lines": (
-        "matching_blocks",
-    ),
+    "svc.lines": ("matching_blocks",),
     "svc.paths": (
         "MAXIMUM_PATH_BYTES",
         "Path",
@@ -90,6 +86,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "context_of",
         "effective_permissions",
         "encode_json",
+        "flags_of_mask",
         "format_http_date",
         "has_body",
         "hides_denials",
@@ -98,6 +95,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "mark_immutable",
         "not_modified",
         "path_not_found",
+        "permitted",
         "public",
         "query_flag",
         "query_number",

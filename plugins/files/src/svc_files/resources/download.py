@@ -73,7 +73,7 @@ def _directory(
             yield None
         member = prefix + "/".join(_portable(segment) for segment in found[len(path) :])
         if below.kind is EntryKind.DIRECTORY:
-            if _is_empty(below) and reading.shows(found):
+            if _is_empty(below) and reading.shows(found, directory=True):
                 yield ZipMember(f"{member}/", 0, below.updated_ms)
             continue
         file: Entry | None = below
