@@ -88,7 +88,10 @@ class RequestIds:
         context.client_address = self._addresses.of(req.env)
         context.lifetime = self._lifetime
         context.limits = self._limits
-        resp.header_fields["x-request-id"] = request_id
+        fields = resp.header_fields
+        fields["x-request-id"] = request_id
+        # Nobody may take an answer for anything but what it says it is.
+        fields["x-content-type-options"] = "nosniff"
 
 
 class CrossOrigin:
