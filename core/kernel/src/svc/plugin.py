@@ -70,9 +70,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hash_object",
         "parse_hash",
     ),
-    "svc.lines": (
-        "matching_blocks",
-    ),
+    "svc.lines": ("matching_blocks",),
     "svc.paths": (
         "MAXIMUM_PATH_BYTES",
         "Path",
@@ -92,6 +90,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "context_of",
         "effective_permissions",
         "encode_json",
+        "flags_of_mask",
         "format_http_date",
         "has_body",
         "hides_denials",
@@ -101,6 +100,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "not_modified",
         "parse_flags",
         "path_not_found",
+        "permitted",
         "public",
         "query_flag",
         "query_number",

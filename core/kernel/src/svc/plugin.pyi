@@ -67,6 +67,7 @@ from svc.pipeline import conditions_of as conditions_of
 from svc.pipeline import context_of as context_of
 from svc.pipeline import effective_permissions as effective_permissions
 from svc.pipeline import encode_json as encode_json
+from svc.pipeline import flags_of_mask as flags_of_mask
 from svc.pipeline import format_http_date as format_http_date
 from svc.pipeline import has_body as has_body
 from svc.pipeline import hides_denials as hides_denials
@@ -76,6 +77,7 @@ from svc.pipeline import mark_immutable as mark_immutable
 from svc.pipeline import not_modified as not_modified
 from svc.pipeline import parse_flags as parse_flags
 from svc.pipeline import path_not_found as path_not_found
+from svc.pipeline import permitted as permitted
 from svc.pipeline import public as public
 from svc.pipeline import query_flag as query_flag
 from svc.pipeline import query_number as query_number

@@ -54,7 +54,38 @@ def path(text: str) -> tuple[str, ...]:
 def test_the_first_rule_that_matches_decides(
     rules: Any, operation: Operation, at: str, allowed: bool
 ) -> None:
-    assert permits(scoped(*rules), operation, path(at)) is allowed
+    assert permits(scoped(*rules), operation, path(at), directory=True) is allowed
+    on_the_way = operation in (R, L) and not fits_any(rules, at)
+    assert permits(scoped(*rules), operation, path(at)) is (allowed and not on_the_way)
+
+
+def fits_any(rules: list[tuple[str, str]], at: str) -> bool:
+    return any(fits([part for part in glob.split("/") if part], path(at)) for glob, _ in rules)
+
+
+@pytest.mark.parametrize("glob", ["/**/*.json", "/*/x/**", "/a/b/**", "/a/**/b/c"])
+def test_only_directories_are_passed_on_the_way(glob: str) -> None:
+    """What lies beside the way may be a file: no glob opens it."""
+    identity = scoped((glob, "-r--l---"))
+    assert permits(identity, L, ("a",), directory=True)
+    assert not permits(identity, L, ("a",))
+    assert not permits(identity, R, ("a",))
+    assert effective_permissions(identity, ("a",), directory=True) == "-r--l---"
+    assert effective_permissions(identity, ("a",)) == "--------"
+
+
+def test_a_star_needs_a_segment() -> None:
+    for glob in ("/*", "/**/*", "/*/**", "*"):
+        assert not permits(scoped((glob, "crudlify")), C, ()), glob
+        assert permits(scoped((glob, "crudlify")), C, ("a",)), glob
+
+
+def test_a_rule_is_compared_in_the_form_of_paths() -> None:
+    rules = scoped(
+        ("/caf\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT}", "--------"), ("/**", "-r------")
+    )
+    assert not permits(rules, R, ("caf\N{LATIN SMALL LETTER E WITH ACUTE}",))
+    assert permits(rules, R, ("cafe",))
 
 
 @given(

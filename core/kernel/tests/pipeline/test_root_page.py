@@ -37,3 +37,9 @@ def test_the_documentation_is_linked_where_it_is_served() -> None:
 def test_a_plugin_may_serve_it_instead() -> None:
     portal = Route("/", object(), None, "some.portal")
     assert list(with_root_page([portal])) == [portal]
+
+
+def test_the_page_loads_nothing_and_tells_nobody_where_one_comes_from(anonymous: TestClient) -> None:
+    headers = anonymous.simulate_get("/", headers={"Accept": "text/html"}).headers
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["referrer-policy"] == "no-referrer"

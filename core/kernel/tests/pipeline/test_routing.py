@@ -176,3 +176,10 @@ def test_a_request_leaves_nothing_to_the_garbage_collector(app: Application) -> 
         assert gc.collect() < 50
     finally:
         gc.enable()
+
+
+def test_no_answer_is_taken_for_another_type(client: TestClient, anonymous: TestClient) -> None:
+    paths = ("/system/health", "/things/a", "/things/boom", "/things/early", "/none", "/kinds", "/")
+    for caller in (client, anonymous):
+        for path in paths:
+            assert caller.simulate_get(path).headers["x-content-type-options"] == "nosniff", path

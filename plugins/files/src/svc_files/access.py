@@ -21,18 +21,20 @@ from svc.plugin import (
     Path,
     RequestContext,
     Version,
-    effective_permissions,
+    flags_of_mask,
     format_path,
     hides_denials,
     is_system_path,
     is_unrestricted_root,
     parse_path,
     pause,
+    permitted,
 )
 from svc_files.configuration import FilesConfiguration
 from svc_files.resolving import Place, find, follow, missing
 
 __all__ = [
+    "MOVED",
     "Reading",
     "authorize_below",
     "authorize_ends",
@@ -50,6 +52,11 @@ ANY_STATE = ("*",)
 _DIRECTORY = EntryKind.DIRECTORY
 _LIST, _READ = Operation.LIST, Operation.READ
 _CREATE, _UPDATE = Operation.CREATE, Operation.UPDATE
+_DELETE = Operation.DELETE.bit
+MOVED = (Operation.READ, Operation.DELETE)
+"""What a move needs of everything that it moves: behind it, the caller may be able to read it."""
+_SHOWN = _LIST.bit | _READ.bit
+_EVERYTHING = sum(operation.bit for operation in Operation)
 _PAUSE_EVERY = 256
 _LEVELS_PER_LOOK = 64
 
@@ -133,28 +140,39 @@ class Reading(msgspec.Struct, frozen=True):
         if self.sees_all:
             return find(self.version, path, final=final)  # nothing of the system is ever found
         place = follow(self.version, path, final=final, may_pass=self.shows)
-        for operation in operations or (self._operation(place),):
-            authorize_ends(self.context, operation, path, place)
+        is_directory = place.entry is not None and place.entry.kind is _DIRECTORY
+        for operation in operations or (self._operation(place.path, is_directory),):
+            authorize_ends(self.context, operation, path, place, directory=is_directory)
         if place.entry is None:
             raise missing(path)
-        if self._is_deleted(place.path):
-            self.context.authorize(Operation.DELETE, place.path)
+        if self._is_deleted(place.path) and not self.context.may(Operation.DELETE, place.path):
+            raise missing(path)  # As at HEAD: that it was there once is not for everyone to know.
         return place.path, place.entry
 
     def may(self, operation: Operation, path: Path) -> bool:
-        """Whether the caller may do this to a path of this version."""
-        if is_system_path(path):
-            return False
-        if self.sees_all:
-            return True
-        context = self.context
-        return context.may(operation, path) and (
-            not self._is_deleted(path) or context.may(Operation.DELETE, path)
-        )
+        """Whether the caller may do this to a file or link of this version."""
+        return bool(self.permitted(path) & operation.bit)
 
-    def shows(self, path: Path) -> bool:
-        """Whether a listing shows the path to the caller."""
-        return self.may(Operation.LIST, path) or self.may(Operation.READ, path)
+    def shows(self, path: Path, *, directory: bool = False) -> bool:
+        """Whether a listing shows the path to the caller; ``directory``: whether one stands there."""
+        return bool(self.permitted(path, directory=directory) & _SHOWN)
+
+    def permitted(self, path: Path, *, directory: bool = False) -> int:
+        """Returns all that the caller may do to what this version has at a path, as ``svc.plugin.permitted``.
+
+        That is nothing where it is gone from HEAD and the caller may not see what was deleted.
+        """
+        if is_system_path(path):
+            return 0
+        if self.sees_all:
+            return _EVERYTHING
+        mask = permitted(self.context.identity, path, directory=directory)
+        return mask if self._holds(mask, path) else 0
+
+    def flags_if_shown(self, path: Path, *, directory: bool) -> str | None:
+        """Returns the caller's flags on a path, or None where a listing does not show it; not for root."""
+        mask = permitted(self.context.identity, path, directory=directory)
+        return flags_of_mask(mask) if mask & _SHOWN and self._holds(mask, path) else None
 
     def may_see_deleted(self, path: Path) -> bool:
         """Whether a listing shows the caller that something was deleted at a path, where nothing is now."""
@@ -163,32 +181,40 @@ class Reading(msgspec.Struct, frozen=True):
         # The view of deleted files may be a commit ahead of what is listed.
         return self.version.get(path) is None
 
-    def permissions(self, path: Path) -> str | None:
-        """The caller's flags on a path, None for a caller who may do everything."""
-        return None if self.sees_all else effective_permissions(self.context.identity, path)
-
-    def _operation(self, place: Place) -> Operation:
+    def _operation(self, path: Path, is_directory: bool) -> Operation:
         """``LIST`` for a directory, unless that would tell a caller without any rights that it is one."""
-        path, entry = place
-        is_directory = entry is not None and entry.kind is _DIRECTORY
-        may_know = is_directory and (self.context.may(_LIST, path) or self.context.may(_READ, path))
-        return _LIST if may_know else _READ
+        if not is_directory:
+            return _READ
+        return _LIST if permitted(self.context.identity, path, directory=True) & _SHOWN else _READ
+
+    def _holds(self, mask: int, path: Path) -> bool:
+        """Whether what was granted counts for what this version has: the past may need the flag ``d``."""
+        return self.head is None or bool(mask & _DELETE) or not self._is_deleted(path)
 
     def _is_deleted(self, path: Path) -> bool:
         return self.head is not None and self.head.get(path) is None
 
 
-def authorize_ends(context: RequestContext, operation: Operation, asked: Path, place: Place) -> None:
+def authorize_ends(
+    context: RequestContext, operation: Operation, asked: Path, place: Place, *, directory: bool = False
+) -> None:
     """Makes sure that the caller may do something to a path, and to the place where its links lead.
 
     Ask before looking whether anything is there: what is denied then looks the same either way.
 
+    Args:
+        context: the request's context.
+        operation: what.
+        asked: the path that was asked for.
+        place: where it leads.
+        directory: whether that is a directory: see ``RequestContext.may``.
+
     Raises:
         NotFound, Forbidden: as ``RequestContext.authorize``.
     """
-    context.authorize(operation, asked)
+    context.authorize(operation, asked, directory=directory)
     if asked != place.path:
-        context.authorize(operation, place.path)
+        context.authorize(operation, place.path, directory=directory)
 
 
 def authorize_put(
@@ -223,7 +249,7 @@ def authorize_below(
     version: Version,
     path: Path,
     entry: Entry,
-    operation: Operation,
+    operations: tuple[Operation, ...],
     destination: Path | None = None,
 ) -> Condition | None:
     """Makes sure that the caller may do something to everything at and below a path.
@@ -233,7 +259,7 @@ def authorize_below(
         version: the state that the decision looks at.
         path: the file, link or directory.
         entry: what stands there in ``version``.
-        operation: what is needed on the path and on everything below it.
+        operations: what is needed on the path and on everything below it.
         destination: where it goes, when each path there needs ``CREATE`` too.
 
     Returns:
@@ -245,17 +271,18 @@ def authorize_below(
         Forbidden: the caller may not do it everywhere below.
         PayloadTooLarge: each path below has to be asked for, and they are more than one request looks at.
     """
-    context.authorize(operation, path)
+    for operation in operations:
+        context.authorize(operation, path)
     if destination is not None:
         context.authorize(Operation.CREATE, destination)
     if entry.kind is not EntryKind.DIRECTORY or is_unrestricted_root(context.identity):
         return None
-    if context.may_below(operation, path) and (
+    if all(context.may_below(operation, path) for operation in operations) and (
         destination is None or context.may_below(Operation.CREATE, destination)
     ):
         return None
     for below in _paths_below(version, path, _scan_entries(context)):
-        if not context.may(operation, below) or (
+        if not all(context.may(operation, below) for operation in operations) or (
             destination is not None and not context.may(Operation.CREATE, destination + below[len(path) :])
         ):
             if hides_denials(context.identity):

@@ -27,9 +27,12 @@ from svc_files.requests import settings_of
 __all__ = ["describe", "header_path", "set_content_headers"]
 
 _ACTIVE_TYPES = frozenset(
-    {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "text/xsl"}
+    {
+        *("text/html", "text/xml", "application/xml", "text/xsl", "application/xslt"),
+        *("multipart/x-mixed-replace", "multipart/related", "message/rfc822"),
+    }
 )
-_SANDBOX = "sandbox"
+_OF_ACTIVE_CONTENT = {"content-security-policy": "sandbox", "referrer-policy": "no-referrer"}
 _FILE = EntryKind.FILE
 _PLAIN = re.compile(r"[/!$&'()*+,;=:@~\-._0-9A-Za-z]*")
 
@@ -77,7 +80,6 @@ def _fields_of(
 ) -> Mapping[str, str]:
     """The fields that are the same in every version with this entry at this path; nobody changes them."""
     fields = {
-        "x-content-type-options": "nosniff",
         "x-svc-entry-type": ENTRY_TYPE_NAMES[entry.kind],
         "x-svc-path": header_path(path),
     }
@@ -103,10 +105,11 @@ def set_content_headers(req: falcon.Request, resp: falcon.Response, entry: Entry
     server's origin with the reader's rights.
     """
     if _is_active(entry.content_type) and settings_of(req).sandbox_active_content:
-        resp.set_header("Content-Security-Policy", _SANDBOX)
+        set_fields(resp, _OF_ACTIVE_CONTENT)
 
 
 @functools.lru_cache(maxsize=1024)
 def _is_active(content_type: str | None) -> bool:
-    """Whether a browser runs what a content of this type holds."""
-    return base_type(content_type) in _ACTIVE_TYPES
+    """Whether a browser runs what a content of this type holds: in any XML a script can stand."""
+    media_type = base_type(content_type)
+    return media_type in _ACTIVE_TYPES or media_type.endswith("+xml")

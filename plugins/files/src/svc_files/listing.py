@@ -12,7 +12,16 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any
 
-from svc.plugin import SYSTEM_NAMES, Entry, Path, Version, pause
+from svc.plugin import (
+    SYSTEM_NAMES,
+    Entry,
+    EntryKind,
+    Path,
+    Version,
+    effective_permissions,
+    is_system_path,
+    pause,
+)
 from svc_files.access import Reading, looks
 from svc_files.cursors import Cursors
 from svc_files.deleted_view import DeletedFile
@@ -22,6 +31,8 @@ from svc_files.items import listing_item
 __all__ = ["DeletedFiles", "Listing", "Page"]
 
 _PAUSE_EVERY = 256
+# To read a member of an enum from its class takes ten times as long as to read a name of the module.
+_DIRECTORY = EntryKind.DIRECTORY
 
 DeletedFiles = Callable[[Path, "Path | None", int], Iterator[tuple[Path, DeletedFile | None]]]
 """Called with (directory, path to start after, depth): gives what is looked at to find deleted files there,
@@ -119,13 +130,18 @@ class Listing:
                 return None
             item = listing_item(path, found.entry)
             item.update(deleted=True, deleted_at=found.deleted_ms)
-        elif sees_all or reading.shows(path):
-            item = listing_item(path, found, complete=sees_all or reading.sees_below(path))
-        else:
+            if not reading.sees_all:
+                item["effective_permissions"] = effective_permissions(reading.context.identity, path)
+            return item
+        if reading.sees_all:
+            return None if is_system_path(path) else listing_item(path, found)
+        is_directory = found.kind is _DIRECTORY
+        flags = reading.flags_if_shown(path, directory=is_directory)
+        if flags is None:
             return None
-        flags = reading.permissions(path)
-        if flags is not None:
-            item["effective_permissions"] = flags
+        complete = sees_all or not is_directory or reading.sees_below(path)
+        item = listing_item(path, found, complete=complete)
+        item["effective_permissions"] = flags
         return item
 
 

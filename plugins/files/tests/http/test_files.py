@@ -119,6 +119,27 @@ def test_a_content_type_that_is_none_is_refused(http: Http, bad: str) -> None:
     assert answer.json["code"] == "INVALID_INPUT"
 
 
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        *("text/html", "TEXT/HTML; charset=utf-8", "image/svg+xml", "application/xhtml+xml", "text/xml"),
+        *("application/rss+xml", "application/mathml+xml", "multipart/x-mixed-replace", "message/rfc822"),
+    ],
+)
+def test_whatever_a_browser_runs_is_served_in_a_sandbox(http: Http, content_type: str) -> None:
+    http.put("/files/a", "<x/>", headers={"Content-Type": content_type})
+    for headers in ({}, {"Range": "bytes=0-1"}):
+        shown = http.get("/files/a", headers=headers).headers
+        assert (shown["content-security-policy"], shown["referrer-policy"]) == ("sandbox", "no-referrer")
+        assert shown["x-content-type-options"] == "nosniff"
+    assert http("HEAD", "/files/a").headers["content-security-policy"] == "sandbox"
+
+
+def test_what_no_browser_runs_needs_no_sandbox(http: Http) -> None:
+    http.put("/files/a.txt", "x", headers={"Content-Type": "text/plain"})
+    assert "content-security-policy" not in http.get("/files/a.txt").headers
+
+
 def test_stored_pages_are_served_in_a_sandbox(http: Http, set_limits: Callable[..., None]) -> None:
     http.put("/files/a.html", b"<!doctype html><script>alert(1)</script>")
     assert http.get("/files/a.html").headers["content-security-policy"] == "sandbox"

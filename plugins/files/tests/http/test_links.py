@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from .conftest import Http  # noqa: TID252
@@ -152,3 +154,32 @@ def test_the_root_is_no_link(http: Http) -> None:
 def test_a_malformed_body_is_400(http: Http, body: str) -> None:
     answer = http("PUT", "/links/l", body=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
+
+
+def linking(path: str, target: str) -> dict[str, str]:
+    return {"op": "link", "path": path, "target": target}
+
+
+def test_a_batch_makes_no_circle_either(http: Http) -> None:
+    http.fill("/file")
+    assert http("PUT", "/links/there", json={"target": "/here"}).status_code == 201
+
+    def answer(*operations: dict[str, str]) -> Any:
+        return http.post("/files/batch", {"operations": list(operations)})
+
+    for operations in (
+        [linking("/here", "/there")],
+        [linking("/a", "/b"), linking("/b", "/a")],
+        [linking("/a", "/b/x"), linking("/b", "/c"), linking("/c", "/a/y")],
+        [linking("/self", "/self/below")],
+    ):
+        refused = answer(*operations)
+        assert (refused.status_code, refused.json["code"]) == (400, "INVALID_INPUT"), operations
+        assert refused.json["operation"] == len(operations) - 1
+    chain = [linking(f"/l{number}", f"/l{number + 1}") for number in reversed(range(40))]
+    assert answer(*chain).json["operation"] == 32
+    assert answer(*chain[:32]).status_code == 200
+    # What the batch itself has taken away or led elsewhere leads nowhere back.
+    assert answer({"op": "delete", "path": "/there"}, linking("/here", "/there")).status_code == 200
+    assert answer(linking("/here", "/file"), linking("/there", "/here")).status_code == 200
+    assert http.get("/files/there").text == "/file"

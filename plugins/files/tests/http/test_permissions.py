@@ -172,7 +172,8 @@ def test_deleted_files_need_the_right_to_delete(http: Http) -> None:
     http.become(user({"/": "rld", "/b": "rl"}))
     assert [item["path"] for item in http.get("/files/deleted").json["items"]] == ["/a/x"]
     assert http.get("/files/a/x", params={"version": version}).status_code == 200
-    assert http.get("/files/b/y", params={"version": version}).status_code == 403
+    # As at HEAD, where it is gone: that it was there is a matter of the same permission.
+    assert http.get("/files/b/y", params={"version": version}).status_code == 404
     assert http.items("/files", params={"version": version, "depth": "-1"}) == ["/a/x"]
     assert http.post("/files/restore", {"path": "/b/y"}).status_code == 403
 
@@ -208,3 +209,48 @@ def test_a_directory_that_changes_between_check_and_commit_is_a_conflict(
     assert (answer.status_code, answer.json["code"]) == (409, "CONFLICT")
     http.become(ROOT_IDENTITY)
     assert http.get("/files/d/keep/b").status_code == 200
+
+
+@pytest.mark.parametrize("way", ["patch", "batch"])
+def test_a_move_needs_the_permission_to_read(http: Http, way: str) -> None:
+    """It would give away what it moves to a place where the mover may read."""
+
+    def move(source: str, target: str) -> int:
+        if way == "patch":
+            return int(http("PATCH", f"/files{source}", json={"to": target}).status_code)
+        operations = [{"op": "move", "from": source, "to": target}]
+        return int(http.post("/files/batch", {"operations": operations}).status_code)
+
+    http.fill("/secret/a", "/d/open", "/d/secret", "/mine/x")
+    http.become(user({"/": "rl", "/mine": "crudl", "/d": "crudl", "/secret": "cudl", "/d/secret": "cudl"}))
+    assert move("/secret/a", "/mine/a") == 403
+    assert move("/d", "/mine/d") == 403
+    assert move("/d/open", "/mine/open") == 200
+    http.become(scoped_root(("/mine/**", "crudl---"), ("/secret/**", "cud-l---")))
+    assert move("/secret/a", "/mine/a") == 404
+
+
+def test_a_merge_patch_needs_the_permission_to_read_what_it_merges_into(http: Http) -> None:
+    def merge(path: str) -> Any:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return http("PATCH", f"/files{path}", body="{}", headers=headers)
+
+    http.put("/files/d/secret.json", '{"a": 1}')
+    http.become(user({"/d": "cu"}))
+    assert merge("/d/secret.json").status_code == 403
+    assert merge("/d/new.json").status_code == 201
+
+
+def test_a_pattern_opens_no_file_beside_the_way(http: Http) -> None:
+    """Directories on the way are listed; files there are neither shown nor read."""
+    http.fill("/a/x.json", "/a/x.txt", "/y.txt", "/b/z.txt")
+    http("PUT", "/links/l", json={"target": "/a/x.json"})
+    http.become(scoped_root(("/**/*.json", "-r--l---")))
+    assert http.items("/files") == ["/a", "/b"]
+    assert http.items("/files/a") == ["/a/x.json"]
+    assert http.items("/files", params={"depth": "-1"}) == ["/a/x.json"]
+    assert http.get("/files/a/x.json").status_code == 200
+    for path in ("/files/a/x.txt", "/files/y.txt", "/files/l", "/links/l", "/files/b/z.txt"):
+        assert http.get(path).status_code == 404, path
+    for item in http.get("/files").json["items"]:
+        assert (item["effective_permissions"], item["hash"], item["total_size"]) == ("-r--l---", None, None)

@@ -56,7 +56,8 @@ class Viewer:
         """
         if is_system_path(path):
             raise NotFound("There is nothing at this path.", path=format_path(path))
-        if self._context is not None and not self._context.may(Operation.LIST, path):
+        # Whether a directory is there, ``shows`` is told later.
+        if self._context is not None and not self._context.may(Operation.LIST, path, directory=True):
             self._context.authorize(Operation.READ, path)
 
     def shows(self, path: Path, *, directory: bool = False) -> bool:
@@ -71,7 +72,7 @@ class Viewer:
         if self.sees_all or self._context is None:
             return True
         may = self._context.may
-        if not (may(Operation.READ, path) or (directory and may(Operation.LIST, path))):
+        if not (may(Operation.READ, path) or (directory and may(Operation.LIST, path, directory=True))):
             return False
         return may(Operation.DELETE, path) or self._head.get(path) is not None
 

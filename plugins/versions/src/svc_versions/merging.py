@@ -17,6 +17,7 @@ from svc.plugin import (
     Entry,
     EntryKind,
     Hash,
+    MergeConflict,
     MergeStrategy,
     Path,
     Transaction,
@@ -78,7 +79,7 @@ class MergeOutcome:
         base: root of the common base; None when none is known, and everything that differs is a conflict.
         counts: files and links that were added, modified, deleted in the target.
         fast_forward: whether the target had not moved since the base, and took the source's state as it is.
-        conflicts: how many conflicts the strategy decided.
+        conflicts: how many conflicts the strategy decided, of those that may be shown.
         committed: whether anything was committed; not when there was nothing to merge, or in a dry run.
     """
 
@@ -145,10 +146,10 @@ def merge_versions(
     """
 
     def once() -> MergeOutcome:
-        plan = _plan(database, source, target, strategy, limits.nodes)
+        plan = _plan(database, source, target, strategy, limits.nodes, shows)
         theirs, ours = plan.theirs, plan.ours
         if plan.merged.conflicts and strategy == "fail":
-            raise _refused(plan, shows, limits.conflicts_listed)
+            raise _refused(plan, limits.conflicts_listed)
         if permit is not None:
             permit(plan.merged.edits, database.version_of(ours.root), database.version_of(theirs.root))
         if dry_run:
@@ -173,6 +174,7 @@ class _Plan:
         ours: into what.
         base: root of the common base, if one is known.
         merged: the edits of the target, and the conflicts.
+        shown: the conflicts that may be shown.
         system: the system tree that it was found out by.
         sequence: number of the last commit by then.
     """
@@ -181,6 +183,7 @@ class _Plan:
     ours: Side
     base: Hash | None
     merged: MergedTree
+    shown: list[MergeConflict]
     system: Version
     sequence: int
 
@@ -194,7 +197,7 @@ class _Plan:
             self.base,
             Counts.of(self.merged.edits),
             self.is_fast_forward,
-            len(self.merged.conflicts),
+            len(self.shown),
             committed=False,
         )
 
@@ -205,7 +208,12 @@ class _Plan:
 
 
 def _plan(
-    database: Database, source: str, target: str, strategy: MergeStrategy, most_nodes: int | None
+    database: Database,
+    source: str,
+    target: str,
+    strategy: MergeStrategy,
+    most_nodes: int | None,
+    shows: Callable[[Path], bool] | None,
 ) -> _Plan:
     head_root, sequence, system = read_state(database)
     head = Side(HEAD, head_root, sequence)
@@ -215,7 +223,8 @@ def _plan(
         raise InvalidInput("A version cannot be merged into itself.", field="into")
     base = _base(database, theirs, ours)
     merged = run_blocking(merge_trees, database, base, ours.root, theirs.root, strategy, most_nodes)
-    return _Plan(theirs, ours, base, merged, system, sequence)
+    shown = [one for one in merged.conflicts if shows is None or shows(one.path)]
+    return _Plan(theirs, ours, base, merged, shown, system, sequence)
 
 
 def _find_source(database: Database, system: Version, name: str, head: Side) -> Side:
@@ -361,17 +370,16 @@ def _commit(transaction: Transaction) -> Hash:
         raise PreconditionFailed(error.message) from None
 
 
-def _refused(plan: _Plan, shows: Callable[[Path], bool] | None, listed: int) -> Conflict:
-    theirs, ours, base = plan.theirs, plan.ours, plan.base
-    conflicts = plan.merged.conflicts
-    shown = [one for one in conflicts if shows is None or shows(one.path)]
+def _refused(plan: _Plan, listed: int) -> Conflict:
+    theirs, ours, base, shown = plan.theirs, plan.ours, plan.base, plan.shown
+    paths = f"{len(shown)} paths" if len(shown) == len(plan.merged.conflicts) else "paths"
     return Conflict(
-        f"{theirs.label} and {ours.label} both changed {len(conflicts)} paths; resolve them, or merge with "
+        f"{theirs.label} and {ours.label} both changed {paths}; resolve them, or merge with "
         "the strategy 'ours' or 'theirs'.",
         base=None if base is None else base.hex(),
         ours=ours.root.hex(),
         theirs=theirs.root.hex(),
-        conflict_count=len(conflicts),
+        conflict_count=len(shown),
         conflicts=[
             {
                 "path": format_path(one.path),

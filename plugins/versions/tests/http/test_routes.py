@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..conftest import Http  # noqa: TID252
+from ..conftest import Http, user  # noqa: TID252
 
 FAMILIES = ["version", "versions"]
 MAKE = {"version": "/version/snapshot", "versions": "/versions/snapshots"}
@@ -270,3 +270,18 @@ def test_nothing_that_is_sent_is_a_failure_of_the_server(
     assert answer.status_code < 500
     if answer.status_code >= 400:
         assert {"error", "code"} <= set(answer.json)
+
+
+def test_conflicts_that_the_caller_may_not_see_are_not_counted(http: Http) -> None:
+    http.write({"/mine/a": "0", "/hidden/b": "0"})
+    http.post("/versions/forks", {"name": "f"})
+    http.post("/versions/forks", {"name": "g"})
+    for fork in ("f", "g"):
+        http.write({"/mine/a": fork, "/hidden/b": fork}, fork)
+    http.become(user({"/mine": "crudl"}))
+    refused = http.post("/versions/merge", {"from": "f", "into": "g"})
+    assert (refused.status_code, refused.json["conflict_count"]) == (409, 1)
+    assert [one["path"] for one in refused.json["conflicts"]] == ["/mine/a"]
+    assert "both changed paths;" in refused.json["error"]
+    kept = http.post("/versions/merge", {"from": "f", "into": "g", "strategy": "ours"})
+    assert kept.json["conflicts_resolved"] == 1

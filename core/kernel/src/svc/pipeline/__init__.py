@@ -35,11 +35,13 @@ from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
     effective_permissions,
+    flags_of_mask,
     format_flags,
     hides_denials,
     is_unrestricted_root,
     parse_flags,
     permits,
+    permitted,
 )
 from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range, select_range
 from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
@@ -76,6 +78,7 @@ __all__ = [
     "decode_json",
     "effective_permissions",
     "encode_json",
+    "flags_of_mask",
     "format_flags",
     "format_http_date",
     "has_body",
@@ -89,6 +92,7 @@ __all__ = [
     "parse_range",
     "path_not_found",
     "permits",
+    "permitted",
     "public",
     "query_flag",
     "query_number",

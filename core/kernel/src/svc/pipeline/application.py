@@ -159,6 +159,7 @@ class Application(LeanApp[SvcRequest]):
         exchange.status_line = falcon.code_to_http_status(answer.status)
         exchange.headers = [
             ("X-Request-Id", exchange.request_id),
+            ("X-Content-Type-Options", "nosniff"),
             ("Content-Type", JSON_MEDIA_TYPE),
             ("Content-Length", str(len(body))),
             ("Cache-Control", NO_STORE),

@@ -135,9 +135,15 @@ class RequestContext:
             return None
         return self._identity.user_id or self._identity.name
 
-    def may(self, operation: Operation, path: Path) -> bool:
-        """Whether the caller may do ``operation`` to ``path``."""
-        return self._identity is not None and permits(self._identity, operation, path)
+    def may(self, operation: Operation, path: Path, *, directory: bool = False) -> bool:
+        """Whether the caller may do ``operation`` to ``path``.
+
+        Args:
+            operation: what.
+            path: the path.
+            directory: whether a directory stands there: see ``permits``.
+        """
+        return self._identity is not None and permits(self._identity, operation, path, directory=directory)
 
     def may_below(self, operation: Operation, path: Path) -> bool:
         """Whether the caller may do ``operation`` to ``path`` and everything below it, whatever is there.
@@ -146,12 +152,19 @@ class RequestContext:
         """
         return self._identity is not None and permits(self._identity, operation, path, below=True)
 
-    def permissions(self, path: Path) -> str:
-        """The 8-character flags of what the caller may do to ``path``."""
-        return "-" * len(Operation) if self._identity is None else effective_permissions(self._identity, path)
+    def permissions(self, path: Path, *, directory: bool = False) -> str:
+        """The 8-character flags of what the caller may do to ``path``; ``directory`` as for ``may``."""
+        if self._identity is None:
+            return "-" * len(Operation)
+        return effective_permissions(self._identity, path, directory=directory)
 
-    def authorize(self, operation: Operation, path: Path) -> None:
+    def authorize(self, operation: Operation, path: Path, *, directory: bool = False) -> None:
         """Lets the request go on only if the caller may do ``operation`` to ``path``.
+
+        Args:
+            operation: what.
+            path: the path.
+            directory: whether a directory stands there: see ``permits``.
 
         Raises:
             AuthRequired: nobody is authenticated.
@@ -160,7 +173,7 @@ class RequestContext:
             Forbidden: the caller may not.
         """
         identity = self.identity
-        if permits(identity, operation, path):
+        if permits(identity, operation, path, directory=directory):
             return
         raise denial(identity, operation, path)
 

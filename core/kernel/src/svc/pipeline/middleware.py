@@ -23,7 +23,7 @@ from svc.pipeline.declarations import AccessKind
 from svc.pipeline.permission import is_unrestricted_root, permits
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.pipeline.serialization import path_not_found
-from svc.plugins.contracts import Credentials
+from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ class RequestIds:
         context.client_address = self._addresses.of(req.env)
         context.lifetime = self._lifetime
         context.limits = self._limits
-        resp.header_fields["x-request-id"] = request_id
+        fields = resp.header_fields
+        fields["x-request-id"] = request_id
+        # Nobody may take an answer for anything but what it says it is.
+        fields["x-content-type-options"] = "nosniff"
 
 
 class CrossOrigin:
@@ -244,7 +247,11 @@ class PermissionCheck:
         if access.path_field is None:
             return
         path = params[access.path_field]
-        granted = [permits(identity, operation, path) for operation in access.operations]
+        # Whether a listing is of a directory on the way to what a key may see, the responder finds out.
+        granted = [
+            permits(identity, operation, path, directory=operation is Operation.LIST)
+            for operation in access.operations
+        ]
         if not (all(granted) if access.kind is AccessKind.ALL else any(granted)):
             raise denial(identity, access.operations[granted.index(False)], path)
 

@@ -6,30 +6,32 @@ of a scoped key then narrow what is left, root's too. A share key has no user: i
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
-
-from svc.globs import PathGlob
-from svc.paths import Path, format_path, is_system_path
-from svc.plugins.contracts import Identity, Operation, ScopedRule
+from svc.paths import SYSTEM_NAMES, Path
+from svc.pipeline.scoped_rules import FLAG_LETTERS, compiled_rules, parse_flags
+from svc.plugins.contracts import Identity, Operation
 
 __all__ = [
     "FLAG_LETTERS",
     "effective_permissions",
+    "flags_of_mask",
     "format_flags",
     "hides_denials",
     "is_unrestricted_root",
     "parse_flags",
     "permits",
+    "permitted",
 ]
 
-FLAG_LETTERS = "".join(operation.letter for operation in Operation)
-"""The letters of a flags string in their places: ``crudlify``."""
+_EVERYTHING = sum(operation.bit for operation in Operation)
+_FLAGS = tuple(
+    "".join(operation.letter if mask & operation.bit else "-" for operation in Operation)
+    for mask in range(_EVERYTHING + 1)
+)
 
-_ANCESTOR_OPERATIONS = frozenset((Operation.READ, Operation.LIST))
 
-
-def permits(identity: Identity, operation: Operation, path: Path, *, below: bool = False) -> bool:
+def permits(
+    identity: Identity, operation: Operation, path: Path, *, below: bool = False, directory: bool = False
+) -> bool:
     """Whether ``identity`` may do ``operation`` to ``path``.
 
     Nobody may do anything to a path of the system namespace through this function: what belongs to the
@@ -41,12 +43,19 @@ def permits(identity: Identity, operation: Operation, path: Path, *, below: bool
         path: segments of the path, links resolved by the caller where they are followed.
         below: asks for the path and everything below it, whatever that is. Decided from what was granted
             alone, without a look at the tree: yes is certain, and no means that each path must be asked for.
+        directory: whether a directory stands at the path. A scoped key may read and list the directories on
+            the way to what its rules name; a file or a link at such a place is none of its business.
     """
-    if is_system_path(path):
+    if path and path[0] in SYSTEM_NAMES:
         return False
     rules, rights = identity.rules, identity.rights
-    if rules and not (_rules_allow_below if below else _rules_allow)(rules, operation, path):
-        return False
+    if rules:
+        compiled = compiled_rules(rules)
+        if below:
+            if not compiled.allows_below(operation, path):
+                return False
+        elif not compiled.mask(path, directory=directory) & operation.bit:
+            return False
     if identity.is_root:
         return True
     if rights is None:
@@ -59,9 +68,40 @@ def permits(identity: Identity, operation: Operation, path: Path, *, below: bool
     return allows_below is not None and bool(allows_below(operation, path))
 
 
-def effective_permissions(identity: Identity, path: Path) -> str:
-    """Returns the 8-character flags of what ``identity`` may do to ``path``."""
-    return "".join(operation.letter if permits(identity, operation, path) else "-" for operation in Operation)
+def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int:
+    """Returns everything that ``identity`` may do to ``path``: the bits of ``Operation.bit``.
+
+    The same decision as ``permits``, for all operations at once.
+
+    Args:
+        identity: who asks.
+        path: as for ``permits``.
+        directory: as for ``permits``.
+    """
+    if path and path[0] in SYSTEM_NAMES:
+        return 0
+    rules, rights = identity.rules, identity.rights
+    mask = compiled_rules(rules).mask(path, directory=directory) if rules else _EVERYTHING
+    if not mask or identity.is_root:
+        return mask
+    if rights is None:
+        return mask if identity.user_id is None and rules else 0
+    all_at_once = getattr(rights, "mask", None)
+    if all_at_once is not None:
+        return mask & int(all_at_once(path))
+    return sum(
+        operation.bit for operation in Operation if mask & operation.bit and rights.allows(operation, path)
+    )
+
+
+def effective_permissions(identity: Identity, path: Path, *, directory: bool = False) -> str:
+    """Returns the 8-character flags of what ``identity`` may do to ``path``; see ``permitted``."""
+    return _FLAGS[permitted(identity, path, directory=directory)]
+
+
+def flags_of_mask(mask: int) -> str:
+    """Returns the flags string of what ``permitted`` has returned."""
+    return _FLAGS[mask]
 
 
 def hides_denials(identity: Identity) -> bool:
@@ -74,85 +114,6 @@ def is_unrestricted_root(identity: Identity) -> bool:
     return identity.is_root and not identity.rules
 
 
-def parse_flags(flags: str) -> frozenset[Operation] | None:
-    """Returns the operations that a flags string allows, or None when it is not a flags string.
-
-    Args:
-        flags: exactly 8 characters, each the letter of its place or ``-``.
-    """
-    if len(flags) != len(FLAG_LETTERS):
-        return None
-    allowed = set()
-    for operation, flag in zip(Operation, flags, strict=True):
-        if flag == operation.letter:
-            allowed.add(operation)
-        elif flag != "-":
-            return None
-    return frozenset(allowed)
-
-
 def format_flags(operations: frozenset[Operation]) -> str:
     """Returns the flags string that allows ``operations``."""
     return "".join(operation.letter if operation in operations else "-" for operation in Operation)
-
-
-class _CompiledRule(NamedTuple):
-    glob: PathGlob
-    leads_to: tuple[PathGlob, ...]
-    allowed: frozenset[Operation]
-
-
-def _rules_allow(rules: tuple[ScopedRule, ...], operation: Operation, path: Path) -> bool:
-    """Evaluates rules top to bottom: the first that matches decides; none denies.
-
-    Directories above a scoped path may be read and listed, so that a client can walk down to it; a
-    rule that names such a directory itself comes first.
-    """
-    text = format_path(path)
-    compiled = _compile_rules(rules)
-    for rule in compiled:
-        if rule.glob.matches(text):
-            if operation in rule.allowed:
-                return True
-            break
-    else:
-        if operation in _ANCESTOR_OPERATIONS:
-            return any(
-                rule.allowed and any(prefix.matches(text) for prefix in rule.leads_to) for rule in compiled
-            )
-    return False
-
-
-def _rules_allow_below(rules: tuple[ScopedRule, ...], operation: Operation, path: Path) -> bool:
-    """Whether the rules allow an operation on a path and on everything that may lie below it.
-
-    The first rule that matches all of it decides. Rules before that one may match a part only if they allow
-    the operation.
-    """
-    text = format_path(path)
-    for rule in _compile_rules(rules):
-        if rule.glob.covers(text):
-            return operation in rule.allowed
-        if operation not in rule.allowed and rule.glob.may_match_below(path):
-            return False
-    return False
-
-
-@lru_cache(maxsize=4096)
-def _compile_rules(rules: tuple[ScopedRule, ...]) -> tuple[_CompiledRule, ...]:
-    return tuple(_compile_rule(rule) for rule in rules)
-
-
-def _compile_rule(rule: ScopedRule) -> _CompiledRule:
-    segments = [segment for segment in rule.glob.split("/") if segment and segment != "."]
-    # A malformed flags string allows nothing: fail closed.
-    allowed = parse_flags(rule.flags) or frozenset()
-    prefixes: list[PathGlob] = []
-    for count in range(len(segments)):
-        # From "**" on every directory may lead to a match, and what lies below "**" matches anyway.
-        prefixes.append(PathGlob(segments[:count]))
-        if segments[count] == "**":
-            if count + 1 < len(segments):
-                prefixes.append(PathGlob([*segments[:count], "**"]))
-            break
-    return _CompiledRule(PathGlob(segments), tuple(prefixes), allowed)

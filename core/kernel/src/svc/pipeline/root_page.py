@@ -61,6 +61,8 @@ class RootResource:
             resp.append_link(DOCUMENTATION, "help")
         if "text/html" in req.accept.lower():
             resp.content_type = "text/html; charset=utf-8"
+            resp.set_header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+            resp.set_header("Referrer-Policy", "no-referrer")
             resp.data = self._page
             return
         body = {"service": "svc", "version": __version__, "health": HEALTH_TEMPLATE}

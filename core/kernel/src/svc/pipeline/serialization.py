@@ -37,6 +37,7 @@ from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
 __all__ = ["ErrorAnswer", "answer_for", "apply_answer", "path_not_found"]
 
 _KEPT_HEADERS = (
+    "x-content-type-options",
     "x-request-id",
     "accept-patch",
     "vary",

@@ -31,12 +31,14 @@ from svc.plugin import (
     Transaction,
     format_path,
     parse_hash,
+    parse_path,
     pause,
     read_json,
     requires_in_body,
     send_json,
 )
 from svc_files.access import (
+    MOVED,
     authorize_below,
     authorize_ends,
     authorize_put,
@@ -50,6 +52,7 @@ from svc_files.client_chunks import note_client_chunks, restore_client_chunks
 from svc_files.content_types import choose_content_type
 from svc_files.requests import Writing, settings_of, writing_of
 from svc_files.resources.copying import queue_copy
+from svc_files.resources.links import refuse_circle
 
 __all__ = ["BatchResource", "Time", "chunk_content", "naming_operation"]
 
@@ -167,11 +170,12 @@ class BatchResource:
         transaction = writing.transaction(body.message)
         answers: list[dict[str, Any]] = []
         cuts: list[Cut] = []
+        made: dict[Path, Path | None] = {}
         for index, operation in enumerate(body.operations):
             if index % PAUSE_EVERY == PAUSE_EVERY - 1:
                 pause()
             with naming_operation(index):
-                answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts))
+                answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts, made))
         # Behind all operations, whose numbers and results so are those of the request.
         for content, hashes in cuts:
             note_client_chunks(transaction, writing.database, content, map(bytes.fromhex, hashes))
@@ -211,18 +215,25 @@ def chunk_content(
 
 
 def _queue(
-    writing: Writing, transaction: Transaction, operation: AnyOperation, limit: int, cuts: list[Cut]
+    writing: Writing,
+    transaction: Transaction,
+    operation: AnyOperation,
+    limit: int,
+    cuts: list[Cut],
+    made: dict[Path, Path | None],
 ) -> dict[str, Any]:
     if isinstance(operation, PutOperation):
         return _queue_put(writing, transaction, operation, limit, cuts)
     if isinstance(operation, DeleteOperation):
-        return _queue_delete(writing, transaction, operation)
+        answer = _queue_delete(writing, transaction, operation)
+        made[parse_path(answer["path"])] = None
+        return answer
     if isinstance(operation, MoveOperation):
         return _queue_move(writing, transaction, operation)
     if isinstance(operation, CopyOperation):
         return _queue_copy(writing, transaction, operation)
     if isinstance(operation, LinkOperation):
-        return _queue_link(writing, transaction, operation)
+        return _queue_link(writing, transaction, operation, made)
     path = _made(writing, operation.path)
     transaction.mkdir(path, exist_ok=operation.exist_ok, at_ms=operation.at)
     return {"op": "mkdir", "path": format_path(path)}
@@ -257,7 +268,9 @@ def _queue_delete(writing: Writing, transaction: Transaction, operation: DeleteO
     authorize_ends(writing.context, Operation.DELETE, asked, place)
     guard = None
     if operation.recursive and place.entry is not None:
-        guard = authorize_below(writing.context, writing.version, place.path, place.entry, Operation.DELETE)
+        guard = authorize_below(
+            writing.context, writing.version, place.path, place.entry, (Operation.DELETE,)
+        )
     condition = commit_condition(guard, _condition(operation.if_match, None), place)
     transaction.delete(place.path, recursive=operation.recursive, condition=condition)
     return {"op": "delete", "path": format_path(place.path), "deleted": True}
@@ -266,13 +279,12 @@ def _queue_delete(writing: Writing, transaction: Transaction, operation: DeleteO
 def _queue_move(writing: Writing, transaction: Transaction, operation: MoveOperation) -> dict[str, Any]:
     asked = body_path(operation.source)
     place = writing.follow(asked, final=False)
-    authorize_ends(writing.context, Operation.DELETE, asked, place)
+    for needed in MOVED:
+        authorize_ends(writing.context, needed, asked, place)
     target = _made(writing, operation.target, overwrite=operation.overwrite)
     guard = None
     if place.entry is not None:
-        guard = authorize_below(
-            writing.context, writing.version, place.path, place.entry, Operation.DELETE, target
-        )
+        guard = authorize_below(writing.context, writing.version, place.path, place.entry, MOVED, target)
     condition = commit_condition(guard, _condition(operation.if_match, None), place)
     transaction.move(place.path, target, condition=condition, overwrite=operation.overwrite)
     return {"op": "move", "from": format_path(place.path), "path": format_path(target)}
@@ -291,13 +303,17 @@ def _queue_copy(writing: Writing, transaction: Transaction, operation: CopyOpera
     return {"op": "copy", "from": format_path(place.path), "path": format_path(target)}
 
 
-def _queue_link(writing: Writing, transaction: Transaction, operation: LinkOperation) -> dict[str, Any]:
+def _queue_link(
+    writing: Writing, transaction: Transaction, operation: LinkOperation, made: dict[Path, Path | None]
+) -> dict[str, Any]:
     if not operation.target.startswith("/"):
         raise InvalidPath("A link's target is an absolute path.", field="target")
     target = body_path(operation.target)
     asked = body_path(operation.path)
     place = writing.follow(asked, final=False)
     condition = authorize_put(writing.context, place, asked, None)
+    refuse_circle(writing, place.path, target, made)
+    made[place.path] = target
     transaction.link(
         place.path,
         format_path(target),

@@ -139,7 +139,6 @@ class BlobResource:
         content = readable_chunk(context_of(req), expected)
         if content is None:
             raise NotFound("There is no such chunk.", hash=expected.hex())
-        resp.set_header("X-Content-Type-Options", "nosniff")
         mark_immutable(resp)
         send_content(
             req,

@@ -135,7 +135,7 @@ def queue_copy(
         context.authorize(Operation.UPDATE, target)
     if place.entry is None:
         raise missing(source)
-    guard = authorize_below(context, writing.version, place.path, place.entry, Operation.READ, target)
+    guard = authorize_below(context, writing.version, place.path, place.entry, (Operation.READ,), target)
     if guard is None:
         transaction.copy(place.path, target, overwrite=overwrite)
     else:

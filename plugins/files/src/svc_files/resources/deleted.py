@@ -146,7 +146,7 @@ def _from_version(writing: Writing, path: Path, version: str) -> list[tuple[Path
     entry = source.get(path)
     if entry is None or not path:
         raise NotFound("The version has nothing at this path.", path=format_path(path))
-    authorize_below(writing.context, source, path, entry, Operation.DELETE, path)
+    authorize_below(writing.context, source, path, entry, (Operation.DELETE,), path)
     _refuse_present(writing, path)
     return [(path, entry)]
 

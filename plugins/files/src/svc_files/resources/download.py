@@ -44,7 +44,6 @@ class DownloadResource:
             found, entry = reading.find(asked)
             roots.append((_unique_name(asked, taken), found, entry))
         resp.set_header("Content-Disposition", _disposition(roots))
-        resp.set_header("X-Content-Type-Options", "nosniff")
         resp.set_header("X-Svc-Version", reading.version.root.hex())
         archive = stream_zip(_members(reading, roots, body.compress))
         send_stream(resp, archive, None, content_type="application/zip")
@@ -73,7 +72,7 @@ def _directory(
             yield None
         member = prefix + "/".join(_portable(segment) for segment in found[len(path) :])
         if below.kind is EntryKind.DIRECTORY:
-            if _is_empty(below) and reading.shows(found):
+            if _is_empty(below) and reading.shows(found, directory=True):
                 yield ZipMember(f"{member}/", 0, below.updated_ms)
             continue
         file: Entry | None = below

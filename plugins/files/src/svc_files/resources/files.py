@@ -129,7 +129,7 @@ class FileResource:
         guard: Condition | None = None
         if recursive:
             guard = authorize_below(
-                writing.context, writing.version, place.path, place.entry, Operation.DELETE
+                writing.context, writing.version, place.path, place.entry, (Operation.DELETE,)
             )
         condition = commit_condition(guard, conditions_of(req), place)
         with guarded(guard), writing.transaction() as transaction:

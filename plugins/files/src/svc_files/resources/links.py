@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import falcon
@@ -28,9 +29,10 @@ from svc_files.items import listing_item
 from svc_files.requests import Writing, reading_of, settings_of, writing_of
 from svc_files.resolving import follow, missing
 
-__all__ = ["LinkResource"]
+__all__ = ["LinkResource", "refuse_circle"]
 
 MAXIMUM_HOPS = 32
+_NOTHING_MADE: Mapping[Path, Path | None] = {}
 
 
 class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,7 +73,7 @@ class LinkResource:
         writing = writing_of(req)
         place = writing.follow(path, final=False)
         condition = authorize_put(writing.context, place, path, conditions_of(req))
-        _refuse_circle(writing, place.path, target)
+        refuse_circle(writing, place.path, target)
         with writing.transaction() as transaction:
             handle = transaction.link(place.path, format_path(target), condition=condition)
         result = handle.result
@@ -125,26 +127,57 @@ def _resolved(reading: Reading, path: Path) -> str | None:
         place = follow(reading.version, path, may_pass=reading.shows)
     except SvcError:
         return None
-    return format_path(place.path) if place.entry is not None and reading.shows(place.path) else None
+    path, entry = place
+    if entry is None or not reading.shows(path, directory=entry.kind is EntryKind.DIRECTORY):
+        return None
+    return format_path(path)
 
 
-def _refuse_circle(writing: Writing, path: Path, target: Path) -> None:
-    """Raises InvalidInput when the link would lead back to itself, or through more than 32 links.
+def refuse_circle(
+    writing: Writing, path: Path, target: Path, made: Mapping[Path, Path | None] = _NOTHING_MADE
+) -> None:
+    """Refuses a link that would lead back to itself, or through more than 32 links.
 
     Only links that the caller may see count: the answer must not tell where others lead.
+
+    Args:
+        writing: where the link is made.
+        path: the link.
+        target: where it leads.
+        made: links that the same commit makes before, with where they lead; None of what it removes.
+
+    Raises:
+        InvalidInput: the link would lead in a circle, or too far.
     """
     shows = writing.reading.shows
     links = 0
 
     def may_pass(link: Path) -> bool:
         nonlocal links
-        if link[: len(path)] == path or not shows(link):
+        if link in made or link[: len(path)] == path or not shows(link):
             return False
         links += 1
         return links < MAXIMUM_HOPS
 
-    end, _ = writing.version.follow_parents(target, may_pass=may_pass)
-    if end[: len(path)] == path:
-        raise InvalidInput("The link would lead in a circle.", field="target")
-    if links == MAXIMUM_HOPS:
-        raise InvalidInput(f"The link would lead through more than {links} links.", field="target")
+    end = target
+    while True:
+        end, _ = writing.version.follow_parents(end, may_pass=may_pass)
+        if end[: len(path)] == path:
+            raise InvalidInput("The link would lead in a circle.", field="target")
+        further = _next_made(end, made)
+        if further is not None:
+            links += 1
+            end = further
+        if links >= MAXIMUM_HOPS:
+            raise InvalidInput(f"The link would lead through more than {MAXIMUM_HOPS} links.", field="target")
+        if further is None:
+            return
+
+
+def _next_made(path: Path, made: Mapping[Path, Path | None]) -> Path | None:
+    """Where the first of some links on a path leads; None when none is on it."""
+    for length in range(1, len(path) + 1 if made else 0):
+        target = made.get(path[:length])
+        if target is not None:
+            return target + path[length:]
+    return None

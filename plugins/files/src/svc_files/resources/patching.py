@@ -30,6 +30,7 @@ from svc.plugin import (
     send_json,
 )
 from svc_files.access import (
+    MOVED,
     authorize_below,
     authorize_ends,
     authorize_put,
@@ -79,12 +80,13 @@ def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     writing = writing_of(req)
     source = writing.follow(path, final=False)
     destination = writing.follow(asked, final=False)
-    authorize_ends(writing.context, Operation.DELETE, path, source)
+    for needed in MOVED:
+        authorize_ends(writing.context, needed, path, source)
     authorize_ends(writing.context, Operation.CREATE, asked, destination)
     if source.entry is None:
         raise missing(path)
     guard = authorize_below(
-        writing.context, writing.version, source.path, source.entry, Operation.DELETE, destination.path
+        writing.context, writing.version, source.path, source.entry, MOVED, destination.path
     )
     if body.overwrite:
         writing.context.authorize(Operation.UPDATE, destination.path)
@@ -127,6 +129,9 @@ def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
             writing = writing.again()
             place = writing.follow(path)
             condition = authorize_put(writing.context, place, path, asked)
+            if place.entry is not None:
+                # The answer tells hash and size of what comes out, and so of what was there.
+                authorize_ends(writing.context, Operation.READ, path, place)
             if condition is not None:
                 condition.check(place.path, place.entry)
             try:

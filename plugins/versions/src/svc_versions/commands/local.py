@@ -21,6 +21,7 @@ from svc_versions.snapshots import create_snapshot, delete_snapshot, list_snapsh
 
 __all__ = ["LocalVersions"]
 
+
 class LocalVersions:
     """See ``VersionStore``.
 

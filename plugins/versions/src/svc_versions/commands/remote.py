@@ -14,6 +14,7 @@ from svc_versions.names import HEAD
 
 __all__ = ["RemoteVersions"]
 
+
 class RemoteVersions:
     """See ``VersionStore``.
 

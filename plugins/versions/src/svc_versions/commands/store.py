@@ -77,6 +77,7 @@ class VersionStore(Protocol):
     def merge(self, request: MergeRequest) -> tuple[Document, str, str]:
         """Merges; returns the answer, and how people call the source and the target."""
 
+
 @contextmanager
 def open_versions(source: Source, *, read_only: bool = False) -> Iterator[VersionStore]:
     """Opens the store that a command works on, for as long as the context lasts.

@@ -34,9 +34,18 @@ __all__ = [
 ROOT_USER_ID = "00000000-0000-0000-0000-000000000000"
 """The nil UUID: the root user."""
 
+_FLAGS = "crudlify"
+
 
 class Operation(Enum):
-    """What can be done to a path. The value is the letter of its permission flag."""
+    """What can be done to a path. The value is the letter of its permission flag.
+
+    Attributes:
+        bit: the operation in a number that stands for several: 1 for the first flag, then 2, 4 and so on.
+    """
+
+    def __init__(self, letter: str) -> None:
+        self.bit = 1 << _FLAGS.index(letter)
 
     CREATE = "c"
     READ = "r"
@@ -58,11 +67,13 @@ class Operation(Enum):
         return _FLAGS.index(self.value)
 
 
-_FLAGS = "crudlify"
-
-
 class Rights(Protocol):
-    """What a user may do, before the rules of a scoped key narrow it. Immutable; safe in every thread."""
+    """What a user may do, before the rules of a scoped key narrow it. Immutable; safe in every thread.
+
+    Rights may have a third method, ``mask(path) -> int``: the bits of all operations that are granted on the
+    path (see ``Operation.bit``). It is asked once for each row of a listing instead of ``allows`` for each
+    operation, and must agree with it.
+    """
 
     def allows(self, operation: Operation, path: Path) -> bool:
         """Whether the operation is granted on the path. Does not block; silence means no."""
