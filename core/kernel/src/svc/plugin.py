@@ -56,9 +56,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "reference_path",
         "run_blocking",
     ),
-    "svc.globs": (
-        "segment_expression",
-    ),
+    "svc.globs": ("segment_expression",),
     "svc.hashing": (
         "HASH_SIZE",
         "Hash",
@@ -68,9 +66,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hash_object",
         "parse_hash",
     ),
-    "svc.lines": (
-        "matching_blocks",
-    ),
+    "svc.lines": ("matching_blocks",),
     "svc.paths": (
         "MAXIMUM_PATH_BYTES",
         "Path",
