@@ -108,6 +108,38 @@ def test_a_batch_that_stands_at_a_yield_goes_on_in_the_next_transaction(database
     assert view.calls.count("end") == 7
 
 
+def test_a_transaction_ends_behind_so_many_rows_in_the_middle_of_a_commit(database, monkeypatch):
+    monkeypatch.setattr(views, "TRANSACTION_SECONDS", 3600.0)
+    monkeypatch.setattr(views, "CHANGES_PER_TRANSACTION", 4)
+    commit(database, *"abcdefghij")
+    view = Recording()
+    assert database.register_view(view).read(held) == list("abcdefghij")
+    assert view.of("apply") == [([1], 0)]
+    assert view.calls.count("end") == 3
+
+
+def test_a_transaction_ends_behind_so_many_rows_of_many_commits(database, monkeypatch):
+    monkeypatch.setattr(views, "TRANSACTION_SECONDS", 3600.0)
+    monkeypatch.setattr(views, "CHANGES_PER_TRANSACTION", 6)
+
+    class Turning:
+        name = "test.turning"
+        format = 1
+
+        def apply(self, commit, before, after, storage):
+            storage.put(b"turn", b"")
+            storage.delete(b"turn")
+
+    for name in "abcdefgh":
+        commit(database, name)
+    reader = database.register_view(Turning())
+    applied = []
+    while not applied or applied[-1] < 8:
+        turns = iter((False,))
+        applied.append(reader.catch_up(should_stop=lambda turns=turns: next(turns, True)))
+    assert applied == [3, 6, 8]
+
+
 def test_another_opening_goes_on_with_the_same_commits_where_the_first_has_ended(
     database, tmp_path, monkeypatch
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from svc.database import Database
 from svc.errors import CorruptRecord, DatabaseClosed
 from svc.hashing import HASH_SIZE
 from svc.objects.read_cache import ReadCache
-from svc.tree import Entry, EntryKind, Leaf, decode_node, empty_payload
+from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload
+from svc.tree.codec import encode_columns, leaf_columns
 
 ROOT = b"r" * HASH_SIZE
 ENTRY = Entry(EntryKind.FILE, b"h" * HASH_SIZE, 1, 2, 3)
@@ -38,18 +40,83 @@ def test_too_many_offsets_are_forgotten() -> None:
     assert cache.offsets == {b"\2" * HASH_SIZE: 2}
 
 
+EMPTY = decode_node(empty_payload())
+
+
 def test_a_node_that_is_used_outlives_its_generation() -> None:
-    cache = ReadCache(node_bytes=10)
-    node = decode_node(empty_payload())
-    assert isinstance(node, Leaf)
-    cache.put_node(b"a", node, 6)
-    cache.put_node(b"b", node, 6)
+    cache = ReadCache(node_bytes=8 * 1024)
+    for name in (b"a", b"b", b"c"):
+        cache.put_node(name, EMPTY)
     assert cache.nodes == {}
-    assert cache.old_node(b"a") is node
-    assert cache.nodes == {b"a": node}
-    cache.put_node(b"c", node, 11)
-    assert cache.old_node(b"a") is node
+    assert cache.old_node(b"a") is EMPTY
+    assert cache.nodes == {b"a": EMPTY}
+    for name in (b"d", b"e", b"f"):
+        cache.put_node(name, EMPTY)
+    assert cache.old_node(b"a") is EMPTY
     assert cache.old_node(b"b") is None
+
+
+def test_nodes_that_are_all_used_again_and_again_take_no_more_than_their_room() -> None:
+    cache = ReadCache(node_bytes=64 * 1024)
+    hashes = [number.to_bytes(HASH_SIZE, "big") for number in range(1000)]
+    for count, hash in enumerate(hashes):
+        cache.put_node(hash, EMPTY)
+        kept = [known for known in hashes[:count] if known in cache.nodes or cache.old_node(known)]
+        assert len(kept) <= 64
+    assert kept[-1] == hashes[-2]
+    assert len(kept) > 32
+
+
+def test_many_nodes_at_once_take_no_more_than_their_room() -> None:
+    cache = ReadCache(node_bytes=64 * 1024)
+    hashes = [number.to_bytes(HASH_SIZE, "big") for number in range(1000)]
+    cache.put_nodes(dict.fromkeys(hashes[:8], EMPTY))
+    assert list(cache.nodes) == hashes[:8]
+    cache.put_nodes(dict.fromkeys(hashes, EMPTY))
+    assert sum(cache.old_node(hash) is not None or hash in cache.nodes for hash in hashes) <= 64
+
+
+def test_a_node_that_comes_while_a_generation_ends_does_not_end_the_next_one() -> None:
+    cache = ReadCache(node_bytes=8 * 1024)
+
+    class Raced(dict[bytes, Node]):
+        """As if another thread had its turn after each clearing."""
+
+        def clear(self) -> None:
+            super().clear()
+            cache.put_node(b"other", EMPTY)
+
+    cache.nodes = Raced()
+    for name in (b"a", b"b", b"c"):
+        cache.put_node(name, EMPTY)
+    assert [cache.old_node(name) for name in (b"a", b"b", b"c")] == [EMPTY] * 3
+
+
+@pytest.mark.parametrize(("entries", "name"), [(1, "{}"), (8, "{}"), (64, "{}.txt"), (64, "{}" + "x" * 200)])
+def test_full_it_takes_about_what_it_says(entries: int, name: str) -> None:
+    room = 512 * 1024
+    items = [(name.format(number), ENTRY) for number in range(1000, 1000 + entries)]
+    payload = encode_columns(0, leaf_columns(items))
+    cache = ReadCache()
+    cache.limit(room)
+    tracemalloc.start()
+    try:
+        for number in range(1200):
+            for known in range(max(0, number - 300), number):
+                cache.old_node(_hash(known))
+            cache.put_node(_hash(number), decode_node(payload))
+            entry = Entry(EntryKind.FILE, _hash(number), number, 10**12 + number, 10**12 - number)
+            cache.put_entry(_hash(number // 4), name.format(number), entry)
+            cache.put_offset(_hash(number), 10**12 + number)
+            if number == 1020:
+                taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert room // 2 < taken < room * 1.25
+
+
+def _hash(number: int) -> bytes:
+    return number.to_bytes(HASH_SIZE, "big")
 
 
 @pytest.fixture

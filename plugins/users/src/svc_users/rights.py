@@ -19,7 +19,7 @@ from svc_users.records import FLAGS, Grant
 
 __all__ = ["GrantedRights", "Rule", "bit_of", "mask_of", "rule_of"]
 
-_BITS: Final = {letter: 1 << place for place, letter in enumerate(FLAGS)}
+_BITS: Final = {operation.letter: operation.bit for operation in Operation}
 _EVERYTHING: Final = (1 << len(FLAGS)) - 1
 _MOST_REMEMBERED = 8192
 
@@ -123,6 +123,13 @@ class GrantedRights:
         if passed.__class__ is int:
             return bool(passed & bit)
         return _allowed(passed, bit, path)  # type: ignore[arg-type]
+
+    def mask(self, path: Path) -> int:
+        """Everything that is granted on the path, as the bits of ``Operation.bit``."""
+        passed = self._passed_to(path)
+        if isinstance(passed, int):
+            return passed
+        return sum(bit for bit in _BITS.values() if _allowed(passed, bit, path))
 
     def allows_below(self, operation: Operation, path: Path) -> bool:
         """Whether the operation is granted on the path and on everything that may come to lie below it."""

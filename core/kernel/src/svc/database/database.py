@@ -34,6 +34,7 @@ from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import NO_BACKENDS, LogPlace, StorageBackend, shown_location
 from svc.objects.chunking import MAXIMUM_CHUNK, Readable
 from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
+from svc.objects.read_cache import CACHE_BYTES
 from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
 
 __all__ = ["Database"]
@@ -54,6 +55,7 @@ class Database(CommitAccess):
         executor: where what blocks runs: syncs, waits for locks, hashing of much, computing views. None means
             that of this process, which runs everything where it is called unless a server set another.
         backends: what opens URLs, by scheme: ``plugins.registries.storage_backends.values``, or your own.
+        cache_bytes: memory that what reading has learned takes at most, about.
 
     Raises:
         UsageError: no backend knows the scheme of the URL.
@@ -77,6 +79,7 @@ class Database(CommitAccess):
         max_tree_entries: int = MAXIMUM_TREE_ENTRIES,
         backends: Mapping[str, StorageBackend] = NO_BACKENDS,
         executor: Executor | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.executor = executor if executor is not None else current_executor()
         self.location = shown_location(location)
@@ -92,6 +95,7 @@ class Database(CommitAccess):
             executor=self.executor,
         )
         self._state = self._opened.state
+        self._state.objects.cache.limit(cache_bytes)
         self._committer = Committer(self._state, max_tree_entries)
         store = partial(ContentWriter, self._state.objects, begin_blocking=self.executor.begin)
         self._writer, self._system_writer = store(), store(system=True)

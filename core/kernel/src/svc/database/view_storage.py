@@ -24,6 +24,8 @@ class ViewStorage:
         directory: for files of the view's own, where it declares ``keeps_files``; else None. It belongs to
             these data: when they begin anew, so does the directory.
 
+        changes: how many rows were put or deleted in this transaction.
+
     Keys up to 479 bytes are ordered as bytes; longer ones by their first 448 bytes only. What is put waits
     in memory, at most 8 MiB of it, and goes to LMDB in key order, which costs half of what single puts do.
     """
@@ -35,6 +37,7 @@ class ViewStorage:
         directory: FilePath | None = None,
     ) -> None:
         self.directory = directory
+        self.changes = 0
         self._transaction = transaction
         self._database = database
         self._waiting: dict[bytes, bytes] = {}
@@ -54,6 +57,7 @@ class ViewStorage:
             value = _LENGTH.pack(len(key)) + key + value
             key = _stored_key(key)
         self._waiting[key] = value
+        self.changes += 1
         self._waiting_bytes += len(key) + len(value)
         if self._waiting_bytes > _MOST_WAITING_BYTES:
             self.write()
@@ -61,6 +65,7 @@ class ViewStorage:
     def delete(self, key: bytes) -> bool:
         """Removes a key and returns whether it was there; only while a commit is applied."""
         stored = _stored_key(key)
+        self.changes += 1
         waited = self._waiting.pop(stored, None) is not None
         return bool(self._transaction.delete(stored, db=self._database)) or waited
 
@@ -108,6 +113,7 @@ class ViewStorage:
         """Goes on in another transaction; for the kernel's own use."""
         self._transaction = transaction
         self._database = database
+        self.changes = 0
 
 
 def _stored_key(key: bytes) -> bytes:

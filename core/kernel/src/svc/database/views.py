@@ -48,6 +48,9 @@ T = TypeVar("T")
 
 COMMITS_PER_TRANSACTION = 512
 TRANSACTION_SECONDS = 0.2
+CHANGES_PER_TRANSACTION = 2000
+"""Each may change a page of its own, and LMDB keeps the memory of all that it has ever changed at once."""
+
 _READ_ATTEMPTS = 8
 
 
@@ -280,14 +283,18 @@ class ViewReader:
             last = commits[-1]
             for _ in steps:
                 done += 1
-                if time.monotonic() >= deadline:
+                if storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline:
                     work.batch.end()
                     mark = mark._replace(steps=done, more=len(commits) - 1, begun=last.identity)
                     work.begun = _Begun(mark.pack(), commits, steps, work.batch, storage)
                     return mark
             mark = ViewMark(mark.format, mark.database_id, last.commit.sequence, last.identity)
             taken += len(commits)
-            if taken >= COMMITS_PER_TRANSACTION or time.monotonic() >= deadline:
+            if (
+                taken >= COMMITS_PER_TRANSACTION
+                or storage.changes >= CHANGES_PER_TRANSACTION
+                or time.monotonic() >= deadline
+            ):
                 break
         if work.batch is not None:
             work.batch.end()

@@ -11,19 +11,27 @@ from svc.hashing import Hash
 from svc.paths import MAXIMUM_SEGMENT_BYTES
 from svc.tree import Entry, Node
 
-__all__ = ["ReadCache"]
+__all__ = ["CACHE_BYTES", "ReadCache"]
+
+CACHE_BYTES = 64 * 1024 * 1024
+"""What a cache takes when it is full, about."""
+
+_NODE_BYTES, _ROW_BYTES = 1024, 144
+_NAME_AND_OFFSET_BYTES = 512
+_GENERATIONS = 4
 
 
 class ReadCache:
     """Plain dicts that readers look into themselves: a hit costs a dict read or two and takes no lock.
 
-    Nodes are kept in two generations: when the young one is full it becomes the old one, and the old one
-    is dropped; who finds a node in the old one brings it back. Names and offsets are cheap to find
-    again: when there are too many, all of them are forgotten. Threads may race harmlessly: at worst
-    something is looked up twice.
+    Nodes are young or old: whenever as many were read as take a quarter of the room, those that were used
+    since the last time are the old ones from then on, as far as there is room for them, and the others are
+    dropped; who finds a node among the old ones brings it back. What is read once passes through quickly,
+    what is read again and again stays. Names and offsets are cheap to find again: when there are too many,
+    all of them are forgotten. Threads may race harmlessly: at worst something is looked up twice.
 
     Args:
-        node_bytes: bytes of node payloads that one generation holds.
+        node_bytes: bytes of memory that nodes take.
         names: number of names that are kept; a directory counts as one more.
         offsets: number of offsets that are kept.
 
@@ -34,7 +42,10 @@ class ReadCache:
     """
 
     def __init__(
-        self, node_bytes: int = 8 * 1024 * 1024, names: int = 32 * 1024, offsets: int = 32 * 1024
+        self,
+        node_bytes: int = CACHE_BYTES * 3 // 4,
+        names: int = CACHE_BYTES // 4 // _NAME_AND_OFFSET_BYTES,
+        offsets: int = CACHE_BYTES // 4 // _NAME_AND_OFFSET_BYTES,
     ) -> None:
         self._node_limit = node_bytes
         self._name_limit = names
@@ -43,34 +54,37 @@ class ReadCache:
         self.entries: dict[Hash, dict[str, Entry | None]] = {}
         self.offsets: dict[Hash, int] = {}
         self._old_nodes: dict[Hash, Node] = {}
-        self._node_size = 0
+        self._new_size = 0
         self._name_count = 0
 
+    def limit(self, memory_bytes: int) -> None:
+        """Lets all that is kept take about so much memory: three quarters of it for nodes."""
+        self._node_limit = memory_bytes * 3 // 4
+        self._name_limit = self._offset_limit = memory_bytes // 4 // _NAME_AND_OFFSET_BYTES
+
     def old_node(self, hash: Hash) -> Node | None:
-        """Returns a node of the old generation, which is young again then; or None."""
+        """Returns an old node, which is young again then; or None."""
         node = self._old_nodes.get(hash)
         if node is not None:
             self.nodes[hash] = node
         return node
 
-    def put_node(self, hash: Hash, node: Node, size: int) -> None:
-        """Keeps a node; ``size`` is its payload's length in bytes."""
+    def put_node(self, hash: Hash, node: Node) -> None:
+        """Keeps a node that is new here."""
         self.nodes[hash] = node
-        self._node_size += size
-        if self._node_size > self._node_limit:
-            self._old_nodes = self.nodes.copy()
-            self.nodes.clear()
-            self._node_size = 0
+        self._new_size += _memory_of(node)
+        if self._new_size > self._node_limit // _GENERATIONS:
+            self._begin_generation()
 
-    def put_nodes(self, nodes: Mapping[Hash, Node], size: int) -> None:
-        """Keeps many nodes; ``size`` is what each of their payloads counts."""
-        total = size * len(nodes)
-        if self._node_size + total <= self._node_limit:
+    def put_nodes(self, nodes: Mapping[Hash, Node]) -> None:
+        """Keeps many nodes that are new here."""
+        total = sum(map(_memory_of, nodes.values()))
+        if self._new_size + total <= self._node_limit // _GENERATIONS:
             self.nodes.update(nodes)
-            self._node_size += total
+            self._new_size += total
         else:
             for hash, node in nodes.items():
-                self.put_node(hash, node, size)
+                self.put_node(hash, node)
 
     def put_entry(self, root: Hash, name: str, entry: Entry | None) -> None:
         """Keeps what stands under a name of a directory, or that nothing does."""
@@ -98,4 +112,28 @@ class ReadCache:
         self.entries.clear()
         self.offsets.clear()
         self._old_nodes = {}
-        self._node_size = self._name_count = 0
+        self._new_size = self._name_count = 0
+
+    def _begin_generation(self) -> None:
+        # First of all: what follows takes milliseconds, in which other threads put nodes.
+        self._new_size = 0
+        young = self.nodes.copy()
+        self.nodes.clear()
+        self._old_nodes = _latest(young, self._node_limit - self._node_limit // _GENERATIONS)
+
+
+def _latest(nodes: dict[Hash, Node], limit: int) -> dict[Hash, Node]:
+    """Returns those of some nodes that came last, as many as there is room for."""
+    kept: dict[Hash, Node] = {}
+    for hash, node in reversed(nodes.items()):
+        limit -= _memory_of(node)
+        if limit < 0:
+            break
+        kept[hash] = node
+    return kept
+
+
+def _memory_of(node: Node) -> int:
+    """Bytes of memory that a decoded node takes, about: twice to five times its payload."""
+    names = node.names
+    return _NODE_BYTES + _ROW_BYTES * len(names) + sum(map(len, names))

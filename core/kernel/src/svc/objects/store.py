@@ -147,7 +147,7 @@ class ObjectStore:
         if node is None:
             payload = self._read_part(hash, ObjectKind.NODE)
             node = decode_node(payload)
-            self.cache.put_node(hash, node, len(payload))
+            self.cache.put_node(hash, node)
         return node
 
     def resolve(self, root: Hash, path: Path) -> Entry | None:
@@ -252,7 +252,7 @@ class TreeStore:
 
     def share_fresh_nodes(self) -> None:
         """Puts the new nodes into the database's cache; called once they are committed."""
-        self._objects.cache.put_nodes(self._fresh, 4096)
+        self._objects.cache.put_nodes(self._fresh)
 
 
 def encode_object(

@@ -41,6 +41,9 @@ PROCESS_NAME = "svc-background"
 _NICENESS = 10
 """Where a processor is wanted by both, those who answer requests come first."""
 
+_CACHE_BYTES = 16 * 1024 * 1024
+"""Views read each version once, soon after it was made: little of what they have read is of use again."""
+
 logger = logging.getLogger("svc.background")
 
 
@@ -132,6 +135,7 @@ def _serve(
         progress=lambda _done, _total: beat(),
         max_tree_entries=settings["max_tree_entries"],
         backends=_backends_of(plugins),
+        cache_bytes=_CACHE_BYTES,
     )
     work = BackgroundWork(database, plugins, elected_ms)
     try:
