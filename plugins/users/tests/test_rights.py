@@ -96,6 +96,7 @@ def test_every_decision_is_the_models(grants: list[Grant], asked: list[Path]) ->
     for path in (*asked, *asked):
         for operation in OPERATIONS:
             assert rights.allows(operation, path) == model(grants, operation, path), (operation, path)
+            assert bool(rights.mask(path) & operation.bit) == model(grants, operation, path), (operation, path)
 
 
 @settings(max_examples=200)
