@@ -84,13 +84,17 @@ def identity(bench: Bench) -> None:
         root = Caller(server, key)
         by_root = root.signed_in(key)
         user = root.post("/system/users", username="ann")
+        reader = root.post("/system/users", username="ben")
         for number in range(50):
             root.post("/system/groups", name=f"g{number}", members=[user["user_id"]])
         with Database(path) as database:
-            _fill(database, entries, str(user["user_id"]))
+            _fill(database, entries, str(user["user_id"]), str(reader["user_id"]))
         open_[0].put("/files/file", kibibyte(0))
         by_root.put("/files/file", kibibyte(0))
-        by_user = root.signed_in(str(root.post("/auth/keys", user_id=user["user_id"])["key"]))
+        by_user, by_reader = (
+            root.signed_in(str(root.post("/auth/keys", user_id=one["user_id"])["key"]))
+            for one in (user, reader)
+        )
         rules = [{f"/elsewhere/{number}/**": "crudlify"} for number in range(99)]
         scoped_key = root.post("/auth/keys", rules=[*rules, {"/**": "-r--l---"}])["key"]
         by_scoped = root.signed_in(str(scoped_key))
@@ -106,7 +110,7 @@ def identity(bench: Bench) -> None:
             assert len(found["items"]) == entries, len(found["items"])
             return seconds_of(partial(caller.get, listing)) * 1000
 
-        theirs, ours = interleave(bench.rounds(5), partial(list_by, by_root), partial(list_by, by_user))
+        theirs, ours = interleave(bench.rounds(5), partial(list_by, by_root), partial(list_by, by_reader))
         work = f"listing of {entries:,} entries, {entries:,} grants, by a user"
         bench.report.compare(work, ours, "ms", "by root", theirs, _AIM_LISTING, at_most=True)
     _first_tokens(bench)
@@ -123,13 +127,13 @@ def _gets(bench: Bench, without: Server, callers: dict[str, Server]) -> None:
         bench.report.compare(work, rates, "1/s", "without sign-in", base, _AIM_GET)
 
 
-def _fill(database: Database, entries: int, user_id: str) -> None:
-    """Files to list, a grant on each of them, and a hundred grants of groups."""
+def _fill(database: Database, entries: int, user_id: str, reader_id: str) -> None:
+    """Files to list, a grant on each of them for one user, and a hundred grants of groups of another."""
     with database.transaction() as transaction:
         for number in range(entries):
             transaction.put(("list", f"f{number:05}"), b"x")
-    grants = [_grant("/list", own_group(user_id)), _grant("/file", own_group(user_id))]
-    grants += [_grant(f"/list/f{number:05}", own_group(user_id)) for number in range(entries)]
+    grants = [_grant("/file", own_group(user_id)), _grant("/list", own_group(reader_id))]
+    grants += [_grant(f"/list/f{number:05}", own_group(reader_id)) for number in range(entries)]
     grants += [_grant(f"/teams/{number}", f"g{number % 50}") for number in range(100)]
     for start in range(0, len(grants), 1000):
         with database.transaction() as transaction:

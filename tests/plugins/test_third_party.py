@@ -179,7 +179,8 @@ def test_a_server_without_external_plugins_says_what_the_database_needs(environm
     database = tmp_path / "needs.svcdb"
     with environment.serve(database) as server:
         assert server.request("POST", f"/system/plugins/{PLUGIN}/enable").status == 200
-    with environment.serve(database, "--plugins", "auth.disabled,backup,files,history,users,versions") as server:
+    allowed = "auth.disabled,backup,files,history,users,versions"
+    with environment.serve(database, "--plugins", allowed) as server:
         assert server.get("/hello/World").status == 404
         reports = server.get("/system/plugins").json()
         assert PLUGIN in str(reports)

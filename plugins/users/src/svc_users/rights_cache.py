@@ -69,6 +69,8 @@ class RightsCache:
         self._database = database
         self._rules: _Recent[str, tuple[Hash, _Rules]] = _Recent(_MOST_GROUPS)
         self._rights: _Recent[frozenset[Hash], GrantedRights] = _Recent(_MOST_RIGHTS)
+        # Held while rights are put together: who needs the same ones meanwhile waits, and then finds them.
+        self._making: dict[frozenset[Hash], threading.Lock] = {}
 
     def of(self, groups: frozenset[str], system: Version) -> Rights:
         """Returns what the grants of these groups allow; the same object while none of them has changed.
@@ -89,10 +91,19 @@ class RightsCache:
         # A directory's hash is that of all grants in it, and they name their group.
         wanted = frozenset(present.values())
         rights = self._rights.get(wanted)
-        if rights is not None:
-            return rights
-        rules = [self._rules_of(key, hash, system) for key, hash in present.items()]
-        return self._rights.keep(wanted, GrantedRights(rule for one in rules for rule in one.values()))
+        return self._make(wanted, present, system) if rights is None else rights
+
+    def _make(self, wanted: frozenset[Hash], present: dict[str, Hash], system: Version) -> Rights:
+        with self._making.setdefault(wanted, threading.Lock()):
+            try:
+                rights = self._rights.get(wanted)
+                if rights is None:
+                    rules = [self._rules_of(key, hash, system) for key, hash in present.items()]
+                    rights = GrantedRights(rule for one in rules for rule in one.values())
+                    rights = self._rights.keep(wanted, rights)
+                return rights
+            finally:
+                self._making.pop(wanted, None)
 
     def _rules_of(self, key: str, directory: Hash, system: Version) -> _Rules:
         known = self._rules.get(key)
