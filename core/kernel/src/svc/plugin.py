@@ -120,6 +120,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "svc.plugins": (
         "API_VERSION",
+        "AuthContext",
         "AuthMode",
         "BackgroundJob",
         "BackupRule",

@@ -95,6 +95,7 @@ from svc.pipeline import vary_by as vary_by
 from svc.plugins import API_VERSION as API_VERSION
 from svc.plugins import ROOT_IDENTITY as ROOT_IDENTITY
 from svc.plugins import ROOT_USER_ID as ROOT_USER_ID
+from svc.plugins import AuthContext as AuthContext
 from svc.plugins import AuthMode as AuthMode
 from svc.plugins import BackgroundJob as BackgroundJob
 from svc.plugins import BackupRule as BackupRule
