@@ -1,15 +1,20 @@
-"""Glob patterns of one path segment, as regular expressions that no pattern can make slow.
+"""Glob patterns of paths and of their segments, as regular expressions that no pattern can make slow.
 
-``*`` stands for any characters and ``?`` for one. What is between two stars is an atomic group: the first
-place where it fits leaves most to what follows, so no other place need be tried. A match takes time
-proportional to pattern times text.
+In a segment ``*`` stands for any characters and ``?`` for one. What is between two stars is an atomic group:
+the first place where it fits leaves most to what follows, so no other place need be tried. A match takes
+time proportional to pattern times text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
-__all__ = ["segment_expression"]
+from svc.paths import Path
+
+__all__ = ["PathGlob", "segment_expression"]
+
+_NOTHING = re.compile("(?!)")
 
 
 def segment_expression(pattern: str, *, classes: bool) -> str:
@@ -24,6 +29,87 @@ def segment_expression(pattern: str, *, classes: bool) -> str:
         return runs[0]
     middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1] if run)
     return f"{runs[0]}{middle}[^/]*{runs[-1]}"
+
+
+class PathGlob:
+    """A glob over whole paths. ``*`` and ``?`` stay within a segment.
+
+    ``**`` as a segment takes any number of them, and at the end of a glob also none, so that ``/a/**`` holds
+    ``/a``. A bracket is a character.
+
+    Args:
+        segments: of the glob, in order.
+
+    Attributes:
+        matches: whether the glob fits the absolute text of a path, as anything true or None; the compiled
+            expression's own method, for many globs are tried for one path.
+    """
+
+    __slots__ = ("_segments", "matches")
+
+    def __init__(self, segments: Sequence[str]) -> None:
+        self.matches: Callable[[str], object] = _path_expression(segments).fullmatch
+        # One for each segment; None for "**".
+        self._segments = tuple(
+            None if segment == "**" else re.compile(segment_expression(segment, classes=False))
+            for segment in segments
+        )
+
+    def covers(self, text: str) -> bool:
+        """Whether the glob fits a path, given as its text, and everything that may lie below it."""
+        return self._segments[-1:] == (None,) and self.matches(text) is not None
+
+    def may_match_below(self, path: Path) -> bool:
+        """Whether the glob fits a path, or could fit something below it."""
+        segments = self._segments
+        places = _behind_any_depth(segments, {0})
+        for name in path:
+            reached = set()
+            for place in places:
+                segment = segments[place] if place < len(segments) else _NOTHING
+                if segment is None:
+                    reached.add(place)
+                elif segment.fullmatch(name):
+                    reached.add(place + 1)
+            places = _behind_any_depth(segments, reached)
+        return bool(places)
+
+
+def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
+    """A path glob as a pattern over absolute paths; no glob makes it slow.
+
+    What is between two ``**`` is an atomic group: the first place where it fits leaves most to what follows.
+    """
+    if not segments:
+        return re.compile("/")
+    first, *runs = _split_at_any_depth(segments)
+    if not runs:
+        return re.compile(first)
+    middle = "".join(f"(?>(?:/[^/]++)*?{run}(?=/|\\Z))" for run in runs[:-1] if run)
+    pattern = f"{first}{middle}(?:/[^/]++)*{runs[-1]}"
+    # Only "**" segments match the root too, whose text is "/".
+    if all(segment == "**" for segment in segments):
+        pattern = f"/|{pattern}"
+    return re.compile(pattern)
+
+
+def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
+    """The expressions of what stands before, between and behind the ``**`` of a glob."""
+    runs = [""]
+    for segment in segments:
+        if segment == "**":
+            runs.append("")
+        else:
+            runs[-1] += "/" + segment_expression(segment, classes=False)
+    return runs
+
+
+def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[int]) -> set[int]:
+    """The places in a glob that are reached from others when ``**`` stands for no segment."""
+    for place, segment in enumerate(segments):
+        if segment is None and place in places:
+            places.add(place + 1)
+    return places
 
 
 def _split_stars(text: str, classes: bool) -> list[list[str]]:

@@ -57,6 +57,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "run_blocking",
     ),
     "svc.globs": (
+        "PathGlob",
         "segment_expression",
     ),
     "svc.hashing": (
@@ -97,6 +98,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "json_command",
         "mark_immutable",
         "not_modified",
+        "parse_flags",
         "path_not_found",
         "public",
         "query_flag",

@@ -40,6 +40,7 @@ from svc.database import pause as pause
 from svc.database import reference_name as reference_name
 from svc.database import reference_path as reference_path
 from svc.database import run_blocking as run_blocking
+from svc.globs import PathGlob as PathGlob
 from svc.globs import segment_expression as segment_expression
 from svc.hashing import HASH_SIZE as HASH_SIZE
 from svc.hashing import Hash as Hash
@@ -72,6 +73,7 @@ from svc.pipeline import is_unrestricted_root as is_unrestricted_root
 from svc.pipeline import json_command as json_command
 from svc.pipeline import mark_immutable as mark_immutable
 from svc.pipeline import not_modified as not_modified
+from svc.pipeline import parse_flags as parse_flags
 from svc.pipeline import path_not_found as path_not_found
 from svc.pipeline import public as public
 from svc.pipeline import query_flag as query_flag

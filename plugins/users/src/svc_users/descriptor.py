@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc_users.configuration import UsersConfiguration
 
 __all__ = ["PLUGIN"]
 
@@ -11,5 +12,12 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Users, groups and grants: who may do what",
     api=(1, 1),
+    configuration=UsersConfiguration,
     implementation="svc_users.plugin",
+    system_paths=(
+        SystemPath("users", BackupRule.INCLUDE),
+        SystemPath("groups", BackupRule.INCLUDE),
+        SystemPath("grants", BackupRule.INCLUDE),
+        SystemPath("grants-by-path", BackupRule.INCLUDE),
+    ),
 )

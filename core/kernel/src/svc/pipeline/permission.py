@@ -6,11 +6,10 @@ of a scoped key then narrow what is left, root's too. A share key has no user: i
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from svc.globs import segment_expression
+from svc.globs import PathGlob
 from svc.paths import Path, format_path, is_system_path
 from svc.plugins.contracts import Identity, Operation, ScopedRule
 
@@ -27,7 +26,6 @@ __all__ = [
 FLAG_LETTERS = "".join(operation.letter for operation in Operation)
 """The letters of a flags string in their places: ``crudlify``."""
 
-_NOTHING = re.compile("(?!)")
 _ANCESTOR_OPERATIONS = frozenset((Operation.READ, Operation.LIST))
 
 
@@ -99,11 +97,9 @@ def format_flags(operations: frozenset[Operation]) -> str:
 
 
 class _CompiledRule(NamedTuple):
-    matches: re.Pattern[str]
-    leads_to: tuple[re.Pattern[str], ...]
+    glob: PathGlob
+    leads_to: tuple[PathGlob, ...]
     allowed: frozenset[Operation]
-    segments: tuple[re.Pattern[str] | None, ...]
-    """One for each segment of the glob; None for ``**``."""
 
 
 def _rules_allow(rules: tuple[ScopedRule, ...], operation: Operation, path: Path) -> bool:
@@ -115,14 +111,14 @@ def _rules_allow(rules: tuple[ScopedRule, ...], operation: Operation, path: Path
     text = format_path(path)
     compiled = _compile_rules(rules)
     for rule in compiled:
-        if rule.matches.fullmatch(text):
+        if rule.glob.matches(text):
             if operation in rule.allowed:
                 return True
             break
     else:
         if operation in _ANCESTOR_OPERATIONS:
             return any(
-                rule.allowed and any(prefix.fullmatch(text) for prefix in rule.leads_to) for rule in compiled
+                rule.allowed and any(prefix.matches(text) for prefix in rule.leads_to) for rule in compiled
             )
     return False
 
@@ -135,34 +131,11 @@ def _rules_allow_below(rules: tuple[ScopedRule, ...], operation: Operation, path
     """
     text = format_path(path)
     for rule in _compile_rules(rules):
-        if rule.segments[-1:] == (None,) and rule.matches.fullmatch(text):
+        if rule.glob.covers(text):
             return operation in rule.allowed
-        if operation not in rule.allowed and _may_fit_below(rule.segments, path):
+        if operation not in rule.allowed and rule.glob.may_match_below(path):
             return False
     return False
-
-
-def _may_fit_below(segments: tuple[re.Pattern[str] | None, ...], path: Path) -> bool:
-    """Whether a glob fits the path, or could fit something below it."""
-    places = _behind_any_depth(segments, {0})
-    for name in path:
-        reached = set()
-        for place in places:
-            segment = segments[place] if place < len(segments) else _NOTHING
-            if segment is None:
-                reached.add(place)
-            elif segment.fullmatch(name):
-                reached.add(place + 1)
-        places = _behind_any_depth(segments, reached)
-    return bool(places)
-
-
-def _behind_any_depth(segments: tuple[re.Pattern[str] | None, ...], places: set[int]) -> set[int]:
-    """The places in a glob that are reached from others when ``**`` stands for no segment."""
-    for place, segment in enumerate(segments):
-        if segment is None and place in places:
-            places.add(place + 1)
-    return places
 
 
 @lru_cache(maxsize=4096)
@@ -174,47 +147,12 @@ def _compile_rule(rule: ScopedRule) -> _CompiledRule:
     segments = [segment for segment in rule.glob.split("/") if segment and segment != "."]
     # A malformed flags string allows nothing: fail closed.
     allowed = parse_flags(rule.flags) or frozenset()
-    prefixes: list[re.Pattern[str]] = []
+    prefixes: list[PathGlob] = []
     for count in range(len(segments)):
         # From "**" on every directory may lead to a match, and what lies below "**" matches anyway.
-        prefixes.append(_compile_glob(segments[:count]))
+        prefixes.append(PathGlob(segments[:count]))
         if segments[count] == "**":
             if count + 1 < len(segments):
-                prefixes.append(_compile_glob([*segments[:count], "**"]))
+                prefixes.append(PathGlob([*segments[:count], "**"]))
             break
-    each = tuple(
-        None if segment == "**" else re.compile(segment_expression(segment, classes=False))
-        for segment in segments
-    )
-    return _CompiledRule(_compile_glob(segments), tuple(prefixes), allowed, each)
-
-
-def _compile_glob(segments: list[str]) -> re.Pattern[str]:
-    """A path glob as a pattern over absolute paths; no glob makes it slow.
-
-    ``*`` and ``?`` stay within a segment; ``**`` as a segment takes any number of them, and at the end
-    of a glob also none, so that ``/a/**`` holds ``/a``. What is between two ``**`` is an atomic group: the
-    first place where it fits leaves most to what follows.
-    """
-    if not segments:
-        return re.compile("/")
-    first, *runs = _split_at_any_depth(segments)
-    if not runs:
-        return re.compile(first)
-    middle = "".join(f"(?>(?:/[^/]++)*?{run}(?=/|\\Z))" for run in runs[:-1] if run)
-    pattern = f"{first}{middle}(?:/[^/]++)*{runs[-1]}"
-    # Only "**" segments match the root too, whose text is "/".
-    if all(segment == "**" for segment in segments):
-        pattern = f"/|{pattern}"
-    return re.compile(pattern)
-
-
-def _split_at_any_depth(segments: list[str]) -> list[str]:
-    """The expressions of what stands before, between and behind the ``**`` of a glob."""
-    runs = [""]
-    for segment in segments:
-        if segment == "**":
-            runs.append("")
-        else:
-            runs[-1] += "/" + segment_expression(segment, classes=False)
-    return runs
+    return _CompiledRule(PathGlob(segments), tuple(prefixes), allowed)
