@@ -113,6 +113,7 @@ PREFIXES = st.sampled_from(
         "/system/plugins",
         "/system/findings",
         "/system/info",
+        "/system/whoami",
         "/system",
         "/",
         "",

@@ -50,10 +50,17 @@ def test_the_command_line_comes_before_the_environment_before_the_file(tmp_path:
         ("access_log", "off", False),
         ("plugin_option", "a.b=1,2\nc.d=3", ("a.b=1,2", "c.d=3")),
         ("max_body", "5", 5),
+        ("trusted_proxies", "127.0.0.1, 10.0.0.0/8", ("127.0.0.1/32", "10.0.0.0/8")),
+        ("trusted_proxies", ["::1"], ("::1/128",)),
     ],
 )
 def test_values_are_read_from_text_and_toml(key: str, text: object, value: object) -> None:
     assert resolve_settings({key: text}, {})[key] == value
+
+
+def test_a_trusted_proxy_that_is_no_address_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"SVC_TRUSTED_PROXIES.*'proxy\.example' is no IP address"):
+        resolve_settings({}, {"SVC_TRUSTED_PROXIES": "10.0.0.1,proxy.example"})
 
 
 def test_an_unknown_option_is_an_error() -> None:

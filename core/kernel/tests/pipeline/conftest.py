@@ -71,6 +71,13 @@ IDENTITIES = {
         is_root=True,
         rules=(ScopedRule("/own/**", "-r------"),),
     ),
+    "member": Identity(
+        "7f0a2b1c-0000-4000-8000-000000000003",
+        "member",
+        key_id="key",
+        groups=frozenset(("b", "a")),
+        expires_ms=5,
+    ),
     "share": Identity(None, "share", rules=(ScopedRule("/shared/*", "-r------"),)),
 }
 

@@ -133,3 +133,23 @@ def test_plugins_are_listed_enabled_and_disabled(client: TestClient, app: Applic
     assert wrong.status_code == 400
     replaced = client.simulate_put("/system/plugins/test.routes/configuration", json={})
     assert replaced.status_code == 200
+
+
+def test_everyone_reads_as_whom_they_are_known(anonymous: TestClient, client: TestClient) -> None:
+    answer = client.simulate_get("/system/whoami")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json == {
+        "user_id": "00000000-0000-0000-0000-000000000000",
+        "name": "root",
+        "is_root": True,
+        "auth_mode": "testing",
+        "key_id": None,
+        "groups": [],
+        "rules": [],
+        "expires_at": None,
+    }
+    share = anonymous.simulate_get("/system/whoami", headers={"Authorization": "Bearer share"}).json
+    assert (share["user_id"], share["rules"]) == (None, [{"/shared/*": "-r------"}])
+    named = anonymous.simulate_get("/system/whoami", headers={"Authorization": "Bearer member"}).json
+    assert (named["key_id"], named["groups"], named["expires_at"]) == ("key", ["a", "b"], 5)
+    assert anonymous.simulate_get("/system/whoami").status_code == 401

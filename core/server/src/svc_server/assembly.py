@@ -87,6 +87,7 @@ def pipeline_settings(settings: ServerSettings) -> PipelineSettings:
         cors_origins=settings["cors_origins"],
         limits=limits,
         access_log=settings["access_log"],
+        trusted_proxies=settings["trusted_proxies"],
     )
 
 

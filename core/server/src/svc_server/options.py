@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from svc.errors import UsageError
 from svc.limits import MAXIMUM_TREE_ENTRIES
+from svc.pipeline.client_address import parse_networks
 from svc.plugins import load_descriptors
 from svc.plugins.configuration import FLAGS, option_settings
 
@@ -128,6 +129,10 @@ def _list(value: Any) -> tuple[str, ...]:
     return tuple(item.strip() for item in items if item.strip())
 
 
+def _networks(value: Any) -> tuple[str, ...]:
+    return tuple(str(network) for network in parse_networks(_list(value)))
+
+
 def _lines(value: Any) -> tuple[str, ...]:
     items = value.splitlines() if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
@@ -196,6 +201,14 @@ OPTIONS: tuple[Option, ...] = (
         (),
         "Origins whose pages may call from a browser; * for all.",
         "ORIGIN,...",
+        application=True,
+    ),
+    Option(
+        "trusted-proxies",
+        _networks,
+        (),
+        "Proxies whose X-Forwarded-For says who the client is: addresses, or networks such as 10.0.0.0/8.",
+        "ADDRESS,...",
         application=True,
     ),
     Option(

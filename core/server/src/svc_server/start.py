@@ -164,6 +164,8 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
             "raw_env": [f"SVC_MIN_RATE={settings['min_rate']}"],
             "certfile": settings["tls_cert"],
             "keyfile": settings["tls_key"],
+            # The same proxies say whether the client came by TLS; gunicorn's own default is loopback.
+            **_proxies(settings["trusted_proxies"]),
             "post_worker_init": _take_signals,
             "worker_exit": _close_service,
         }
@@ -216,6 +218,10 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         """Ends the whole server: the next worker would fail in the same way, again and again."""
         self.report.fail(error)
         os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _proxies(trusted: tuple[str, ...]) -> dict[str, str]:
+    return {"forwarded_allow_ips": ",".join(trusted)} if trusted else {}
 
 
 def _take_signals(_worker: Any) -> None:

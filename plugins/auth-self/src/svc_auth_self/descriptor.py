@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, StartOption, SystemPath
+from svc_auth_self.configuration import AuthSelfConfiguration
 
 __all__ = ["PLUGIN"]
 
@@ -11,6 +12,17 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Sign-in with API keys and tokens that the database keeps",
     api=(1, 1),
+    configuration=AuthSelfConfiguration,
     implementation="svc_auth_self.plugin",
     needs=("users",),
+    options=(StartOption("jwt-expiry", "Seconds for which an access token is good.", metavar="SECONDS"),),
+    auth_modes=("self-contained", "self"),
+    response_headers=("Link",),
+    system_paths=(
+        SystemPath("api-keys", BackupRule.SECRET),
+        SystemPath("api-keys-of", BackupRule.SECRET),
+        SystemPath("auth-secrets", BackupRule.SECRET),
+        SystemPath("refresh-tokens", BackupRule.SECRET),
+        SystemPath("signing-keys", BackupRule.SECRET),
+    ),
 )

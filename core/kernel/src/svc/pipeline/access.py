@@ -63,7 +63,9 @@ class Exchange:
         """Writes the access line."""
         if not (self._log_access and _access.isEnabledFor(logging.INFO)):
             return
-        identity = self.context.identity_or_none if self.context is not None else None
+        context = self.context
+        identity = context.identity_or_none if context is not None else None
+        peer = environ.get("REMOTE_ADDR") or None
         fields: dict[str, Any] = {
             "method": environ.get("REQUEST_METHOD", ""),
             "path": _readable_path(environ.get("PATH_INFO", "")),
@@ -72,7 +74,7 @@ class Exchange:
             "bytes": sent,
             "request_id": self.request_id,
             "user": identity.name if identity is not None else None,
-            "remote": environ.get("REMOTE_ADDR") or None,
+            "remote": context.client_address if context is not None else peer,
         }
         if self.source.received:
             fields["received"] = self.source.received

@@ -17,6 +17,7 @@ from svc.executor import current_executor
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
 from svc.pipeline.bodies import body_of
 from svc.pipeline.caching import NO_STORE, CachePolicy
+from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import SvcRequest
 from svc.pipeline.framework import LeanApp, LeanResponse, RememberingRouter
 from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
@@ -61,7 +62,7 @@ class Application(LeanApp[SvcRequest]):
         limits = settings.limits
         middleware: list[Any] = [
             CachePolicy(),
-            RequestIds(lifetime, limits),
+            RequestIds(lifetime, limits, ClientAddresses(settings.trusted_proxies)),
             # Where no origin is allowed there is nothing to say about any.
             *([_cross_origin(service, settings)] if settings.cors_origins else ()),
             Routing(service),

@@ -36,6 +36,8 @@ class RequestContext:
         request_id: what the answer's ``X-Request-Id`` says and log lines carry.
         database: the database that is served.
         plugin: the context of the plugin whose route this is; None on the kernel's routes.
+        client_address: IP address of the client: the peer's, or, where the peer is a trusted proxy, the one
+            that it names. None where nobody knows it, as over a Unix socket.
         limits: the limits of this server.
         lifetime: tells long streams when the server stops.
         commit_state: what the pipeline found when it routed the request; None on the kernel's routes.
@@ -45,6 +47,7 @@ class RequestContext:
         "_database",
         "_identity",
         "challenge",
+        "client_address",
         "commit_state",
         "lifetime",
         "limits",
@@ -54,6 +57,7 @@ class RequestContext:
 
     def __init__(self) -> None:
         self.request_id = ""
+        self.client_address: str | None = None
         self._identity: Identity | None = None
         self.plugin: PluginContext | None = None
         self.limits = _DEFAULT_LIMITS
@@ -115,7 +119,7 @@ class RequestContext:
 
     @property
     def auth_mode(self) -> AuthMode:
-        """The auth mode of this server, bound to the database; for the routes of plugins that sign callers in.
+        """The auth mode of this server, bound to the database; for routes that sign callers in.
 
         Raises:
             ServiceUnavailable: its plugin was disabled in the database.

@@ -17,6 +17,7 @@ import falcon
 
 from svc.errors import AuthRequired, Forbidden, InvalidPath, MethodNotAllowed, NotFound, SvcError
 from svc.paths import Path, is_system_path, parse_path
+from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
 from svc.pipeline.permission import is_unrestricted_root, permits
@@ -68,18 +69,23 @@ os.register_at_fork(after_in_child=_begin_process)
 
 
 class RequestIds:
-    """Names the request: by the client's ``X-Request-Id`` when it is well formed, else by a new id."""
+    """Names the request: by the client's ``X-Request-Id`` when it is well formed, else by a new id.
 
-    def __init__(self, lifetime: Lifetime, limits: Limits) -> None:
+    Says where it comes from, too.
+    """
+
+    def __init__(self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses) -> None:
         self._lifetime = lifetime
         self._limits = limits
+        self._addresses = addresses
 
     def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
-        """Sets the id, in the context and in the answer."""
+        """Sets the id, in the context and in the answer, and the client's address."""
         context = req.context
         exchange = req.env["svc.exchange"]
         exchange.context = context
         request_id = context.request_id = exchange.request_id
+        context.client_address = self._addresses.of(req.env)
         context.lifetime = self._lifetime
         context.limits = self._limits
         resp.header_fields["x-request-id"] = request_id
@@ -273,7 +279,7 @@ def credentials_of(req: SvcRequest, endpoint: Endpoint) -> Credentials:
         scheme,
         value,
         _query_token(req) if endpoint.query_token else None,
-        env.get("REMOTE_ADDR") or None,
+        req.context.client_address,
         env.get("wsgi.url_scheme") == "https",
         req.method,
         req.path,

@@ -34,6 +34,8 @@ class PipelineSettings:
         access_log: whether each request is a line of the log.
         startup_wait_s: how long a request waits for a database that is being opened before it is
             answered 503.
+        trusted_proxies: addresses and networks of the proxies whose ``X-Forwarded-For`` says who the client
+            is.
     """
 
     auth: str = "self-contained"
@@ -41,3 +43,4 @@ class PipelineSettings:
     limits: Limits = field(default_factory=Limits)
     access_log: bool = False
     startup_wait_s: float = 1.0
+    trusted_proxies: tuple[str, ...] = ()

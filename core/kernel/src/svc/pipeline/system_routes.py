@@ -13,7 +13,7 @@ from svc.database import information
 from svc.errors import NotFound
 from svc.findings import public_findings
 from svc.pipeline.bodies import read_json
-from svc.pipeline.declarations import public, requires_root
+from svc.pipeline.declarations import public, requires_identity, requires_root
 from svc.pipeline.responses import send_json
 from svc.pipeline.routing import HEALTH_TEMPLATE, KERNEL_PLUGIN
 from svc.plugins import Route, configure, describe_plugins, disable, enable, enabled_plugins
@@ -91,6 +91,27 @@ class InformationResource:
         send_json(resp, {**information(database), "plugins": sorted(enabled_plugins(database))})
 
 
+class WhoAmIResource:
+    """``GET /system/whoami``: as whom the caller is known. Everyone's who is authenticated."""
+
+    @requires_identity
+    def on_get(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Describes the caller."""
+        identity = req.context.identity
+        resp.set_header("Cache-Control", "no-store")
+        body = {
+            "user_id": identity.user_id,
+            "name": identity.name,
+            "is_root": identity.is_root,
+            "auth_mode": identity.auth_mode,
+            "key_id": identity.key_id,
+            "groups": sorted(identity.groups),
+            "rules": [{rule.glob: rule.flags} for rule in identity.rules],
+            "expires_at": identity.expires_ms,
+        }
+        send_json(resp, body)
+
+
 class EnableBody(msgspec.Struct):
     """Body of ``POST /system/plugins/{id}/enable``; it may be left out."""
 
@@ -157,6 +178,7 @@ def kernel_routes(service: Service) -> tuple[Route, ...]:
         Route(HEALTH_TEMPLATE, HealthResource(service), None, KERNEL_PLUGIN),
         Route("/system/findings", FindingsResource(service), None, KERNEL_PLUGIN),
         Route("/system/info", InformationResource(), None, KERNEL_PLUGIN),
+        Route("/system/whoami", WhoAmIResource(), None, KERNEL_PLUGIN),
         Route("/system/plugins", plugins, None, KERNEL_PLUGIN),
         Route("/system/plugins/{plugin_id}/enable", plugins, "enable", KERNEL_PLUGIN),
         Route("/system/plugins/{plugin_id}/disable", plugins, "disable", KERNEL_PLUGIN),

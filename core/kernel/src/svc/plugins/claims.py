@@ -20,7 +20,7 @@ RESERVED_OPTIONS = frozenset(
         *("access-log", "auth", "background", "body-timeout", "config", "cors-origins", "database"),
         *("graceful-timeout", "help", "host", "log-format", "max-batch", "max-body", "max-json-body"),
         *("max-tree-entries", "min-rate", "plugin-option", "plugins", "port", "root-key", "tls-cert"),
-        *("tls-key", "token", "version", "worker-class", "workers"),
+        *("tls-key", "token", "trusted-proxies", "version", "worker-class", "workers"),
     }
 )
 """Options of the server itself, and names whose environment variable means something else."""

@@ -132,7 +132,8 @@ class Credentials(msgspec.Struct, frozen=True):
         scheme: scheme of the ``Authorization`` header in lower case (``bearer``, ``basic``), or None.
         value: what follows the scheme, or None.
         query_token: the query parameter ``token`` on the routes that take one, else None.
-        remote_address: the peer's IP address, or None over a Unix socket.
+        remote_address: the client's IP address: the peer's, or the one that a trusted proxy names; None where
+            nobody knows it, as over a Unix socket.
         secure: whether the connection is encrypted.
         method: the HTTP method.
         path: the request's path as received, percent-decoded.

@@ -1,0 +1,30 @@
+"""Who is counted for a rate limit: the address of a client, as far as one client has one."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import falcon
+
+from svc.plugin import context_of
+
+__all__ = ["client_address"]
+
+_IPV6_PREFIX = 64
+
+
+def client_address(req: falcon.Request) -> str:
+    """Returns what a rate limit counts a client by: an IPv4 address, or an IPv6 network of 64 bits.
+
+    Behind trusted proxies it is the address that they name.
+    """
+    found = getattr(context_of(req), "client_address", None) or req.env.get("REMOTE_ADDR") or ""
+    try:
+        address = ipaddress.ip_address(str(found).partition("%")[0])
+    except ValueError:
+        return "local"
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))
+    return str(address)

@@ -1,0 +1,31 @@
+"""The settings of the plugin: lifetimes and limits, each with its default."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+__all__ = ["AuthSelfConfiguration"]
+
+
+class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of keys and tokens.
+
+    Attributes:
+        jwt_expiry: seconds for which an access token is good; ``--jwt-expiry`` sets it too.
+        refresh_days: days for which a refresh token is good; each refresh begins them anew.
+        refresh_reuse_s: seconds in which a spent refresh token that comes back is taken for a lost answer or
+            a second tab. Later it is taken for theft, and ends every token that came from it.
+        signing_key_days: days after which tokens are signed with a new key.
+        login_failures: failed logins from one address, or with one key, within the window; more are
+            refused without a look.
+        login_window_s: seconds of that window.
+    """
+
+    jwt_expiry: Annotated[int, msgspec.Meta(ge=10, le=7 * 86_400)] = 3_600
+    refresh_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = 30
+    refresh_reuse_s: Annotated[int, msgspec.Meta(ge=0, le=3_600)] = 30
+    signing_key_days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 90
+    login_failures: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
+    login_window_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300

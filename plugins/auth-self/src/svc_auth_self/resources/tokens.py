@@ -1,0 +1,150 @@
+"""``/auth/token``, ``/auth/refresh`` and ``/auth/logout``."""
+
+from __future__ import annotations
+
+import math
+
+import falcon
+import msgspec
+
+from svc.errors import AuthRequired, RateLimited
+from svc.plugin import Database, context_of, public, read_json, send_json
+from svc_auth_self.addresses import client_address
+from svc_auth_self.keys import key_id_of
+from svc_auth_self.limiter import RateLimiter
+from svc_auth_self.refresh import end_chain, require_chain
+from svc_auth_self.settings import settings_of
+from svc_auth_self.sign_in import SignedIn, refresh, sign_in, token_mode
+
+__all__ = ["LogoutResource", "RefreshResource", "TokenResource"]
+
+_MOST_BYTES = 16 * 1024
+_KEY_NOT_VALID = "The API key is not valid: it is unknown, was revoked, or has expired."
+
+
+class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body that exchanges a key."""
+
+    api_key: str
+
+
+class RefreshBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body that spends a refresh token, or ends its chain."""
+
+    refresh_token: str
+
+
+class FailureLimits:
+    """Counts failed logins by address and by key. One for each application; safe in every thread."""
+
+    def __init__(self) -> None:
+        self._limiters: tuple[Database, RateLimiter] | None = None
+
+    def require_room(self, req: falcon.Request) -> None:
+        """Refuses a client from whose address too many logins have failed of late.
+
+        Raises:
+            RateLimited: they have.
+        """
+        database = context_of(req).database
+        settings = settings_of(database)
+        wait = self._of(database).wait(
+            f"address {client_address(req)}", settings.login_failures, settings.login_window_s
+        )
+        if wait is not None:
+            raise _limited(wait)
+
+    def count(self, req: falcon.Request, key_id: str | None) -> None:
+        """Counts a failed login.
+
+        The owner of a key is not held up by those who guess at it: only wrong keys are counted, and refused.
+
+        Raises:
+            RateLimited: there were too many with this key.
+        """
+        database = context_of(req).database
+        settings = settings_of(database)
+        limits, window = settings.login_failures, settings.login_window_s
+        limiter = self._of(database)
+        limiter.hit(f"address {client_address(req)}", limits, window)
+        if key_id is not None and (wait := limiter.hit(f"key {key_id}", limits, window)) is not None:
+            raise _limited(wait)
+
+    def _of(self, database: Database) -> RateLimiter:
+        known = self._limiters
+        if known is None or known[0] is not database:
+            known = self._limiters = (database, RateLimiter(database.state_directory, "logins"))
+        return known[1]
+
+
+class TokenResource:
+    """Where API keys are exchanged.
+
+    Args:
+        failures: the limits of failed logins, shared with the other routes.
+    """
+
+    def __init__(self, failures: FailureLimits) -> None:
+        self._failures = failures
+
+    @public
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Exchanges a key for an access token and a refresh token."""
+        context = context_of(req)
+        mode = token_mode(context)
+        self._failures.require_room(req)
+        text = read_json(req, TokenBody, _MOST_BYTES).api_key.strip()
+        match = mode.match_key(text)
+        try:
+            if match is None:
+                raise AuthRequired(_KEY_NOT_VALID)
+            signed_in = sign_in(context, match, refresh=True)
+        except AuthRequired:
+            self._failures.count(req, key_id_of(text))
+            raise AuthRequired(_KEY_NOT_VALID) from None
+        _send(resp, signed_in)
+
+
+class RefreshResource:
+    """Where refresh tokens are spent.
+
+    Args:
+        failures: as for ``TokenResource``.
+    """
+
+    def __init__(self, failures: FailureLimits) -> None:
+        self._failures = failures
+
+    @public
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Gives the next access token and refresh token."""
+        context = context_of(req)
+        token_mode(context)
+        self._failures.require_room(req)
+        token = read_json(req, RefreshBody, _MOST_BYTES).refresh_token
+        _send(resp, refresh(context, token))
+
+
+class LogoutResource:
+    """Where a sign-in ends."""
+
+    @public
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Ends the chain of a refresh token; the access token goes on until it expires."""
+        context = context_of(req)
+        token_mode(context)
+        token = read_json(req, RefreshBody, _MOST_BYTES).refresh_token
+        presented = require_chain(context.database, token, settings_of(context.database).refresh_reuse_s)
+        end_chain(context.database, presented.chain_id, "its owner logged out")
+        send_json(resp, {"logged_out": True})
+
+
+def _send(resp: falcon.Response, signed_in: SignedIn) -> None:
+    # RFC 6749, section 5.1: nobody on the way keeps it.
+    resp.set_header("Cache-Control", "no-store")
+    send_json(resp, signed_in)
+
+
+def _limited(wait_s: float) -> RateLimited:
+    seconds = math.ceil(wait_s)
+    return RateLimited(f"Too many logins have failed; try again in {seconds} s.", retry_after=seconds)

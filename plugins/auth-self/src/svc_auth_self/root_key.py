@@ -1,0 +1,73 @@
+"""The root key: made and printed once, at the first start; ``svc reset-root-key`` makes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc.errors import Conflict, NotFound, PreconditionFailed
+from svc.plugin import ROOT_USER_ID, Database, Transaction
+from svc_auth_self.keys import DAY_MS, LONGEST_KEY_DAYS, create_key, keys_of, revoke_key
+from svc_auth_self.records import absent, now_ms
+from svc_auth_self.refresh import chains_of
+
+__all__ = ["ensure_root_key", "reset_root_key"]
+
+_MARK = ("auth-secrets", "root-key")
+_ATTEMPTS = 20
+
+
+def ensure_root_key(database: Database) -> Sequence[str]:
+    """Makes the first root key of a database; returns the lines that show it, or none if it had one."""
+    if database.system().get(_MARK) is not None:
+        return ()
+    transaction = database.transaction(actor=ROOT_USER_ID, message="make the root key")
+    key_id, text = _add(database, transaction)
+    transaction.put_system(_MARK, key_id.encode(), condition=absent())
+    try:
+        transaction.commit()
+    except PreconditionFailed:
+        return ()  # another server began with this database at the same moment, and has printed its key
+    return (
+        f"Root key: {text}",
+        "Keep it: it is not shown again. 'svc login URL' takes it; 'svc reset-root-key' makes a new one.",
+    )
+
+
+def reset_root_key(database: Database) -> tuple[str, int]:
+    """Revokes every key of root, makes a new one, and ends root's refresh tokens; all in one commit.
+
+    Returns:
+        The text of the new key, and how many keys were revoked.
+
+    Raises:
+        Conflict: root's keys change all the time.
+    """
+    for _ in range(_ATTEMPTS):
+        system = database.system()
+        transaction = database.transaction(actor=ROOT_USER_ID, message="reset the root key")
+        revoked = [record.key_id for record in keys_of(system, ROOT_USER_ID)]
+        try:
+            for key_id in revoked:
+                revoke_key(database, transaction, key_id)
+            for chain in chains_of(system, ROOT_USER_ID):
+                transaction.delete_system(chain)
+            key_id, text = _add(database, transaction)
+            transaction.put_system(_MARK, key_id.encode())
+            transaction.commit()
+        except NotFound:
+            continue  # a key or a chain ended meanwhile: look again
+        return text, len(revoked)
+    raise Conflict("Root's keys change all the time; try again.")
+
+
+def _add(database: Database, transaction: Transaction) -> tuple[str, str]:
+    record, text = create_key(
+        database,
+        transaction,
+        user_id=ROOT_USER_ID,
+        label="root",
+        expires_at=now_ms() + LONGEST_KEY_DAYS * DAY_MS,
+        rules=(),
+        created_by=ROOT_USER_ID,
+    )
+    return record.key_id, text

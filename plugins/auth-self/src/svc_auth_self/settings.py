@@ -1,0 +1,23 @@
+"""The settings of the plugin in a database, also for the routes and modes of plugins that build on it."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from svc.plugin import Database
+from svc_auth_self.configuration import AuthSelfConfiguration
+
+__all__ = ["note_settings", "settings_of"]
+
+_settings: WeakKeyDictionary[Database, AuthSelfConfiguration] = WeakKeyDictionary()
+_DEFAULT = AuthSelfConfiguration()
+
+
+def note_settings(database: Database, configuration: AuthSelfConfiguration | None) -> None:
+    """Says which settings count for an open database from now on; the plugin's start does."""
+    _settings[database] = configuration or _DEFAULT
+
+
+def settings_of(database: Database) -> AuthSelfConfiguration:
+    """Returns the settings of an open database; the defaults where the plugin was not started."""
+    return _settings.get(database, _DEFAULT)

@@ -1,0 +1,207 @@
+"""The keys that sign tokens: Ed25519, one active, the retired ones known until what they signed has ended.
+
+A record of the active key holds the private key; that of a retired one only the public key. The pointer
+beside them names the active key, and every change of it is one compare-and-swap.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from svc.errors import NotFound, PreconditionFailed, ServiceUnavailable
+from svc.plugin import Database, Version
+from svc_auth_self.records import absent, decode, encode, now_ms, read, same
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+__all__ = ["SigningKeys", "remove_ended", "rotate"]
+
+KEYS = "signing-keys"
+_ACTIVE = ("auth-secrets", "signing-key")
+_MOST_KNOWN = 64
+_ATTEMPTS = 20
+_SLACK_MS = 60_000
+"""A process that read the active key just before it was retired has signed with it by then."""
+
+
+class SigningRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is stored of a signing key. Its representation does not show the private key.
+
+    Attributes:
+        kid: what tokens call it.
+        public: 32 bytes in hex.
+        private: 32 bytes in hex; None once it is retired.
+        created_at: Unix milliseconds.
+        longest_s: seconds for which the tokens that it signs are good at most.
+        ends_at: of a retired key, when the last token that it signed has ended. Unix milliseconds.
+    """
+
+    kid: str
+    public: str
+    private: str | None = None
+    created_at: int
+    longest_s: int = 0
+    ends_at: int | None = None
+
+    def __repr__(self) -> str:
+        return f"SigningRecord(kid={self.kid!r}, ends_at={self.ends_at})"
+
+
+class ActiveKey(msgspec.Struct, frozen=True):
+    """The pointer to the active key."""
+
+    kid: str
+
+
+class SigningKeys:
+    """The signing keys of one database. Safe in every thread.
+
+    Args:
+        database: the database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._public: OrderedDict[bytes, Ed25519PublicKey | None] = OrderedDict()
+        self._private: tuple[bytes, Ed25519PrivateKey] | None = None
+
+    def public(self, kid: str) -> Ed25519PublicKey | None:
+        """Returns the key that checks what ``kid`` has signed, or None; O(log n) of the keys."""
+        if not _is_kid(kid):
+            return None
+        system = self._database.system()
+        entry = system.get((KEYS, kid))
+        if entry is None:
+            return None
+        known = self._public.get(entry.hash)
+        return known if known is not None else self._read_public(system, entry.hash, kid)
+
+    def active(self, lifetime_s: int) -> tuple[str, Ed25519PrivateKey]:
+        """Returns the kid and the key to sign with; makes one when there is none. May commit.
+
+        Args:
+            lifetime_s: seconds for which what it signs is good.
+
+        Raises:
+            ServiceUnavailable: the keys change all the time.
+        """
+        for _ in range(_ATTEMPTS):
+            system = self._database.system()
+            pointer = read(system, _ACTIVE, ActiveKey)
+            found = None if pointer is None else read(system, (KEYS, pointer[0].kid), SigningRecord)
+            if found is not None and found[0].private is not None:
+                record, entry = found
+                if record.longest_s >= lifetime_s:
+                    return record.kid, self._private_key(entry.hash, found[0].private)
+                _try_put(self._database, record, msgspec.structs.replace(record, longest_s=lifetime_s))
+                continue
+            rotate(self._database, lifetime_s)
+        raise ServiceUnavailable("The signing keys change all the time; try again.", retry_after=1)
+
+    def _read_public(self, system: Version, content: bytes, kid: str) -> Ed25519PublicKey | None:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        found = read(system, (KEYS, kid), SigningRecord)
+        if found is None or found[0].kid != kid:
+            return None
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found[0].public))
+        except ValueError:
+            return None
+        with self._lock:
+            self._public[content] = key
+            if len(self._public) > _MOST_KNOWN:
+                self._public.popitem(last=False)
+        return key
+
+    def _private_key(self, content: bytes, text: str) -> Ed25519PrivateKey:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        known = self._private
+        if known is None or known[0] != content:
+            known = self._private = (content, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text)))
+        return known[1]
+
+
+def rotate(database: Database, lifetime_s: int, *, older_than_ms: int | None = None) -> str | None:
+    """Makes a new active key and retires the one before; tokens go on being good. Commits.
+
+    Args:
+        database: the database.
+        lifetime_s: seconds for which what the new key signs is good.
+        older_than_ms: only when the active key was made before this time.
+
+    Returns:
+        The kid of the new key; None when the active one is new enough, or another process was faster.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    system = database.system()
+    pointer = read(system, _ACTIVE, ActiveKey)
+    before = None if pointer is None else read(system, (KEYS, pointer[0].kid), SigningRecord)
+    if before is not None and older_than_ms is not None and before[0].created_at >= older_than_ms:
+        return None
+    private = Ed25519PrivateKey.generate()
+    record = SigningRecord(
+        kid=secrets.token_hex(8),
+        public=private.public_key().public_bytes_raw().hex(),
+        private=private.private_bytes_raw().hex(),
+        created_at=now_ms(),
+        longest_s=lifetime_s,
+    )
+    transaction = database.transaction(message="make a new signing key")
+    transaction.put_system(
+        _ACTIVE, encode(ActiveKey(record.kid)), condition=absent() if pointer is None else same(pointer[1])
+    )
+    transaction.put_system((KEYS, record.kid), encode(record), condition=absent())
+    if before is not None:
+        ends_at = now_ms() + before[0].longest_s * 1_000 + _SLACK_MS
+        retired = msgspec.structs.replace(before[0], private=None, ends_at=ends_at)
+        transaction.put_system((KEYS, retired.kid), encode(retired), condition=same(before[1]))
+    try:
+        transaction.commit()
+    except PreconditionFailed:
+        return None
+    return record.kid
+
+
+def remove_ended(database: Database) -> int:
+    """Removes the retired keys of which no token can be good any more; returns how many. Commits."""
+    system = database.system()
+    if system.get((KEYS,)) is None:
+        return 0
+    removed = 0
+    now = now_ms()
+    for kid, entry in list(system.entries((KEYS,))):
+        record = decode(system, entry, SigningRecord)
+        if record is not None and record.ends_at is not None and record.ends_at <= now:
+            try:
+                with database.transaction(message="remove a signing key that has ended") as transaction:
+                    transaction.delete_system((KEYS, kid))
+            except NotFound:
+                continue
+            removed += 1
+    return removed
+
+
+def _try_put(database: Database, before: SigningRecord, after: SigningRecord) -> None:
+    """Replaces a record unless another process changed it meanwhile."""
+    found = read(database.system(), (KEYS, before.kid), SigningRecord)
+    if found is None or found[0] != before:
+        return
+    try:
+        with database.transaction(message="note the lifetime of tokens") as transaction:
+            transaction.put_system((KEYS, before.kid), encode(after), condition=same(found[1]))
+    except PreconditionFailed:
+        pass
+
+
+def _is_kid(text: str) -> bool:
+    return len(text) == 16 and text.isascii() and text.isalnum()

@@ -1,0 +1,141 @@
+"""Access tokens: JWTs signed by Ed25519, and nothing else.
+
+The algorithm is pinned: what the header of a token says about it decides nothing but a refusal.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from svc.errors import AuthRequired
+from svc_auth_self.signing import SigningKeys
+
+__all__ = ["ISSUER", "SHARE_SUBJECT", "Claims", "TokenReader", "TokenWriter", "key_of_scope"]
+
+ISSUER = "svc"
+SHARE_SUBJECT = "share"
+USER_SCOPE = "user"
+MOST_BYTES = 8 * 1024
+_ALGORITHM = "EdDSA"
+_REQUIRED = ("iss", "sub", "iat", "exp", "scope")
+_CLOCK_SKEW_S = 5
+_KEY_SCOPE = "key:"
+
+NOT_VALID = "The token is not valid, or has expired."
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """What a token says whose signature holds.
+
+    Attributes:
+        subject: user id, or ``share`` for the bearer of a share key.
+        key_id: the key that it was given for; None when no key was used.
+        expires_s: Unix seconds.
+    """
+
+    subject: str
+    key_id: str | None
+    expires_s: int
+
+
+class TokenWriter:
+    """Signs tokens with the active key of a database.
+
+    Args:
+        keys: the signing keys.
+    """
+
+    def __init__(self, keys: SigningKeys) -> None:
+        self._keys = keys
+
+    def write(
+        self, subject: str, key_id: str | None, lifetime_s: int, ends_ms: int | None
+    ) -> tuple[str, int]:
+        """Returns a token and the seconds for which it is good. May commit, when there is no signing key yet.
+
+        Args:
+            subject: user id, or ``share``.
+            key_id: the key that it is given for.
+            lifetime_s: most seconds for which it is good.
+            ends_ms: when the key ends, in Unix milliseconds: the token ends no later.
+        """
+        import jwt
+
+        kid, private = self._keys.active(lifetime_s)
+        now = int(time.time())
+        expires = now + lifetime_s if ends_ms is None else min(now + lifetime_s, ends_ms // 1_000)
+        payload = {
+            "iss": ISSUER,
+            "sub": subject,
+            "iat": now,
+            "exp": expires,
+            "scope": USER_SCOPE if key_id is None else _KEY_SCOPE + key_id,
+        }
+        token = jwt.encode(payload, private, algorithm=_ALGORITHM, headers={"kid": kid})
+        return token, max(0, expires - now)
+
+
+class TokenReader:
+    """Checks tokens: one Ed25519 check each, whatever the number of keys and users.
+
+    Args:
+        keys: the signing keys.
+    """
+
+    def __init__(self, keys: SigningKeys) -> None:
+        self._keys = keys
+
+    def read(self, token: str) -> Claims:
+        """Returns what a token says.
+
+        Raises:
+            AuthRequired: it is not one that this database has signed, or it is not good now.
+        """
+        claims = self._decode(token)
+        subject, scope, expires = claims.get("sub"), claims.get("scope"), claims.get("exp")
+        if not isinstance(subject, str) or not isinstance(scope, str) or not isinstance(expires, int):
+            raise AuthRequired(NOT_VALID)
+        return Claims(subject, key_of_scope(scope), expires)
+
+    def _decode(self, token: str) -> dict[str, Any]:
+        import jwt
+
+        # Not a character more than a token can have: what else there is was never made here.
+        if len(token) > MOST_BYTES or not token.isascii() or token.count(".") != 2:
+            raise AuthRequired(NOT_VALID)
+        try:
+            header = jwt.get_unverified_header(token)
+            kid = header.get("kid")
+            if header.get("alg") != _ALGORITHM or not isinstance(kid, str):
+                raise AuthRequired(NOT_VALID)
+            public = self._keys.public(kid)
+            if public is None:
+                raise AuthRequired(NOT_VALID)
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                public,
+                algorithms=[_ALGORITHM],
+                issuer=ISSUER,
+                leeway=_CLOCK_SKEW_S,
+                options={"require": list(_REQUIRED), "strict_aud": True, "enforce_minimum_key_length": True},
+            )
+        except (jwt.InvalidTokenError, jwt.InvalidKeyError, ValueError, TypeError, RecursionError):
+            # The reason would help nobody who has a right to it, and whoever tries out tokens.
+            raise AuthRequired(NOT_VALID) from None
+        return claims
+
+
+def key_of_scope(scope: str) -> str | None:
+    """Returns the id of the key that a scope names; None for a user's own token.
+
+    Raises:
+        AuthRequired: it is a scope that this program does not know: a later one's, which may mean less.
+    """
+    if scope == USER_SCOPE:
+        return None
+    if scope.startswith(_KEY_SCOPE) and len(scope) > len(_KEY_SCOPE):
+        return scope[len(_KEY_SCOPE) :]
+    raise AuthRequired(NOT_VALID)
