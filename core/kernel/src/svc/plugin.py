@@ -91,6 +91,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "context_of",
         "effective_permissions",
         "encode_json",
+        "errors_as_page",
         "format_http_date",
         "has_body",
         "hides_denials",
