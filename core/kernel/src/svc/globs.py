@@ -99,8 +99,11 @@ def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
     for segment in segments:
         if segment == "**":
             runs.append("")
-        else:
+        elif segment.strip("*"):
             runs[-1] += "/" + segment_expression(segment, classes=False)
+        else:
+            # No segment is empty: the root, whose text is "/", has none for a star to stand for.
+            runs[-1] += "/[^/]+"
     return runs
 
 

@@ -50,6 +50,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "ViewBatch",
         "ViewReader",
         "ViewStorage",
+        "attempt",
         "parse_time",
         "pause",
         "reference_name",

@@ -35,6 +35,7 @@ from svc.database import View as View
 from svc.database import ViewBatch as ViewBatch
 from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
+from svc.database import attempt as attempt
 from svc.database import parse_time as parse_time
 from svc.database import pause as pause
 from svc.database import reference_name as reference_name

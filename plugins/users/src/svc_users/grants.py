@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import (
-    Condition,
     Path,
     Transaction,
     Version,
@@ -15,6 +14,7 @@ from svc.plugin import (
     is_system_path,
     parse_path,
 )
+from svc_users.changing import keep
 from svc_users.lookup import find_user, group_named
 from svc_users.names import name_key, path_key, user_of_own_group
 from svc_users.records import (
@@ -159,7 +159,7 @@ def put_grant(transaction: Transaction, system: Version, grant: Grant) -> None:
     """
     require_group(system, grant.group)
     if user_of_own_group(grant.group) is None:
-        _keep_group(transaction, system, name_key(grant.group))
+        keep(transaction, system, group_file(name_key(grant.group)))
     transaction.put_system(grant_file(grant.grant_id), encode(grant))
     transaction.put_system(grant_hint(grant.grant_id, parse_path(grant.path)), b"")
 
@@ -168,14 +168,6 @@ def remove_grant(transaction: Transaction, grant: Grant) -> None:
     """Adds the removal of a grant to a transaction, whose commit raises NotFound when it is gone already."""
     transaction.delete_system(grant_file(grant.grant_id))
     transaction.delete_system(grant_hint(grant.grant_id, parse_path(grant.path)))
-
-
-def _keep_group(transaction: Transaction, system: Version, key: str) -> None:
-    """Makes the commit fail unless the group is still what it was; users are never deleted."""
-    path = group_file(key)
-    entry = system.get(path)
-    assert entry is not None
-    transaction.put_system(path, system.read_all(entry), condition=Condition(if_match=(entry.hash.hex(),)))
 
 
 def _checked_pattern(pattern: str) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "checked_tags",
     "checked_username",
     "name_key",
+    "normal_text",
     "own_group",
     "path_key",
     "tag_key",
@@ -41,19 +42,24 @@ _KEY_DIGITS = 32
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
+def normal_text(text: str) -> str:
+    """Returns a text in Unicode normalization form C, as names and tags are stored."""
+    return unicodedata.normalize("NFC", text)
+
+
 @lru_cache(maxsize=65_536)
 def name_key(name: str) -> str:
     """Returns the file name of a username or a group's name: 32 hex digits, the same for all spellings.
 
     Spellings are the same that differ in case or in the Unicode normalization form.
     """
-    return _key(unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()))
+    return _key(normal_text(normal_text(name).casefold()))
 
 
 @lru_cache(maxsize=4096)
 def tag_key(tag: str) -> str:
     """Returns the file name of a tag. Case matters in tags."""
-    return _key(unicodedata.normalize("NFC", tag))
+    return _key(normal_text(tag))
 
 
 def path_key(path: Path) -> str:
@@ -104,9 +110,11 @@ def checked_group_name(name: str, field: str = "name") -> str:
     """Returns the name of a new group in Unicode normalization form C.
 
     Raises:
-        InvalidInput: as for a username; what begins with ``user:`` is a user's own.
+        InvalidInput: as for a username; it holds a slash; or it begins with ``user:``, which is a user's own.
     """
     name = _checked_name(name, field, "A group's name")
+    if "/" in name or name in (".", ".."):
+        raise InvalidInput("A group's name holds no slash, and is not '.' or '..'.", field=field)
     if name.casefold().startswith(OWN_GROUP_PREFIX):
         raise InvalidInput(
             f"A name that begins with {OWN_GROUP_PREFIX!r} is that of a user's own group, and is taken.",
@@ -145,7 +153,7 @@ def _checked_name(name: str, field: str, what: str, limit: int = MAXIMUM_NAME) -
         name.encode()
     except UnicodeEncodeError:
         raise InvalidInput(f"{what} must be valid Unicode text.", field=field) from None
-    name = unicodedata.normalize("NFC", name)
+    name = normal_text(name)
     if not 1 <= len(name) <= limit or not name.isprintable() or name != name.strip():
         raise InvalidInput(
             f"{what} has 1 to {limit} characters, no control characters, and no blanks at its ends.",

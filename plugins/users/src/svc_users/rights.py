@@ -17,7 +17,7 @@ import msgspec
 from svc.plugin import Operation, Path, PathGlob, format_path, parse_path
 from svc_users.records import FLAGS, Grant
 
-__all__ = ["GrantedRights", "Rule", "mask_of", "rule_of"]
+__all__ = ["GrantedRights", "Rule", "bit_of", "mask_of", "rule_of"]
 
 _BITS: Final = {letter: 1 << place for place, letter in enumerate(FLAGS)}
 _EVERYTHING: Final = (1 << len(FLAGS)) - 1
@@ -67,6 +67,11 @@ class _Passed(msgspec.Struct, frozen=True, gc=False):
 
     levels: tuple[_Level, ...]
     rest: int
+
+
+def bit_of(operation: Operation) -> int:
+    """Returns the bit of an operation."""
+    return _BITS[operation.letter]
 
 
 def mask_of(flags: str, malformed: int) -> int:

@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.plugin import EMPTY_ROOT, Database, Hash, Transaction, Version, parse_hash
+from svc.plugin import EMPTY_ROOT, Database, Hash, Transaction, Version, attempt, parse_hash
 from svc_versions.ancestry import root_at
-from svc_versions.attempts import attempt
 from svc_versions.documents import ForkDocument, present_ms, read_state
 from svc_versions.named_refs import NamedRef
 from svc_versions.names import ABANDONED, FORKS, HEAD, new_name

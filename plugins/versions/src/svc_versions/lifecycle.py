@@ -10,8 +10,7 @@ from typing import Annotated
 import msgspec
 
 from svc.errors import Conflict
-from svc.plugin import Database, EntryKind, Version
-from svc_versions.attempts import attempt
+from svc.plugin import Database, EntryKind, Version, attempt
 from svc_versions.documents import read_state, same_content
 
 __all__ = [

@@ -21,11 +21,11 @@ from svc.plugin import (
     Path,
     Transaction,
     Version,
+    attempt,
     format_path,
     run_blocking,
 )
 from svc_versions.ancestry import common_ancestor, is_ancestor, root_at
-from svc_versions.attempts import attempt
 from svc_versions.documents import read_state, same_content
 from svc_versions.forks import Fork, write_origin
 from svc_versions.names import HEAD

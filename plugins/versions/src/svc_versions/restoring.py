@@ -9,8 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.plugin import Database, Entry, EntryKind, Hash, Path, Transaction, format_path, is_system_path
-from svc_versions.attempts import attempt
+from svc.plugin import (
+    Database,
+    Entry,
+    EntryKind,
+    Hash,
+    Path,
+    Transaction,
+    attempt,
+    format_path,
+    is_system_path,
+)
 from svc_versions.documents import read_state
 from svc_versions.names import HEAD
 from svc_versions.snapshots import add_safety_snapshot, find_snapshot

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
-from svc.plugin import Database, Hash, Transaction, Version
-from svc_versions.attempts import attempt
+from svc.plugin import Database, Hash, Transaction, Version, attempt
 from svc_versions.documents import SnapshotDocument, present_ms, read_state, same_content
 from svc_versions.lifecycle import require_snapshot_writes
 from svc_versions.named_refs import NamedRef

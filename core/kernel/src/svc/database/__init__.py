@@ -6,6 +6,7 @@ feed, and the views that follow it.
 
 from __future__ import annotations
 
+from svc.database.attempts import attempt
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
@@ -45,6 +46,7 @@ __all__ = [
     "ViewBatch",
     "ViewReader",
     "ViewStorage",
+    "attempt",
     "information",
     "parse_time",
     "pause",

@@ -1,0 +1,78 @@
+"""What all changes of users, groups and grants have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from svc.plugin import Condition, Database, Path, Transaction, Version, pause
+
+__all__ = ["NEW", "Page", "erase", "in_turns", "keep", "page_of", "present_ms"]
+
+NEW = Condition(if_none_match=("*",))
+"""The condition that a path holds nothing yet."""
+
+_TURN = 64
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: what it holds; it may be empty although more follows.
+        next_cursor: what the next page begins behind; None: this is the last.
+    """
+
+    items: list[T]
+    next_cursor: str | None
+
+
+def page_of(found: Iterable[tuple[str, T | None]], limit: int, scanned: int) -> Page[T]:
+    """Returns the first items of a list, and where it goes on.
+
+    Args:
+        found: what was looked at, each with its cursor; None is not shown.
+        limit: most items.
+        scanned: most that is looked at.
+    """
+    items: list[T] = []
+    last: str | None = None
+    for number, (cursor, item) in enumerate(in_turns(found)):
+        if len(items) == limit or number == scanned:
+            return Page(items, last)
+        last = cursor
+        if item is not None:
+            items.append(item)
+    return Page(items, None)
+
+
+def in_turns(items: Iterable[T]) -> Iterator[T]:
+    """Yields items; other requests have their turns in between."""
+    for number, item in enumerate(items):
+        if number % _TURN == _TURN - 1:
+            pause()
+        yield item
+
+
+def present_ms(database: Database) -> int:
+    """The present time, never before the last commit's."""
+    return max(time.time_ns() // 1_000_000, database.head().time_ms)
+
+
+def keep(transaction: Transaction, system: Version, path: Path) -> None:
+    """Makes a commit fail (PreconditionFailed) unless the file at a path is still what it was."""
+    entry = system.get(path)
+    assert entry is not None
+    condition = Condition(if_match=(entry.hash.hex(),))
+    transaction.put_system(path, system.read_all(entry), condition=condition)
+
+
+def erase(transaction: Transaction, path: Path, *, directory: bool = False) -> None:
+    """Removes what stands at a path by the time of the commit, be it nothing."""
+    transaction.put_system((*path, "-") if directory else path, b"")
+    transaction.delete_system(path)

@@ -1,0 +1,226 @@
+"""Why somebody may or may not do something to a path, rule by rule.
+
+The answers come from the same ``GrantedRights`` as every request's; what stands beside them says which level,
+which group and which grant decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+
+import msgspec
+
+from svc.plugin import (
+    ROOT_USER_ID,
+    Operation,
+    Path,
+    Version,
+    format_path,
+    is_system_path,
+    parse_path,
+    path_not_found,
+)
+from svc_users.changing import in_turns
+from svc_users.grants import grants_of
+from svc_users.lookup import find_user_by_name, memberships
+from svc_users.names import ROOT_NAME, name_key, own_group, user_id_of
+from svc_users.records import FLAGS, Grant, User
+from svc_users.rights import GrantedRights, Rule, bit_of, rule_of
+from svc_users.users import require_user
+
+__all__ = ["Access", "Decision", "Level", "LevelGrant", "Membership", "explain_access"]
+
+_OPERATIONS = tuple(Operation)
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """A group that a user is in, and why: ``self``, ``member``, or ``tag <tag>``."""
+
+    group: str
+    by: str
+
+
+class LevelGrant(msgspec.Struct, frozen=True):
+    """A grant of one of the user's groups; ``applies`` is false where its pattern leaves the path out."""
+
+    grant_id: str
+    group: str
+    allow: str
+    deny: str
+    path_pattern: str | None
+    applies: bool
+
+
+class Level(msgspec.Struct, frozen=True):
+    """A path at or above the one that is asked for, with the grants that hang on it."""
+
+    path: str
+    grants: list[LevelGrant]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What came out for an operation.
+
+    Attributes:
+        operation: its name.
+        flag: its letter.
+        allowed: the answer.
+        level: the path whose grants decided; None: no grant says anything.
+        groups: the groups whose grants decided.
+        grant_ids: the grants that decided.
+        reason: the same in words.
+    """
+
+    operation: str
+    flag: str
+    allowed: bool
+    level: str | None
+    groups: list[str]
+    grant_ids: list[str]
+    reason: str
+
+
+class Access(msgspec.Struct, frozen=True):
+    """What a user may do to a path, and why.
+
+    Attributes:
+        path: the path; links are not followed.
+        user_id: the user.
+        username: the user's name.
+        is_active: whether the user may sign in at all.
+        is_root: whether everything is allowed.
+        permissions: the 8 flag letters of what is allowed.
+        groups: the groups of the user.
+        levels: the grants that have a say, from the path itself up to the root.
+        decisions: what came out, for each operation.
+    """
+
+    path: str
+    user_id: str
+    username: str
+    is_active: bool
+    is_root: bool
+    permissions: str
+    groups: list[Membership]
+    levels: list[Level]
+    decisions: list[Decision]
+
+
+def explain_access(system: Version, path: Path, user: str) -> Access:
+    """Explains what a user may do to a path.
+
+    Args:
+        system: the system tree.
+        path: any path of the user tree.
+        user: a user's id or name; ``root`` and the nil UUID are root.
+
+    Raises:
+        NotFound: there is no such user, or the path belongs to the system.
+    """
+    if is_system_path(path):
+        raise path_not_found(path)
+    if user_id_of(user) == ROOT_USER_ID or name_key(user) == name_key(ROOT_NAME):
+        return _of_root(path)
+    found = find_user_by_name(system, user) if user_id_of(user) is None else None
+    found = found or require_user(system, user)
+    groups = _memberships(system, found)
+    by_depth: dict[int, list[_Pair]] = {}
+    for pair in _on_the_way(system, path, groups):
+        by_depth.setdefault(len(pair[1].path), []).append(pair)
+    levels = sorted(by_depth.items(), key=itemgetter(0), reverse=True)
+    rights = GrantedRights(rule for _, pairs in levels for _, rule in pairs)
+    decisions = [_decide(found, operation, path, levels, rights) for operation in _OPERATIONS]
+    return Access(
+        path=format_path(path),
+        user_id=found.user_id,
+        username=found.username,
+        is_active=found.is_active,
+        is_root=False,
+        permissions="".join(one.flag if one.allowed else "-" for one in decisions),
+        groups=groups,
+        levels=[
+            Level(format_path(path[:depth]), [_shown(pair, path) for pair in pairs])
+            for depth, pairs in levels
+        ],
+        decisions=decisions,
+    )
+
+
+_Pair = tuple[Grant, Rule]
+
+
+def _of_root(path: Path) -> Access:
+    reason = "root may do everything"
+    return Access(
+        path=format_path(path),
+        user_id=ROOT_USER_ID,
+        username=ROOT_NAME,
+        is_active=True,
+        is_root=True,
+        permissions=FLAGS,
+        groups=[],
+        levels=[],
+        decisions=[
+            Decision(operation.name.lower(), operation.letter, True, None, [], [], reason)
+            for operation in _OPERATIONS
+        ],
+    )
+
+
+def _memberships(system: Version, user: User) -> list[Membership]:
+    found = {own_group(user.user_id): "self"}
+    for tag, group in memberships(system, user):
+        found.setdefault(group.name, f"tag {tag}" if tag else "member")
+    return [Membership(group, by) for group, by in found.items()]
+
+
+def _on_the_way(system: Version, path: Path, groups: list[Membership]) -> Iterator[_Pair]:
+    """The grants of the groups that hang on the path or above it."""
+    for membership in groups:
+        for grant in in_turns(grants_of(system, membership.group)):
+            above = parse_path(grant.path)
+            if path[: len(above)] == above:
+                yield grant, rule_of(grant)
+
+
+def _decide(
+    user: User, operation: Operation, path: Path, levels: list[tuple[int, list[_Pair]]], rights: GrantedRights
+) -> Decision:
+    name, letter = operation.name.lower(), operation.letter
+    if not user.is_active:
+        return Decision(name, letter, False, None, [], [], "the user is deactivated")
+    allowed = rights.allows(operation, path)
+    for depth, pairs in levels:
+        saying = [pair for pair in pairs if _applies(pair, path) and _says(pair[1], operation)]
+        denying = [pair for pair in saying if _denies(pair[1], operation)]
+        deciding = denying or saying
+        if deciding:
+            groups = sorted({grant.group for grant, _ in deciding})
+            verb = "denied" if denying else "allowed"
+            reason = f"{verb} at {format_path(path[:depth])} to {', '.join(groups)}"
+            if denying and len(saying) > len(denying):
+                reason += "; deny beats allow"
+            ids = sorted(grant.grant_id for grant, _ in deciding)
+            return Decision(name, letter, allowed, format_path(path[:depth]), groups, ids, reason)
+    return Decision(name, letter, allowed, None, [], [], "no grant says anything")
+
+
+def _shown(pair: _Pair, path: Path) -> LevelGrant:
+    grant = pair[0]
+    return LevelGrant(
+        grant.grant_id, grant.group, grant.allow, grant.deny, grant.path_pattern, _applies(pair, path)
+    )
+
+
+def _applies(pair: _Pair, path: Path) -> bool:
+    rule = pair[1]
+    return rule.pattern is None or rule.pattern.matches(format_path(path[len(rule.path) :])) is not None
+
+
+def _denies(rule: Rule, operation: Operation) -> bool:
+    return bool(rule.deny & bit_of(operation))
+
+
+def _says(rule: Rule, operation: Operation) -> bool:
+    return bool((rule.allow | rule.deny) & bit_of(operation))
