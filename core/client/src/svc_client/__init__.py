@@ -1,7 +1,7 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``system``) answer with
-values of ``svc_client.models`` and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``system``)
+answer with values of ``svc_client.models`` and raise the errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from svc_client.address import Credentials, ServerAddress
 from svc_client.backup import BackupStream, Promoted
 from svc_client.blobs import ChunkedFile, Upload
 from svc_client.client import Client
+from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
     AbandonedFork,
+    ApiKey,
     Blame,
     BlameEntry,
     BlameLine,
@@ -27,6 +29,7 @@ from svc_client.models import (
     HistoryRow,
     ImportReport,
     Merge,
+    NewApiKey,
     Page,
     PathChange,
     PathRestore,
@@ -35,10 +38,12 @@ from svc_client.models import (
     Snapshot,
     SnapshotRestore,
     StoredFile,
+    WhoAmI,
 )
 
 __all__ = [
     "AbandonedFork",
+    "ApiKey",
     "BackupStream",
     "BatchResult",
     "Blame",
@@ -51,6 +56,7 @@ __all__ = [
     "Comparison",
     "Content",
     "Counts",
+    "CredentialStore",
     "Credentials",
     "EntryInfo",
     "EntryType",
@@ -59,6 +65,7 @@ __all__ = [
     "HistoryRow",
     "ImportReport",
     "Merge",
+    "NewApiKey",
     "Page",
     "PathChange",
     "PathRestore",
@@ -67,8 +74,10 @@ __all__ = [
     "Promotion",
     "ReadAt",
     "ServerAddress",
+    "SignIn",
     "Snapshot",
     "SnapshotRestore",
     "StoredFile",
     "Upload",
+    "WhoAmI",
 ]

@@ -7,12 +7,14 @@ from typing import Self
 from svc_client.address import Credentials, ServerAddress
 from svc_client.backup import Backup
 from svc_client.blobs import Blobs
+from svc_client.credentials import CredentialStore, StoredTokens
 from svc_client.files import Files
+from svc_client.keys import Keys
 from svc_client.system import System
 from svc_client.transport import Transport
 from svc_client.versions import Versions
 
-__all__ = ["Client"]
+__all__ = ["Client", "connect"]
 
 
 class Client:
@@ -23,6 +25,7 @@ class Client:
         token: bearer token. It is sent to this server only, and shown nowhere.
         api_key: API key, exchanged for tokens when one is needed. Without either, the environment
             variables ``SVC_TOKEN`` and ``SVC_API_KEY`` are read.
+        store: sign-ins that were kept, used when there is neither of these nor such a variable.
         ca_file: PEM file of the authorities to trust instead of the system's.
         timeout: seconds that a connect, a send or a receive may take.
         attempts: how often a request that may be repeated is sent at most.
@@ -34,6 +37,7 @@ class Client:
         blobs: contents in chunks.
         versions: snapshots, forks, history.
         backup: exports, patches, imports.
+        keys: API keys, and signing in.
         system: health and plugins.
 
     Raises:
@@ -46,20 +50,25 @@ class Client:
         *,
         token: str | None = None,
         api_key: str | None = None,
+        store: CredentialStore | None = None,
         ca_file: str | None = None,
         timeout: float = 120.0,
         attempts: int = 6,
     ) -> None:
         self.address = ServerAddress.parse(url, ca_file)
         credentials = Credentials(token, api_key) or Credentials.from_environment()
-        self.transport = Transport(self.address, credentials, timeout=timeout, attempts=attempts)
-        self.sends_secrets_in_clear = bool(credentials) and not (
+        stored = None if credentials or store is None else StoredTokens(store, self.address)
+        self.transport = Transport(
+            self.address, credentials, stored=stored, timeout=timeout, attempts=attempts
+        )
+        self.sends_secrets_in_clear = bool(credentials or stored) and not (
             self.address.secure or self.address.is_loopback
         )
         self.files = Files(self.transport)
         self.blobs = Blobs(self.transport)
         self.versions = Versions(self.transport)
         self.backup = Backup(self.transport)
+        self.keys = Keys(self.transport)
         self.system = System(self.transport)
 
     def __enter__(self) -> Self:
@@ -74,3 +83,14 @@ class Client:
     def close(self) -> None:
         """Closes all connections."""
         self.transport.close()
+
+
+def connect(url: str, *, token: str | None = None, ca_file: str | None = None) -> Client:
+    """Makes the client of a command: it uses what ``svc login`` has kept.
+
+    Args:
+        url: as for ``Client``.
+        token: as for ``Client``.
+        ca_file: as for ``Client``.
+    """
+    return Client(url, token=token, ca_file=ca_file, store=CredentialStore())

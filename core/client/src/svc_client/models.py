@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 __all__ = [
     "AbandonedFork",
+    "ApiKey",
     "Blame",
     "BlameEntry",
     "BlameLine",
@@ -33,6 +34,7 @@ __all__ = [
     "ImportReport",
     "Lifecycle",
     "Merge",
+    "NewApiKey",
     "Page",
     "PathChange",
     "PathRestore",
@@ -41,6 +43,7 @@ __all__ = [
     "Snapshot",
     "SnapshotRestore",
     "StoredFile",
+    "WhoAmI",
 ]
 
 T = TypeVar("T")
@@ -373,6 +376,44 @@ class Health(Struct, frozen=True, kw_only=True):
     progress: float | None = None
     eta_ms: int | None = None
     message: str | None = None
+
+
+class ApiKey(Struct, frozen=True):
+    """An API key as listings show it."""
+
+    key_id: str
+    label: str
+    user_id: str | None
+    expires_at: int
+    created_at: int
+    rules: list[dict[str, str]]
+
+
+class NewApiKey(Struct, frozen=True):
+    """An API key that was just made, with its text. Its representation does not show that."""
+
+    key_id: str
+    key: str
+    user_id: str | None
+    label: str
+    expires_at: int
+    rules: list[dict[str, str]]
+
+    def __repr__(self) -> str:
+        return f"NewApiKey(key_id={self.key_id!r}, user_id={self.user_id!r})"
+
+
+class WhoAmI(Struct, frozen=True):
+    """As whom a server knows the caller."""
+
+    user_id: str | None
+    name: str
+    is_root: bool
+    auth_mode: str
+    key_id: str | None
+    groups: list[str]
+    rules: list[dict[str, str]]
+    expires_at: int | None
 
 
 class Lifecycle(Struct, frozen=True):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from svc.errors import ServiceUnavailable
-from svc_client.models import Health, PluginInfo
+from svc_client.models import Health, PluginInfo, WhoAmI
 from svc_client.transport import Transport
 
 __all__ = ["System"]
@@ -45,6 +45,10 @@ class System:
                 return msgspec.convert(error.details, Health)
             raise
         return response.json(Health)
+
+    def whoami(self) -> WhoAmI:
+        """Returns as whom the server knows the caller."""
+        return self._transport.json("GET", "/system/whoami", WhoAmI)
 
     def info(self) -> dict[str, Any]:
         """Returns what the database is and holds, as ``svc info --json`` prints it. Root's."""

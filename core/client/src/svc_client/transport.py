@@ -15,6 +15,7 @@ import urllib3.exceptions
 
 from svc.errors import AuthRequired, NotFound, ServiceUnavailable, SvcError
 from svc_client.address import Credentials, ServerAddress
+from svc_client.credentials import SignIn, StoredTokens
 from svc_client.failures import error_of_answer, error_of_connection, foreign_answer
 from svc_client.proxies import proxy_of
 
@@ -49,11 +50,14 @@ class Response:
         headers: header fields; names in any case.
     """
 
-    __slots__ = ("_raw", "_transport", "headers", "status")
+    __slots__ = ("_bearer", "_raw", "_transport", "headers", "status")
 
-    def __init__(self, raw: urllib3.BaseHTTPResponse, transport: Transport) -> None:
+    def __init__(
+        self, raw: urllib3.BaseHTTPResponse, transport: Transport, bearer: str | None = None
+    ) -> None:
         self._raw = raw
         self._transport = transport
+        self._bearer = bearer
         self.status = raw.status
         self.headers: Mapping[str, str] = raw.headers
 
@@ -127,6 +131,7 @@ class Transport:
     Args:
         address: the server.
         credentials: who calls.
+        stored: a sign-in that was kept, for when there are no credentials.
         timeout: seconds that a connect, a send or a receive may take.
         attempts: how often a request is sent at most.
     """
@@ -136,11 +141,13 @@ class Transport:
         address: ServerAddress,
         credentials: Credentials,
         *,
+        stored: StoredTokens | None = None,
         timeout: float = 120.0,
         attempts: int = 6,
     ) -> None:
         self.address = address
         self._credentials = credentials
+        self._stored = stored
         self._timeout = timeout
         self._attempts = max(1, attempts)
         self._pool = _pool(address, timeout)
@@ -157,6 +164,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         body: Body = None,
         repeatable: bool | None = None,
+        anonymous: bool = False,
     ) -> Response:
         """Sends a request and returns the answer once its head has arrived; blocks.
 
@@ -171,6 +179,7 @@ class Transport:
             body: what to send.
             repeatable: whether to send it twice does what sending it once does; by default what HTTP says
                 of the method, but not of ``DELETE``, which is 404 the second time.
+            anonymous: send no credentials.
 
         Raises:
             SvcError: the server answered with an error, or cannot be reached.
@@ -186,7 +195,7 @@ class Transport:
             attempt += 1
             may_go_on = attempt < self._attempts
             try:
-                response = self._follow(method, target, fields, body)
+                response = self._follow(method, target, fields, body, anonymous)
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 if repeat_lost and may_go_on and _was_lost(error):
                     time.sleep(_pause(None, attempt - 1))
@@ -195,7 +204,7 @@ class Transport:
             if response.status < 300 or response.status == 304:
                 return response
             problem = self._error_of(response, method)
-            if isinstance(problem, AuthRequired) and not renewed and restartable and self._forget_token():
+            if isinstance(problem, AuthRequired) and not renewed and restartable and self._renew(response):
                 renewed = True
                 continue
             if response.status in _BUSY and repeat_busy and may_go_on:
@@ -213,6 +222,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         value: Any = None,
         repeatable: bool | None = None,
+        anonymous: bool = False,
     ) -> T:
         """Sends a request, with a JSON body if there is a value, and returns the answer as a type."""
         fields = dict(headers or {})
@@ -220,7 +230,15 @@ class Transport:
         if value is not None:
             fields["Content-Type"] = "application/json"
             body = msgspec.json.encode(value)
-        response = self.request(method, url, query=query, headers=fields, body=body, repeatable=repeatable)
+        response = self.request(
+            method,
+            url,
+            query=query,
+            headers=fields,
+            body=body,
+            repeatable=repeatable,
+            anonymous=anonymous,
+        )
         return response.json(form)
 
     def unreachable(self, error: Exception) -> ServiceUnavailable:
@@ -231,10 +249,12 @@ class Transport:
         """Closes all connections."""
         self._pool.clear() if isinstance(self._pool, urllib3.PoolManager) else self._pool.close()
 
-    def _follow(self, method: str, target: str, headers: dict[str, str], body: Body) -> Response:
+    def _follow(
+        self, method: str, target: str, headers: dict[str, str], body: Body, anonymous: bool
+    ) -> Response:
         """Sends a request; a redirect of a read is followed, within the server's own origin only."""
         for _ in range(_MOST_REDIRECTS):
-            response = self._send(method, target, headers, body)
+            response = self._send(method, target, headers, body, anonymous)
             if response.status not in _REDIRECTS:
                 return response
             response.close()
@@ -258,14 +278,18 @@ class Transport:
             own.port,
         )
 
-    def _send(self, method: str, target: str, headers: dict[str, str], body: Body) -> Response:
+    def _send(
+        self, method: str, target: str, headers: dict[str, str], body: Body, anonymous: bool
+    ) -> Response:
         fields = {"Accept": "*/*", "User-Agent": "svc", **headers}
-        token = self._bearer() if "Authorization" not in fields else None
+        token = None if anonymous or "Authorization" in fields else self._bearer()
         if token is not None:
             fields["Authorization"] = f"Bearer {token}"
-        return self._send_raw(method, target, fields, body)
+        return self._send_raw(method, target, fields, body, token)
 
-    def _send_raw(self, method: str, target: str, fields: dict[str, str], body: Body) -> Response:
+    def _send_raw(
+        self, method: str, target: str, fields: dict[str, str], body: Body, bearer: str | None = None
+    ) -> Response:
         # A pool takes a path, a proxy the whole URL.
         url = target if isinstance(self._pool, urllib3.HTTPConnectionPool) else self.address.origin + target
         raw = self._pool.urlopen(
@@ -278,13 +302,18 @@ class Transport:
             preload_content=False,
             decode_content=False,
         )
-        return Response(raw, self)
+        return Response(raw, self, bearer)
 
     def _bearer(self) -> str | None:
         """The token to send; an API key is exchanged for one first, and again shortly before that ends."""
         key = self._credentials.api_key
-        if self._credentials.token is not None or key is None:
+        if self._credentials.token is not None:
             return self._credentials.token
+        if key is None:
+            if self._stored is None:
+                return None
+            with self._lock:
+                return self._stored.bearer(self._refresh)
         with self._lock:
             if self._token is None or time.monotonic() > self._token_ends - _RENEW_BEFORE_S:
                 self._token, lifetime = self._exchange(key)
@@ -292,26 +321,41 @@ class Transport:
             return self._token
 
     def _exchange(self, key: str) -> tuple[str, float]:
-        body = msgspec.json.encode({"api_key": key})
+        # The key is there to get the next token: no refresh token is needed.
+        answer = self._ask_for_token("/auth/token", {"api_key": key, "refresh": False})
+        return answer.token, answer.expires_in
+
+    def _refresh(self, refresh_token: str) -> SignIn:
+        answer = self._ask_for_token("/auth/refresh", {"refresh_token": refresh_token})
+        ends = time.time() + answer.expires_in
+        return SignIn(token=answer.token, expires_at=ends, refresh_token=answer.refresh_token)
+
+    def _ask_for_token(self, url: str, value: dict[str, Any]) -> _Token:
         fields = {"Accept": "application/json", "User-Agent": "svc", "Content-Type": "application/json"}
-        response = self._send_raw("POST", f"{self.address.prefix}/auth/token", fields, body)
+        try:
+            response = self._send_raw("POST", self.address.prefix + url, fields, msgspec.json.encode(value))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self.unreachable(error) from error
         if response.status >= 300:
-            problem = self._error_of(response, "POST")
+            problem = self._error_of(response, "POST", *(one for one in value.values() if one))
             if isinstance(problem, NotFound):
                 raise AuthRequired(f"{self.address.url} takes no API keys: it gives no tokens.")
             raise problem
-        answer = response.json(_Token)
-        return answer.token, answer.expires_in
+        return response.json(_Token)
 
-    def _forget_token(self) -> bool:
-        """Forgets a token that an API key gave, so that the next request asks for one; whether there was."""
+    def _renew(self, response: Response) -> bool:
+        """Gets another token in the place of one that was refused; returns whether there is one."""
+        refused = response._bearer
+        if self._credentials.token is not None or refused is None:
+            return False
         with self._lock:
-            had_one = self._credentials.token is None and self._token is not None
-            if had_one:
+            if self._credentials.api_key is None:
+                return self._stored is not None and self._stored.renew(refused, self._refresh)
+            if self._token == refused:
                 self._token = None
-            return had_one
+            return True
 
-    def _error_of(self, response: Response, method: str) -> SvcError:
+    def _error_of(self, response: Response, method: str, *sent: object) -> SvcError:
         content = b""
         if method != "HEAD":
             try:
@@ -320,18 +364,20 @@ class Transport:
                 content = b""
         response.close()
         # A proxy or a foreign server may repeat what it was sent.
-        for secret in (self._credentials.token, self._credentials.api_key, self._token):
-            if secret:
+        stored = () if self._stored is None else self._stored.secrets
+        for secret in (self._credentials.token, self._credentials.api_key, self._token, *stored, *sent):
+            if isinstance(secret, str) and secret:
                 content = content.replace(secret.encode(), b"***")
         reason = response._raw.reason or ""
         return error_of_answer(self.address.url, response.status, reason, response.headers, content)
 
 
 class _Token(msgspec.Struct):
-    """The answer of ``POST /auth/token``."""
+    """The answer of ``POST /auth/token`` and ``POST /auth/refresh``."""
 
     token: str
     expires_in: float
+    refresh_token: str | None = None
 
 
 def _pool(address: ServerAddress, timeout: float) -> urllib3.HTTPConnectionPool | urllib3.ProxyManager:

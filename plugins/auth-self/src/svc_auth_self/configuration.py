@@ -18,6 +18,7 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
         refresh_reuse_s: seconds in which a spent refresh token that comes back is taken for a lost answer or
             a second tab. Later it is taken for theft, and ends every token that came from it.
         signing_key_days: days after which tokens are signed with a new key.
+        keys_per_user: keys that one user may have, besides root.
         login_failures: failed logins from one address, or with one key, within the window; more are
             refused without a look.
         login_window_s: seconds of that window.
@@ -27,5 +28,6 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     refresh_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = 30
     refresh_reuse_s: Annotated[int, msgspec.Meta(ge=0, le=3_600)] = 30
     signing_key_days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 90
+    keys_per_user: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
     login_failures: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
     login_window_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300

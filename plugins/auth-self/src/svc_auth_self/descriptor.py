@@ -17,7 +17,7 @@ PLUGIN = PluginDescriptor(
     needs=("users",),
     options=(StartOption("jwt-expiry", "Seconds for which an access token is good.", metavar="SECONDS"),),
     auth_modes=("self-contained", "self"),
-    response_headers=("Link",),
+    response_headers=("X-Svc-Next-Key",),
     system_paths=(
         SystemPath("api-keys", BackupRule.SECRET),
         SystemPath("api-keys-of", BackupRule.SECRET),

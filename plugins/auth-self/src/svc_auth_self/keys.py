@@ -25,6 +25,7 @@ __all__ = [
     "DEFAULT_KEY_DAYS",
     "LONGEST_KEY_DAYS",
     "KeyRecord",
+    "count_keys",
     "create_key",
     "find_key",
     "key_id_of",
@@ -172,6 +173,12 @@ def key_id_of(text: str) -> str | None:
     """Returns the id that the text of a key names, whether or not there is such a key."""
     parts = _TEXT.fullmatch(text)
     return None if parts is None else str(uuid.UUID(parts[1]))
+
+
+def count_keys(system: Version, user_id: str) -> int:
+    """Returns how many keys a user has; does not look at them."""
+    directory = (KEYS_OF, user_id)
+    return 0 if system.get(directory) is None else system.entry_count(directory)
 
 
 def keys_of(system: Version, user_id: str, after: str | None = None) -> Iterator[KeyRecord]:

@@ -7,9 +7,25 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, NamedRegistry, PluginContext, RouteRegistry
+    from svc.plugin import AuthMode, CommandRegistry, JobRegistry, NamedRegistry, PluginContext, RouteRegistry
 
-__all__ = ["svc_register_auth_modes", "svc_register_routes", "svc_start"]
+__all__ = [
+    "COMMANDS",
+    "svc_background",
+    "svc_register_auth_modes",
+    "svc_register_commands",
+    "svc_register_routes",
+    "svc_start",
+]
+
+COMMANDS = {
+    "key": ("svc_auth_self.commands.key:key", "Makes, lists and revokes API keys."),
+    "login": ("svc_auth_self.commands.session:login", "Signs in at a server; later commands use it."),
+    "logout": ("svc_auth_self.commands.session:logout", "Ends a sign-in at a server."),
+    "reset-root-key": ("svc_auth_self.commands.root_key:reset", "Makes a new root key; the others end."),
+    "whoami": ("svc_auth_self.commands.session:whoami", "Says as whom a server knows you."),
+}
+"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -23,12 +39,41 @@ def svc_register_auth_modes(auth_modes: NamedRegistry[AuthMode]) -> None:
 @hookimpl
 def svc_register_routes(routes: RouteRegistry) -> None:
     """Adds the routes of tokens and keys."""
+    from svc_auth_self.resources.keys import AdminKeyResource, AdminKeysResource, KeyResource, KeysResource
+    from svc_auth_self.resources.signing import SigningKeyResource
     from svc_auth_self.resources.tokens import FailureLimits, LogoutResource, RefreshResource, TokenResource
 
-    failures = FailureLimits()
-    routes.add("/auth/token", TokenResource(failures))
-    routes.add("/auth/refresh", RefreshResource(failures))
+    routes.add("/auth/token", TokenResource(FailureLimits()))
+    routes.add("/auth/refresh", RefreshResource())
     routes.add("/auth/logout", LogoutResource())
+    routes.add("/auth/signing-key", SigningKeyResource())
+    keys, key, admin_keys, admin_key = KeysResource(), KeyResource(), AdminKeysResource(), AdminKeyResource()
+    routes.add("/auth/keys", keys)
+    routes.add("/auth/keys/admin", admin_keys)
+    routes.add("/auth/keys/admin/{key_id}", admin_key)
+    routes.add("/auth/keys/{key_id}", key)
+    routes.add("/api-keys", keys)
+    routes.add("/api-keys/{key_id}", key)
+    routes.add("/admin/api-keys", admin_keys)
+    routes.add("/admin/api-keys/{key_id}", admin_key)
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands of keys and of signing in."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_background(jobs: JobRegistry) -> None:
+    """Adds the jobs of signing keys and of what has expired."""
+    from svc_auth_self.jobs import PruneJob, SigningKeyJob
+
+    jobs.add(SigningKeyJob())
+    jobs.add(PruneJob())
 
 
 @hookimpl

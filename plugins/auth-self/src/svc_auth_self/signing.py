@@ -20,7 +20,7 @@ from svc_auth_self.records import absent, decode, encode, now_ms, read, same
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["SigningKeys", "remove_ended", "rotate"]
+__all__ = ["SigningKeys", "remove_ended", "rotate", "rotate_now"]
 
 KEYS = "signing-keys"
 _ACTIVE = ("auth-secrets", "signing-key")
@@ -130,13 +130,22 @@ class SigningKeys:
         return known[1]
 
 
-def rotate(database: Database, lifetime_s: int, *, older_than_ms: int | None = None) -> str | None:
+def rotate(
+    database: Database,
+    lifetime_s: int,
+    *,
+    older_than_ms: int | None = None,
+    end_tokens: bool = False,
+    actor: str | None = None,
+) -> str | None:
     """Makes a new active key and retires the one before; tokens go on being good. Commits.
 
     Args:
         database: the database.
         lifetime_s: seconds for which what the new key signs is good.
         older_than_ms: only when the active key was made before this time.
+        end_tokens: forget all keys before, so that no access token is good any more.
+        actor: who does it (a user id).
 
     Returns:
         The kid of the new key; None when the active one is new enough, or another process was faster.
@@ -156,20 +165,37 @@ def rotate(database: Database, lifetime_s: int, *, older_than_ms: int | None = N
         created_at=now_ms(),
         longest_s=lifetime_s,
     )
-    transaction = database.transaction(message="make a new signing key")
+    transaction = database.transaction(actor=actor, message="make a new signing key")
     transaction.put_system(
         _ACTIVE, encode(ActiveKey(record.kid)), condition=absent() if pointer is None else same(pointer[1])
     )
-    transaction.put_system((KEYS, record.kid), encode(record), condition=absent())
-    if before is not None:
+    if end_tokens and system.get((KEYS,)) is not None:
+        transaction.delete_system((KEYS,))
+    elif before is not None:
         ends_at = now_ms() + before[0].longest_s * 1_000 + _SLACK_MS
         retired = msgspec.structs.replace(before[0], private=None, ends_at=ends_at)
         transaction.put_system((KEYS, retired.kid), encode(retired), condition=same(before[1]))
+    transaction.put_system((KEYS, record.kid), encode(record), condition=absent())
     try:
         transaction.commit()
-    except PreconditionFailed:
+    except (NotFound, PreconditionFailed):
         return None
     return record.kid
+
+
+def rotate_now(
+    database: Database, lifetime_s: int, *, end_tokens: bool = False, actor: str | None = None
+) -> str:
+    """Makes a new active key, whoever else does so too; returns its kid. Commits; arguments as ``rotate``.
+
+    Raises:
+        ServiceUnavailable: the keys change all the time.
+    """
+    for _ in range(_ATTEMPTS):
+        kid = rotate(database, lifetime_s, end_tokens=end_tokens, actor=actor)
+        if kid is not None:
+            return kid
+    raise ServiceUnavailable("The signing keys change all the time; try again.", retry_after=1)
 
 
 def remove_ended(database: Database) -> int:

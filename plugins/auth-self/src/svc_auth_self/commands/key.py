@@ -1,0 +1,122 @@
+"""``svc key``: make, list and revoke API keys; sign tokens with a new key."""
+
+from __future__ import annotations
+
+import click
+
+from svc.errors import UsageError
+from svc.plugin import (
+    Source,
+    json_option,
+    print_json,
+    print_table,
+    source_options,
+    terminal_text,
+    time_text,
+)
+from svc_auth_self.commands.stores import open_keys
+from svc_auth_self.keys import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS
+
+__all__ = ["key"]
+
+
+@click.group(short_help="Makes, lists and revokes API keys.")
+def key() -> None:
+    """API keys: what programs and people sign in with."""
+
+
+@key.command("create", short_help="Makes a key.")
+@click.option("--label", default="", help="What to call it.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, LONGEST_KEY_DAYS),
+    default=DEFAULT_KEY_DAYS,
+    show_default=True,
+    help="Days for which it is good.",
+)
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="GLOB=FLAGS",
+    help="What it may do where, such as '/reports/**=-r--l---'; the first rule that matches decides. May be "
+    "repeated. Without any it may do what its owner may.",
+)
+@click.option("--user", metavar="USER", help="Whose it is: an id, or in a file a name too. Root's.")
+@source_options
+@json_option
+def create(
+    *, label: str, days: int, rules: tuple[str, ...], user: str | None, source: Source, as_json: bool
+) -> None:
+    """Makes a key and prints it. It is not shown again.
+
+    In a file it is root's, or that of --user; at a server the caller's.
+    """
+    parsed = [_rule(text) for text in rules]
+    with open_keys(source) as store:
+        made = store.create(label, days, parsed, user)
+    if as_json:
+        print_json(made)
+        return
+    click.echo(made["key"])
+    click.echo(f"key {made['key_id']} is good until {time_text(made['expires_at'])}", err=True)
+
+
+@key.command("list")
+@click.option("--user", metavar="USER", help="Only those of this user.")
+@source_options
+@json_option
+def list_(*, user: str | None, source: Source, as_json: bool) -> None:
+    """Lists keys, oldest first: the caller's; for root everybody's."""
+    with open_keys(source, read_only=True) as store:
+        found = list(store.list(user))
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        [
+            (
+                one["key_id"],
+                one["user_id"] or "share",
+                time_text(one["expires_at"]),
+                f"{len(one['rules'])} rules" if one["rules"] else "-",
+                terminal_text(one["label"]),
+            )
+            for one in found
+        ]
+    )
+
+
+@key.command("revoke")
+@click.argument("key_id", metavar="ID")
+@source_options
+@json_option
+def revoke(*, key_id: str, source: Source, as_json: bool) -> None:
+    """Revokes a key; its tokens end at once, at every server of the database."""
+    with open_keys(source) as store:
+        store.revoke(key_id)
+    if as_json:
+        print_json({"revoked": True, "key_id": key_id})
+    else:
+        click.echo(f"revoked key {key_id}")
+
+
+@key.command("rotate-signing", short_help="Signs tokens with a new key.")
+@click.option("--end-tokens", is_flag=True, help="End every access token at once; refresh tokens go on.")
+@source_options
+@json_option
+def rotate_signing(*, end_tokens: bool, source: Source, as_json: bool) -> None:
+    """Signs tokens with a new key from now on; those of the old one go on until they expire."""
+    with open_keys(source) as store:
+        kid = store.rotate_signing_key(end_tokens=end_tokens)
+    if as_json:
+        print_json({"kid": kid})
+    else:
+        click.echo(f"tokens are signed with the new key {kid}")
+
+
+def _rule(text: str) -> dict[str, str]:
+    glob, separator, flags = text.rpartition("=")
+    if not separator:
+        raise UsageError("--rule takes GLOB=FLAGS, such as '/reports/**=-r--l---'.", field="rule")
+    return {glob: flags}
