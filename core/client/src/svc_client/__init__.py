@@ -1,7 +1,7 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``system``)
-answer with values of ``svc_client.models`` and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``system``,
+``users``) answer with values and raise the errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ from svc_client.models import (
     StoredFile,
     WhoAmI,
 )
+from svc_client.users import Access, AccessDecision, AccessLevel, Grant, Group, User
 
 __all__ = [
     "AbandonedFork",
+    "Access",
+    "AccessDecision",
+    "AccessLevel",
     "ApiKey",
     "BackupStream",
     "BatchResult",
@@ -61,6 +65,8 @@ __all__ = [
     "EntryInfo",
     "EntryType",
     "Fork",
+    "Grant",
+    "Group",
     "Health",
     "HistoryRow",
     "ImportReport",
@@ -79,5 +85,6 @@ __all__ = [
     "SnapshotRestore",
     "StoredFile",
     "Upload",
+    "User",
     "WhoAmI",
 ]

@@ -12,6 +12,7 @@ from svc_client.files import Files
 from svc_client.keys import Keys
 from svc_client.system import System
 from svc_client.transport import Transport
+from svc_client.users import Users
 from svc_client.versions import Versions
 
 __all__ = ["Client", "connect"]
@@ -39,6 +40,7 @@ class Client:
         backup: exports, patches, imports.
         keys: API keys, and signing in.
         system: health and plugins.
+        users: users, groups and grants.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -70,6 +72,7 @@ class Client:
         self.backup = Backup(self.transport)
         self.keys = Keys(self.transport)
         self.system = System(self.transport)
+        self.users = Users(self.transport)
 
     def __enter__(self) -> Self:
         return self

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from svc.plugin import Condition, Database, Path, Transaction, Version, pause
 
-__all__ = ["NEW", "Page", "erase", "in_turns", "keep", "page_of", "present_ms"]
+__all__ = ["NEW", "Page", "all_pages", "erase", "in_turns", "keep", "page_of", "present_ms"]
 
 NEW = Condition(if_none_match=("*",))
 """The condition that a path holds nothing yet."""
@@ -49,6 +49,21 @@ def page_of(found: Iterable[tuple[str, T | None]], limit: int, scanned: int) -> 
         if item is not None:
             items.append(item)
     return Page(items, None)
+
+
+def all_pages(page: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """Yields the items of all pages.
+
+    Args:
+        page: gives the page behind a cursor; the first one at None.
+    """
+    after: str | None = None
+    while True:
+        found = page(after)
+        yield from found.items
+        after = found.next_cursor
+        if after is None:
+            return
 
 
 def in_turns(items: Iterable[T]) -> Iterator[T]:

@@ -23,11 +23,10 @@ from svc.plugin import (
 )
 from svc_users.changing import in_turns
 from svc_users.grants import grants_of
-from svc_users.lookup import find_user_by_name, memberships
+from svc_users.lookup import memberships, named_user
 from svc_users.names import ROOT_NAME, name_key, own_group, user_id_of
 from svc_users.records import FLAGS, Grant, User
 from svc_users.rights import GrantedRights, Rule, bit_of, rule_of
-from svc_users.users import require_user
 
 __all__ = ["Access", "Decision", "Level", "LevelGrant", "Membership", "explain_access"]
 
@@ -122,8 +121,7 @@ def explain_access(system: Version, path: Path, user: str) -> Access:
         raise path_not_found(path)
     if user_id_of(user) == ROOT_USER_ID or name_key(user) == name_key(ROOT_NAME):
         return _of_root(path)
-    found = find_user_by_name(system, user) if user_id_of(user) is None else None
-    found = found or require_user(system, user)
+    found = named_user(system, user)
     groups = _memberships(system, found)
     by_depth: dict[int, list[_Pair]] = {}
     for pair in _on_the_way(system, path, groups):

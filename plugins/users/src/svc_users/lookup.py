@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svc.errors import NotFound
 from svc.plugin import EntryKind, Path, Version
 from svc_users.names import name_key, own_group, tag_key, user_id_of
 from svc_users.records import (
@@ -28,6 +29,7 @@ __all__ = [
     "groups_of",
     "identity_stamp",
     "memberships",
+    "named_user",
     "names_in",
 ]
 
@@ -46,6 +48,21 @@ def find_user_by_name(system: Version, username: str) -> User | None:
     if entry is None or entry.kind is not EntryKind.FILE or entry.size > _MAXIMUM_ID_BYTES:
         return None
     return find_user(system, system.read_all(entry).decode("ascii", "replace"))
+
+
+def named_user(system: Version, name_or_id: str) -> User:
+    """Returns the user of an id or, if it is none, of a name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if user_id_of(name_or_id) is not None:
+        found = find_user(system, name_or_id)
+    else:
+        found = find_user_by_name(system, name_or_id)
+    if found is None:
+        raise NotFound("There is no such user.", user=name_or_id[:200])
+    return found
 
 
 def group_named(system: Version, name: str) -> Group | None:

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from svc.plugin import ROOT_USER_ID, Condition, Database, Transaction, Version, attempt
-from svc_users.changing import NEW, Page, page_of, present_ms
+from svc_users.changing import NEW, Page, erase, page_of, present_ms
 from svc_users.lookup import find_user, find_user_by_name, names_in
 from svc_users.names import (
     ROOT_NAME,
@@ -196,11 +196,14 @@ def _add_change(transaction: Transaction, system: Version, before: User, after: 
     if name_key(before.username) != name_key(after.username):
         _require_free_name(system, after)
         transaction.put_system(username_file(after.username), after.user_id.encode(), condition=NEW)
-        transaction.delete_system(username_file(before.username))
+        # An import may have brought another user of the old name, whose name it stays.
+        holder = find_user_by_name(system, before.username)
+        if holder is not None and holder.user_id == before.user_id:
+            transaction.delete_system(username_file(before.username))
     for tag in set(after.tags) - set(before.tags):
         transaction.put_system(user_tag_file(tag, after.user_id), b"")
     for tag in set(before.tags) - set(after.tags):
-        transaction.delete_system(user_tag_file(tag, after.user_id))
+        erase(transaction, user_tag_file(tag, after.user_id))
 
 
 def _verb(before: User, after: User) -> str:

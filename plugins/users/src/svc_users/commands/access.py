@@ -1,0 +1,56 @@
+"""``svc access``: what a user may do to a path, rule by rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from svc.plugin import Source, json_option, parse_path, print_json, print_table, source_options, terminal_text
+from svc_users.commands.store import open_users
+
+__all__ = ["access"]
+
+
+@click.command(short_help="Explains what a user may do to a path.")
+@click.argument("path")
+@click.option("--as", "user", metavar="USER", required=True, help="The user, by name or id.")
+@source_options
+@json_option
+def access(*, path: str, user: str, source: Source, as_json: bool) -> None:
+    """Explains what a user may do to PATH: for each operation which level, group and grant decide.
+
+    Links are not followed, and the rules of a key, which narrow what its user may do, are not asked.
+    """
+    where = parse_path(path)
+    with open_users(source, read_only=True) as store:
+        found = store.access(where, user)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(
+        f"{terminal_text(found['username'])} at {terminal_text(found['path'])}: {found['permissions']}"
+    )
+    if found["groups"]:
+        groups = ", ".join(f"{one['group']} ({one['by']})" for one in found["groups"])
+        click.echo(f"groups: {terminal_text(groups)}")
+    _print_levels(found["levels"])
+    click.echo()
+    print_table(
+        [
+            (one["operation"], "yes" if one["allowed"] else "no", terminal_text(one["reason"]))
+            for one in found["decisions"]
+        ]
+    )
+
+
+def _print_levels(levels: list[dict[str, Any]]) -> None:
+    for level in levels:
+        click.echo(f"{terminal_text(level['path'])}")
+        for grant in level["grants"]:
+            pattern = "" if grant["path_pattern"] is None else f" for {grant['path_pattern']}"
+            left_out = "" if grant["applies"] else ", which leaves this path out"
+            click.echo(
+                f"  {grant['grant_id']}  allow {grant['allow']}  deny {grant['deny']}  "
+                f"to {terminal_text(grant['group'] + pattern)}{left_out}"
+            )

@@ -1,0 +1,122 @@
+"""``svc grant``: grant paths to groups and users, list grants, take them back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from svc.errors import UsageError
+from svc.plugin import Source, json_option, parse_path, print_json, print_table, source_options, terminal_text
+from svc_users.commands.store import UserStore, open_users
+from svc_users.names import own_group
+from svc_users.records import FLAGS
+
+__all__ = ["grant"]
+
+
+@click.group(short_help="Grants paths to groups and users, and takes back.")
+def grant() -> None:
+    """Grants: what groups and users may do to a path and what is below it.
+
+    FLAGS are letters: c create, r read, u update, d delete, l list, i invoke, f functions, y configure.
+    """
+
+
+@grant.command("add")
+@click.argument("path")
+@click.option("--group", metavar="NAME", help="To this group.")
+@click.option("--user", metavar="USER", help="To this user alone, by name or id.")
+@click.option("--allow", metavar="FLAGS", default="", help="What is allowed, such as rl.")
+@click.option("--deny", metavar="FLAGS", default="", help="What is denied, whatever others allow here.")
+@click.option("--pattern", metavar="GLOB", help="Only for paths below that match, such as **/*.md.")
+@source_options
+@json_option
+def add(
+    *,
+    path: str,
+    group: str | None,
+    user: str | None,
+    allow: str,
+    deny: str,
+    pattern: str | None,
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Grants a path; what was granted to the same group there is replaced."""
+    flags = (_flags(allow, "allow"), _flags(deny, "deny"))
+    where = parse_path(path)
+    if group is None and user is None:
+        raise UsageError("This takes --group or --user.")
+    with open_users(source) as store:
+        made, is_new = store.grant(where, _group_of(store, group, user) or "", *flags, pattern)
+    if as_json:
+        print_json({**made, "created": is_new})
+    else:
+        click.echo(f"{'granted' if is_new else 'replaced the grant of'} {_described(made)}")
+
+
+@grant.command("list")
+@click.option("--path", metavar="PATH", help="Only those on this path itself.")
+@click.option("--group", metavar="NAME", help="Only those of this group.")
+@click.option("--user", metavar="USER", help="Only those of this user alone, by name or id.")
+@source_options
+@json_option
+def list_(*, path: str | None, group: str | None, user: str | None, source: Source, as_json: bool) -> None:
+    """Lists grants."""
+    where = None if path is None else parse_path(path)
+    with open_users(source, read_only=True) as store:
+        found = list(store.grants(path=where, group=_group_of(store, group, user)))
+    if as_json:
+        print_json(found)
+        return
+    found.sort(key=lambda one: (one["path"], one["group"], one["path_pattern"] or ""))
+    print_table(
+        [
+            (
+                terminal_text(one["path"]),
+                terminal_text(one["path_pattern"] or "-"),
+                terminal_text(one["group"]),
+                f"allow {one['allow']}",
+                f"deny {one['deny']}",
+                one["grant_id"],
+            )
+            for one in found
+        ]
+    )
+
+
+@grant.command("remove")
+@click.argument("grant_id", metavar="ID")
+@source_options
+@json_option
+def remove(*, grant_id: str, source: Source, as_json: bool) -> None:
+    """Takes a grant back; svc grant list shows the ids."""
+    with open_users(source) as store:
+        gone = store.ungrant(grant_id)
+    if as_json:
+        print_json(gone)
+    else:
+        click.echo(f"took back {_described(gone)}")
+
+
+def _group_of(store: UserStore, group: str | None, user: str | None) -> str | None:
+    if group is not None and user is not None:
+        raise UsageError("--group and --user exclude each other.")
+    return group if user is None else own_group(store.user(user)["user_id"])
+
+
+def _flags(text: str, option: str) -> str:
+    """A flags string of letters in any order; one that is whole is taken as it is."""
+    letters = set(text) - {"-"}
+    if not letters <= set(FLAGS):
+        raise UsageError(f"--{option} takes letters of {FLAGS}.", field=option)
+    return "".join(letter if letter in letters else "-" for letter in FLAGS)
+
+
+def _described(found: dict[str, Any]) -> str:
+    pattern = f" ({terminal_text(found['path_pattern'])})" if found["path_pattern"] else ""
+    return (
+        f"{terminal_text(found['path'])}{pattern} to {terminal_text(found['group'])}: "
+        f"allow {found['allow']}, deny {found['deny']} ({found['grant_id']})"
+    )
