@@ -29,5 +29,5 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     refresh_reuse_s: Annotated[int, msgspec.Meta(ge=0, le=3_600)] = 30
     signing_key_days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 90
     keys_per_user: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
-    login_failures: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
+    login_failures: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     login_window_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300

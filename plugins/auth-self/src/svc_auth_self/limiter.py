@@ -28,7 +28,9 @@ __all__ = ["RateLimiter"]
 _log = logging.getLogger(__name__)
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_MAP_BYTES = 64 * 1024 * 1024
+_MAP_BYTES = 256 * 1024 * 1024
+_MOST_KEYS = 100_000
+"""A full map could not be cleared either: this many keys are a part of it."""
 _LENGTH = struct.Struct("<d")
 
 
@@ -145,11 +147,18 @@ class _Storage(Storage, MovingWindowSupport):
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Counts events, if all of them are within the limit."""
-        try:
-            return self._acquire(key, limit, expiry, amount)
-        except lmdb.MapFullError:
-            self._make_room()
-            return self._acquire(key, limit, expiry, amount)
+        if amount > limit:
+            return False
+        name = key.encode()
+        with self._environment.lmdb.begin(write=True) as transaction:
+            times = _times(transaction.get(name), expiry)
+            if len(times) + amount > limit:
+                return False
+            if transaction.stat()["entries"] >= _MOST_KEYS:
+                _make_room(transaction)
+            kept = (float(expiry), *[time.time()] * amount, *times)
+            transaction.put(name, struct.pack(f"<{len(kept)}d", *kept))
+        return True
 
     def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
         """Returns the time of the oldest event that counts, and how many do."""
@@ -177,7 +186,7 @@ class _Storage(Storage, MovingWindowSupport):
     def check(self) -> bool:
         """Whether the environment can be read."""
         with self._environment.lmdb.begin() as transaction:
-            transaction.stat(self._environment.lmdb.open_db(None))
+            transaction.stat()
         return True
 
     def reset(self) -> int | None:
@@ -191,35 +200,19 @@ class _Storage(Storage, MovingWindowSupport):
         with self._environment.lmdb.begin(write=True) as transaction:
             transaction.delete(key.encode())
 
-    def _acquire(self, key: str, limit: int, expiry: int, amount: int) -> bool:
-        if amount > limit:
-            return False
-        name = key.encode()
-        with self._environment.lmdb.begin(write=True) as transaction:
-            times = _times(transaction.get(name), expiry)
-            if len(times) + amount > limit:
-                return False
-            kept = (float(expiry), *[time.time()] * amount, *times)
-            transaction.put(name, struct.pack(f"<{len(kept)}d", *kept))
-        return True
 
-    def _make_room(self) -> None:
-        """Removes what counts no more; where that is too little, everything."""
-        now = time.time()
-        with self._environment.lmdb.begin(write=True) as transaction:
-            cursor = transaction.cursor()
-            alive = removed = 0
-            found = cursor.first()
-            while found:
-                if _ends(cursor.value()) <= now:
-                    found = cursor.delete()
-                    removed += 1
-                else:
-                    alive += 1
-                    found = cursor.next()
-        if removed * 4 < alive:
-            _log.warning("The rate limits begin anew: more addresses were counted than there is room for.")
-            self.reset()
+def _make_room(transaction: lmdb.Transaction[bytes]) -> None:
+    """Removes what counts no more; where that is too little, the half of what is there."""
+    now = time.time()
+    alive: list[bytes] = []
+    ended: list[bytes] = []
+    for key, value in transaction.cursor():
+        (ended if _ends(value) <= now else alive).append(key)
+    if len(ended) * 4 < len(alive):
+        _log.warning("Half of the rate limits begin anew: more clients were counted than there is room for.")
+        ended += alive[: len(alive) // 2]
+    for key in ended:
+        transaction.delete(key)
 
 
 def _times(value: Any, expiry: int) -> tuple[float, ...]:
