@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "contrib" / "template"
 PAGE = ROOT / "docs" / "plugins" / "driving-a-family.md"
 PLUGIN = "acme.greeter"
+# Sixteen distributions are built and installed, which takes minutes on a machine with other work.
+pytestmark = pytest.mark.timeout(400)
 DEFAULT_SET = "auth.disabled,auth.self,backup,files,history,sharing,users,versions"
 
 
