@@ -46,8 +46,8 @@ __all__ = [
     "require_named_group",
 ]
 
-MOST_MEMBERS = 10_000
-_CLEARED_AT_ONCE = 1000
+MOST_MEMBERS = 1_000
+_CLEARED_AT_ONCE = 500
 
 
 class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
