@@ -161,7 +161,7 @@ def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
     for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):
         rows += [(f"/{owned.path}", descriptor.id, RULES[owned.backup]) for owned in descriptor.system_paths]
     stated = re.findall(
-        r"^\| `(/[^`]*)` \| `?([\w.]+)`? \| ([^|]*) \|", BACKUP_PAGE.read_text(), re.MULTILINE
+        r"^\| `(/[^`]*)` \| `?([\w.-]+)`? \| ([^|]*) \|", BACKUP_PAGE.read_text(), re.MULTILINE
     )
     assert stated == rows
 
