@@ -94,9 +94,8 @@ def test_disabled_authentication_listens_on_loopback_only(server: Server) -> Non
 @pytest.mark.parametrize(
     "options",
     [
-        ["--auth", "self-contained"],
-        ["--auth", "self"],
-        ["--auth", "file:///nowhere/identity"],
+        ["--auth", "ldap"],
+        ["--auth", "ldap://directory.example"],
     ],
 )
 def test_an_auth_mode_whose_plugin_is_missing_says_so(tmp_path: Path, options: list[str]) -> None:
