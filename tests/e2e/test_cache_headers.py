@@ -27,7 +27,7 @@ from svc_blackbox.server import Server, free_port
 
 FOR_EVER = "private, max-age=31536000, immutable"
 CONTENT = os.urandom(300_000)
-PUBLIC = {"/", "/system/health", "/blobs/config"}
+PUBLIC = {"/", "/share", "/system/health", "/blobs/config"}
 
 NGINX = """
 daemon off;

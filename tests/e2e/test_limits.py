@@ -43,6 +43,7 @@ NOT_LIMITS = {
     "plugins": "a list of names; see the tests of plugins",
     "plugin-option": "a setting of a plugin; each plugin tests its own",
     "cors-origins": "a list of origins; see the tests of the pipeline",
+    "trusted-proxies": "a list of addresses; see the tests of the pipeline",
     "log-format": "a choice of two",
     "access-log": "on or off",
     "background": "on or off",

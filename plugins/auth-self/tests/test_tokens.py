@@ -259,10 +259,30 @@ def test_a_commit_that_changes_nobody_keeps_what_was_judged(http: Http) -> None:
     assert mode.authenticate(credentials) is not identity
 
 
+def test_a_signature_is_checked_once_while_its_key_stays(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+
+    def decode(token: str, *arguments: Any, **options: Any) -> Any:
+        checked.append(token)
+        return decoded(token, *arguments, **options)
+
+    decoded = jwt.decode
+    monkeypatch.setattr(jwt, "decode", decode)
+    token = http.token(http.root_key)
+    for name in ("ann", "ben", "cid"):
+        assert http.status(token) == 200
+        http.make_user(name)
+    assert checked.count(token) == 1
+    assert http("POST", "/auth/signing-key", token, json={"end_tokens": True}).status_code in (200, 201)
+    assert http.status(token) == 401
+
+
 def test_what_is_kept_of_tokens_is_bounded(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_auth_self.mode._MOST_KNOWN", 5)
+    monkeypatch.setattr("svc_auth_self.tokens._MOST_CHECKED", 5)
     mode = http.app.service.auth_mode
     tokens = [mode.write_token(mode.match_key(http.root_key), 60 + n)[0] for n in range(20)]
     for token in tokens:
         assert http.status(token) == 200
     assert len(mode._known) <= 5
+    assert len(mode._reader._checked) <= 5

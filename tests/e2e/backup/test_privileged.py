@@ -1,10 +1,11 @@
 """The privileged backup: system data and snapshots for whoever has the root key, credentials for nobody.
 
-The users, groups and keys are those of a third party's plugin; svc knows of them what its descriptor says.
+The people, teams and keys are those of a third party's plugin; svc knows of them what its descriptor says.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,23 +20,22 @@ from svc_blackbox.server import Server, run_svc, svc_environment, svc_program
 from svc_blackbox.versions import contents, head_version, list_snapshots, snapshot_names
 from svc_testing import DistributionFactory
 
-SYSTEM = {("users", "ann"): b"marker-of-a-user" * 9, ("groups", "staff"): b"marker-of-a-group" * 9}
+SYSTEM = {("people", "ann"): b"marker-of-a-user" * 9, ("teams", "staff"): b"marker-of-a-group" * 9}
 CREDENTIALS = {
-    ("api-keys", "one"): b"marker-of-a-key" * 9,
-    ("refresh-tokens", "one"): b"marker-of-a-token" * 9,
-    ("magic-links", "one"): b"marker-of-a-link" * 9,
+    ("passkeys", "one"): b"marker-of-a-key" * 9,
+    ("renewals", "one"): b"marker-of-a-token" * 9,
+    ("mailings", "one"): b"marker-of-a-link" * 9,
 }
-KEY = ("--root-key", "svc_k_root_key")
 
 ACME = """
 from svc.plugins import BackupRule, PluginDescriptor, SystemPath
 
 INCLUDE, SECRET = BackupRule.INCLUDE, BackupRule.SECRET
 PLUGIN = PluginDescriptor(
-    "acme.people", "1.0", "Keeps users, groups and their keys", (1, 1), "svc_acme_people",
+    "acme.people", "1.0", "Keeps people, teams and their keys", (1, 1), "svc_acme_people",
     system_paths=(
-        *(SystemPath(path, INCLUDE) for path in ("users", "groups", "config")),
-        *(SystemPath(path, SECRET) for path in ("api-keys", "refresh-tokens", "magic-links")),
+        *(SystemPath(path, INCLUDE) for path in ("people", "teams", "extras")),
+        *(SystemPath(path, SECRET) for path in ("passkeys", "renewals", "mailings")),
     ),
 )
 """
@@ -71,11 +71,23 @@ def furnished(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def privileged(furnished: Path) -> Path:
+def key(furnished: Path) -> str:
+    """The root key of it, and of its copies."""
+    return new_root_key(furnished)
+
+
+@pytest.fixture(scope="module")
+def privileged(furnished: Path, key: str) -> Path:
     """A privileged export of it."""
     output = furnished.with_name("privileged.svcdb")
-    run_svc("export", "-D", furnished, "--output", output, *KEY)
+    run_svc("export", "-D", furnished, "--output", output, "--root-key", key)
     return output
+
+
+def new_root_key(database: Path) -> str:
+    """Makes a root key for a database."""
+    (key,) = re.findall(r"svc_k_\w+", run_svc("reset-root-key", "-D", database).stdout.decode())
+    return str(key)
 
 
 def system_contents(database: Path) -> dict[tuple[str, ...], bytes]:
@@ -107,18 +119,19 @@ def test_it_holds_users_groups_and_every_snapshot(source: Source, privileged: Pa
 
 
 def test_where_the_plugin_is_gone_its_data_are_neither_given_nor_taken(
-    furnished: Path, privileged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    furnished: Path, key: str, privileged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPATH")
     output, target = tmp_path / "output.svcdb", tmp_path / "target.svcdb"
-    said = run_svc("export", "-D", furnished, "--output", output, *KEY).stderr.decode()
-    assert "left out: /api-keys, /groups, /magic-links, /refresh-tokens, /users." in said
+    said = run_svc("export", "-D", furnished, "--output", output, "--root-key", key).stderr.decode()
+    assert "left out: /mailings, /passkeys, /people, /renewals, /teams." in said
     content = output.read_bytes()
     for marker in {**SYSTEM, **CREDENTIALS}.values():
         assert marker[:16] not in content
     run_svc("put", "-D", target, "-", "/own", stdin=b"own")
-    said = run_svc("import", "-D", target, "--file", privileged, "--promote", *KEY).stderr.decode()
-    assert "no plugin here declares were skipped: /groups, /users." in said
+    own_key = ("--root-key", new_root_key(target))
+    said = run_svc("import", "-D", target, "--file", privileged, "--promote", *own_key).stderr.decode()
+    assert "no plugin here declares were skipped: /people, /teams." in said
     assert system_contents(target) == {}
     assert b'"one"' in run_svc("snapshot", "list", "-D", target, "--json").stdout
 
@@ -156,7 +169,7 @@ def test_with_the_root_key_everything_comes_in(source: Source, privileged: Path,
     target = tmp_path / "target.svcdb"
     run_svc("put", "-D", target, "-", "/own", stdin=b"own")
     run_svc("snapshot", "create", "own", "-D", target)
-    run_svc("import", "-D", target, "--file", privileged, "--promote", *KEY)
+    run_svc("import", "-D", target, "--file", privileged, "--promote", "--root-key", new_root_key(target))
     assert system_contents(target) == SYSTEM
     assert content_of(target, tmp_path / "out") == source.contents["HEAD"]
     for name in ("one", "two"):
@@ -165,12 +178,12 @@ def test_with_the_root_key_everything_comes_in(source: Source, privileged: Path,
     run_svc("verify", "-D", target)
 
 
-def test_the_key_may_stand_in_the_environment(furnished: Path, tmp_path: Path) -> None:
+def test_the_key_may_stand_in_the_environment(furnished: Path, key: str, tmp_path: Path) -> None:
     output = tmp_path / "x.svcdb"
-    environment = {**svc_environment(), "SVC_ROOT_KEY": KEY[1]}
+    environment = {**svc_environment(), "SVC_ROOT_KEY": key}
     command = [svc_program(), "export", "-D", str(furnished), "--output", str(output)]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
-    assert KEY[1].encode() not in done.stdout + done.stderr + output.read_bytes()
+    assert key.encode() not in done.stdout + done.stderr + output.read_bytes()
     assert system_contents(output) == SYSTEM
 
 
@@ -196,19 +209,21 @@ def test_an_export_over_http_is_never_privileged(new_server: Callable[..., Serve
         assert content[:16] not in data
 
 
-def test_credentials_that_somebody_put_into_a_file_are_not_taken(furnished: Path, tmp_path: Path) -> None:
+def test_credentials_that_somebody_put_into_a_file_are_not_taken(
+    furnished: Path, key: str, tmp_path: Path
+) -> None:
     """A forged backup: what had another name stands where keys stand, and every hash is right."""
     from svc.database import Database
 
     place, output = tmp_path / "place.svcdb", tmp_path / "output.svcdb"
     shutil.copyfile(furnished, place)
     with Database(place) as database, database.transaction() as transaction:
-        transaction.put_system(("config", "one"), CREDENTIALS["api-keys", "one"])
-    run_svc("export", "-D", place, "--output", output, *KEY)
+        transaction.put_system(("extras", "one"), CREDENTIALS["passkeys", "one"])
+    run_svc("export", "-D", place, "--output", output, "--root-key", key)
     header, records = parse(output.read_bytes())
     forged = [
-        assemble(header, substitute(records, b"\x66config", b"\x68api-keys", (NODE,))),
-        assemble(header, substitute(records, b"\x65users", b"\x6erefresh-tokens", (NODE,))),
+        assemble(header, substitute(records, b"\x66extras", b"\x68passkeys", (NODE,))),
+        assemble(header, substitute(records, b"\x66people", b"\x68renewals", (NODE,))),
     ]
     live = tmp_path / "live.svcdb"
     shutil.copyfile(output, live)
@@ -217,9 +232,10 @@ def test_credentials_that_somebody_put_into_a_file_are_not_taken(furnished: Path
             transaction.put_system(path, content)
     target = tmp_path / "target.svcdb"
     run_svc("put", "-D", target, "-", "/own", stdin=b"own")
+    own_key = ("--root-key", new_root_key(target))
     for number, data in enumerate([*forged, live.read_bytes()]):
         file = tmp_path / f"forged-{number}.svcdb"
         file.write_bytes(data)
-        run_svc("import", "-D", target, "--file", file, "--promote", *KEY, check=False)
+        run_svc("import", "-D", target, "--file", file, "--promote", *own_key, check=False)
         assert not set(system_contents(target)) & set(CREDENTIALS), number
     run_svc("verify", "-D", target)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from svc.errors import AuthRequired
 from svc_auth_self.signing import SigningKeys
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 __all__ = ["ISSUER", "SHARE_SUBJECT", "Claims", "TokenReader", "TokenWriter", "key_of_scope"]
 
@@ -23,6 +26,7 @@ MOST_BYTES = 8 * 1024
 _ALGORITHM = "EdDSA"
 _REQUIRED = ("iss", "sub", "iat", "exp", "scope")
 _CLOCK_SKEW_S = 5
+_MOST_CHECKED = 20_000
 _KEY_SCOPE = "key:"
 
 NOT_VALID = "The token is not valid, or has expired."
@@ -89,26 +93,34 @@ class TokenWriter:
 class TokenReader:
     """Checks tokens: one Ed25519 check each, whatever the number of keys and users.
 
+    What was checked is kept while its signing key is what it was, so that a change of users or grants, after
+    which every identity is made anew, costs no check.
+
     Args:
         keys: the signing keys.
     """
 
     def __init__(self, keys: SigningKeys) -> None:
         self._keys = keys
+        self._checked: dict[str, tuple[str, Ed25519PublicKey, Claims]] = {}
 
     def read(self, token: str) -> Claims:
-        """Returns what a token says.
+        """Returns what a token says; the caller looks whether it has expired.
 
         Raises:
             AuthRequired: it is not one that this database has signed, or it is not good now.
         """
-        claims = self._decode(token)
-        subject, scope, expires = claims.get("sub"), claims.get("scope"), claims.get("exp")
-        if not isinstance(subject, str) or not isinstance(scope, str) or not isinstance(expires, int):
-            raise AuthRequired(NOT_VALID)
-        return Claims(subject, key_of_scope(scope), expires)
+        known = self._checked.get(token)
+        if known is not None and self._keys.public(known[0]) is known[1]:
+            return known[2]
+        kid, public, found = self._decode(token)
+        claims = _claims_of(found)
+        if len(self._checked) >= _MOST_CHECKED:
+            self._checked.clear()
+        self._checked[token] = kid, public, claims
+        return claims
 
-    def _decode(self, token: str) -> dict[str, Any]:
+    def _decode(self, token: str) -> tuple[str, Ed25519PublicKey, dict[str, Any]]:
         import jwt
 
         # Not a character more than a token can have: what else there is was never made here.
@@ -140,7 +152,14 @@ class TokenReader:
         ):
             # The reason would help nobody who has a right to it, and whoever tries out tokens.
             raise AuthRequired(NOT_VALID) from None
-        return claims
+        return header.kid, public, claims
+
+
+def _claims_of(found: dict[str, Any]) -> Claims:
+    subject, scope, expires = found.get("sub"), found.get("scope"), found.get("exp")
+    if not isinstance(subject, str) or not isinstance(scope, str) or not isinstance(expires, int):
+        raise AuthRequired(NOT_VALID)
+    return Claims(subject, key_of_scope(scope), expires)
 
 
 def key_of_scope(scope: str) -> str | None:
