@@ -44,3 +44,13 @@ def test_blame_of_a_directory(http: Any, versions: tuple[str, str], make_user: A
     http.become(make_user({"/": "crudl---", "/d/secret": "--------"}))
     rows = {row["path"]: row["size"] for row in http.get("/versions/blame").json["entries"]}
     assert rows == {"/a": 1, "/d": None, "/own": 1}
+
+
+def test_that_a_directory_became_empty_of_what_is_hidden(http: Any, commit: Any, make_user: Any) -> None:
+    before = commit({"/d/secret/x": b"1", "/own/y": b"1"})
+    commit({"/d/secret/x": None, "/own/y": None})
+    http.become(make_user({"/": "-r--l---", "/d/secret": "--------", "/own": "crudl---"}))
+    changes = http.get("/versions/compare", params={"from": before}).json["changes"]
+    assert [change["path"] for change in changes] == ["/own", "/own/y"]
+    log = http.get("/versions/log", params={"path": "/d"}).json["commits"]
+    assert [one["version"] for one in log] == [before]

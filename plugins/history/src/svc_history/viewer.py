@@ -91,9 +91,15 @@ class Viewer:
         return entry.kind is not EntryKind.DIRECTORY or self.sees_below(path)
 
     def shows_change(self, change: Change) -> bool:
-        """Whether the caller may see a difference."""
-        entry = change.after or change.before
+        """Whether the caller may see a difference.
+
+        A directory that stays a directory differs by what is made from everything below it.
+        """
+        before, after = change.before, change.after
+        entry = after or before
         is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
+        if is_directory and before is not None and after is not None and before.kind is after.kind:
+            return self.sees_below(change.path)
         return self.shows(change.path, directory=is_directory)
 
     def changes(
