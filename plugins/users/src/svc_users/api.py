@@ -16,7 +16,15 @@ from svc_users.grants import (
     require_group,
 )
 from svc_users.lookup import find_user, find_user_by_name, group_named, groups_of, identity_stamp
-from svc_users.names import own_group, user_of_own_group
+from svc_users.names import (
+    checked_email,
+    checked_group_name,
+    checked_tags,
+    checked_username,
+    name_key,
+    own_group,
+    user_of_own_group,
+)
 from svc_users.records import Grant, Group, User
 from svc_users.rights import GrantedRights
 from svc_users.rights_cache import RightsCache
@@ -27,7 +35,11 @@ __all__ = [
     "Group",
     "RightsCache",
     "User",
+    "checked_email",
     "checked_grant",
+    "checked_group_name",
+    "checked_tags",
+    "checked_username",
     "find_grant",
     "find_user",
     "find_user_by_name",
@@ -36,6 +48,7 @@ __all__ = [
     "group_named",
     "groups_of",
     "identity_stamp",
+    "name_key",
     "own_group",
     "put_grant",
     "remove_grant",

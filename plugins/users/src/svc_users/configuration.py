@@ -22,5 +22,5 @@ class UsersConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     maximum_json: _Bytes = 1024 * 1024
-    maximum_members: _Count = 10_000
+    maximum_members: _Count = 1_000
     scanned: _Count = 10_000

@@ -18,14 +18,13 @@ from svc.plugin import (
     Version,
     format_path,
     is_system_path,
-    parse_path,
     path_not_found,
 )
 from svc_users.changing import in_turns
 from svc_users.grants import grants_of
 from svc_users.lookup import memberships, named_user
 from svc_users.names import ROOT_NAME, name_key, own_group, user_id_of
-from svc_users.records import FLAGS, Grant, User
+from svc_users.records import FLAGS, Grant, User, path_of
 from svc_users.rights import GrantedRights, Rule, bit_of, rule_of
 
 __all__ = ["Access", "Decision", "Level", "LevelGrant", "Membership", "explain_access"]
@@ -177,7 +176,7 @@ def _on_the_way(system: Version, path: Path, groups: list[Membership]) -> Iterat
     """The grants of the groups that hang on the path or above it."""
     for membership in groups:
         for grant in in_turns(grants_of(system, membership.group)):
-            above = parse_path(grant.path)
+            above = path_of(grant)
             if path[: len(above)] == above:
                 yield grant, rule_of(grant)
 

@@ -28,6 +28,7 @@ from svc_users.records import (
     grant_hint,
     grants_of_group,
     group_file,
+    path_of,
 )
 from svc_users.rights import mask_of
 
@@ -161,13 +162,13 @@ def put_grant(transaction: Transaction, system: Version, grant: Grant) -> None:
     if user_of_own_group(grant.group) is None:
         keep(transaction, system, group_file(name_key(grant.group)))
     transaction.put_system(grant_file(grant.grant_id), encode(grant))
-    transaction.put_system(grant_hint(grant.grant_id, parse_path(grant.path)), b"")
+    transaction.put_system(grant_hint(grant.grant_id, path_of(grant)), b"")
 
 
 def remove_grant(transaction: Transaction, grant: Grant) -> None:
     """Adds the removal of a grant to a transaction, whose commit raises NotFound when it is gone already."""
     transaction.delete_system(grant_file(grant.grant_id))
-    transaction.delete_system(grant_hint(grant.grant_id, parse_path(grant.path)))
+    transaction.delete_system(grant_hint(grant.grant_id, path_of(grant)))
 
 
 def _checked_pattern(pattern: str) -> str:

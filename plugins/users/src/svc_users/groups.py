@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.errors import AlreadyExists, InvalidInput, NotFound, PayloadTooLarge, PreconditionFailed
-from svc.plugin import Condition, Database, Path, Transaction, Version, attempt, parse_path
+from svc.plugin import Condition, Database, Path, Transaction, Version, attempt
 from svc_users.changing import NEW, Page, erase, in_turns, keep, page_of, present_ms
 from svc_users.grants import grants_of
 from svc_users.lookup import find_user, group_named, names_in
@@ -31,6 +31,7 @@ from svc_users.records import (
     group_tag_file,
     member_file,
     members_of,
+    path_of,
     read_record,
 )
 
@@ -45,8 +46,8 @@ __all__ = [
     "require_named_group",
 ]
 
-MOST_MEMBERS = 10_000
-_CLEARED_AT_ONCE = 1000
+MOST_MEMBERS = 1_000
+_CLEARED_AT_ONCE = 500
 
 
 class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -240,7 +241,7 @@ def _hints(system: Version, group: Group) -> Iterator[Path]:
     for user_id in names_in(system, members_of(key)):
         yield (*group_hints(user_id), key)
     for grant in grants_of(system, group.name):
-        yield grant_hint(grant.grant_id, parse_path(grant.path))
+        yield grant_hint(grant.grant_id, path_of(grant))
 
 
 def _add_tags(transaction: Transaction, system: Version, before: Group, after: Group) -> None:

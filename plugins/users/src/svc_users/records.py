@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
 
+from svc.errors import InvalidPath
 from svc.plugin import Entry, EntryKind, Hash, Path, Version, parse_path
 from svc_users.names import name_key, path_key, tag_key
 
@@ -34,6 +36,7 @@ __all__ = [
     "group_tag_file",
     "member_file",
     "members_of",
+    "path_of",
     "read_record",
     "user_file",
     "user_tag_file",
@@ -207,7 +210,27 @@ def read_record(system: Version, path: Path, form: type[T]) -> T | None:
 def decode_grant(system: Version, entry: Entry) -> Grant | None:
     """Returns the grant that an entry holds, or None; not kept, as the rights made of it are."""
     grant = _decoded(system, entry, Grant) if entry.kind is EntryKind.FILE else None
-    return grant if grant is not None and _is_path(grant.path) else None
+    if grant is None:
+        return None
+    try:
+        path_of(grant)
+    except InvalidPath:
+        return None
+    return grant
+
+
+def path_of(grant: Grant) -> Path:
+    """Returns the path that a grant hangs on.
+
+    Raises:
+        InvalidPath: it is none; ``decode_grant`` gives no such grant.
+    """
+    return _parsed(grant.path)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Path:
+    return parse_path(text)
 
 
 def _decoded(system: Version, entry: Entry, form: type[T]) -> T | None:
@@ -215,13 +238,3 @@ def _decoded(system: Version, entry: Entry, form: type[T]) -> T | None:
         return msgspec.json.decode(system.read_all(entry), type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _is_path(text: str) -> bool:
-    from svc.errors import InvalidPath
-
-    try:
-        parse_path(text)
-    except InvalidPath:
-        return False
-    return True

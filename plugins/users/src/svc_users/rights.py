@@ -10,12 +10,13 @@ A question costs a few lookups: what a directory passes on to what is in it is w
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
 
-from svc.plugin import Operation, Path, PathGlob, format_path, parse_path
-from svc_users.records import FLAGS, Grant
+from svc.plugin import Operation, Path, PathGlob, format_path, parse_flags
+from svc_users.records import FLAGS, Grant, path_of
 
 __all__ = ["GrantedRights", "Rule", "bit_of", "mask_of", "rule_of"]
 
@@ -74,26 +75,25 @@ def bit_of(operation: Operation) -> int:
     return _BITS[operation.letter]
 
 
+@lru_cache(maxsize=4096)
 def mask_of(flags: str, malformed: int) -> int:
     """Returns the bits of a flags string; ``malformed`` for one that is none."""
-    if len(flags) != len(FLAGS) or any(
-        flag not in (letter, "-") for flag, letter in zip(flags, FLAGS, strict=True)
-    ):
-        return malformed
-    return sum(_BITS[flag] for flag in flags if flag != "-")
+    operations = parse_flags(flags)
+    return malformed if operations is None else sum(map(bit_of, operations))
 
 
 def rule_of(grant: Grant) -> Rule:
     """Returns a grant as the rights use it; flags that are malformed allow nothing and deny everything."""
     pattern = grant.path_pattern
     return Rule(
-        parse_path(grant.path),
+        path_of(grant),
         mask_of(grant.allow, 0),
         mask_of(grant.deny, _EVERYTHING),
         None if pattern is None else pattern_glob(pattern),
     )
 
 
+@lru_cache(maxsize=4096)
 def pattern_glob(pattern: str) -> PathGlob:
     """Returns the glob of a pattern, over paths relative to that of its grant."""
     return PathGlob([segment for segment in pattern.split("/") if segment and segment != "."])

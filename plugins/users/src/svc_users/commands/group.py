@@ -12,6 +12,9 @@ from svc_users.commands.store import open_users
 
 __all__ = ["group"]
 
+_NAMED = 1000
+"""Members of a group that are shown with their names, each of which is asked for."""
+
 
 @click.group(short_help="Makes, lists, changes and deletes groups.")
 def group() -> None:
@@ -62,7 +65,8 @@ def show(*, name: str, source: Source, as_json: bool) -> None:
     """Shows a group with all its members."""
     with open_users(source, read_only=True) as store:
         found = store.group(name)
-        people = [] if as_json else [store.user(user_id) for user_id in found["members"]]
+        named = [] if as_json else found["members"][:_NAMED]
+        people = [store.user(user_id) for user_id in named]
     if as_json:
         print_json(found)
         return
@@ -70,6 +74,8 @@ def show(*, name: str, source: Source, as_json: bool) -> None:
     if found["tags"]:
         click.echo(f"and all users tagged {terminal_text(', '.join(found['tags']))}")
     print_table([(terminal_text(one["username"]), one["user_id"]) for one in people])
+    if len(people) < found["member_count"]:
+        click.echo(f"and {found['member_count'] - len(people):,} more; --json shows all ids")
 
 
 @group.command("set")
