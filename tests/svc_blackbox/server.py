@@ -99,6 +99,7 @@ class Server:
     Attributes:
         database: the database file.
         url: base URL that the ready line gave; empty while not running.
+        printed: the lines on standard output up to the ready line.
         log: file that collects what the server writes to standard error.
     """
 
@@ -108,6 +109,7 @@ class Server:
         self.environment = environment or {}
         self.url = ""
         self.ready_line = ""
+        self.printed: list[str] = []
         self.log = database.with_name(database.name + ".log")
         self._process: subprocess.Popen[str] | None = None
         self._clients: list[Client] = []
@@ -149,6 +151,7 @@ class Server:
 
         threading.Thread(target=follow, daemon=True).start()
         deadline = time.monotonic() + START_S
+        self.printed.clear()
         while (left := deadline - time.monotonic()) > 0:
             try:
                 line = lines.get(timeout=left)
@@ -156,7 +159,8 @@ class Server:
                 break
             if line is None:
                 break
-            if READY.search(line):
+            self.printed.append(line)
+            if line.startswith("svc ready") and READY.search(line):
                 return line
         self.kill()
         raise AssertionError(f"svc start did not become ready:\n{self.log.read_text()[-4000:]}")

@@ -58,7 +58,12 @@ class DatabaseAccounts:
 
     Args:
         database: the database.
+
+    Attributes:
+        follows_head: the stamp changes with HEAD only, so that it is not asked for while HEAD stays.
     """
+
+    follows_head = True
 
     def __init__(self, database: Database) -> None:
         self._database = database

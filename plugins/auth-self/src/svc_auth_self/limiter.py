@@ -204,7 +204,8 @@ class _Storage(Storage, MovingWindowSupport):
 def _make_room(transaction: lmdb.Transaction[bytes]) -> None:
     """Removes what counts no more; where that is too little, the half of what is there."""
     now = time.time()
-    alive, ended = [], []
+    alive: list[bytes] = []
+    ended: list[bytes] = []
     for key, value in transaction.cursor():
         (ended if _ends(value) <= now else alive).append(key)
     if len(ended) * 4 < len(alive):

@@ -118,7 +118,9 @@ class TokenAuthMode(AuthMode):
                 return None
             token = found
         head = self.database.head()
-        stamp = self._stamp_at(head)
+        at, stamp = self._last
+        if at is not head:
+            stamp = self._stamp_at(head)
         known = self._known.get(token)
         if known is not None and known.stamp is stamp and time.time() < known.expires_s:
             return known.identity
@@ -159,6 +161,9 @@ class TokenAuthMode(AuthMode):
         self._lock = threading.Lock()
         # A head with the hashes of the directories of keys there.
         self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
+        # The stamp at a head, where the accounts depend on nothing else.
+        self._follows_head = bool(getattr(self.accounts, "follows_head", False))
+        self._last: tuple[Any, object] = (None, None)
         # The parts that the present stamp was made of, and the stamp: what is kept is compared by identity.
         self._stamped: tuple[object, object, object] = (None, None, object())
 
@@ -170,16 +175,18 @@ class TokenAuthMode(AuthMode):
             self._seen = (head, keys)
         accounts = self.accounts.stamp()
         stamped = self._stamped
-        if stamped[0] is keys and stamped[1] is accounts:
-            return stamped[2]
-        with self._lock:
-            stamped = self._stamped
-            if stamped[0] != keys or stamped[1] != accounts:
-                self._known = {}
-                stamped = (keys, accounts, object())
-            else:
-                stamped = (keys, accounts, stamped[2])
-            self._stamped = stamped
+        if stamped[0] is not keys or stamped[1] is not accounts:
+            with self._lock:
+                stamped = self._stamped
+                if stamped[0] != keys or stamped[1] != accounts:
+                    self._known = {}
+                    stamped = (keys, accounts, object())
+                else:
+                    stamped = (keys, accounts, stamped[2])
+                self._stamped = stamped
+        # Not where a commit came between: the accounts' stamp would be that of a later head.
+        if self._follows_head and self.database.head() is head:
+            self._last = (head, stamped[2])
         return stamped[2]
 
     def _hashes_at(self, head: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
