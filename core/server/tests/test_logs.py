@@ -92,6 +92,20 @@ def test_lines_and_tracebacks_are_redacted(capsys: pytest.CaptureFixture[str], l
         assert "evil='a\\nb'" in written
 
 
+@pytest.mark.usefixtures("_restored_logs")
+@pytest.mark.parametrize("log_format", ["json", "pretty"])
+def test_what_is_to_be_shown_is_and_nothing_beside_it(
+    capsys: pytest.CaptureFixture[str], log_format: str
+) -> None:
+    configure_logs(log_format)
+    shown, hidden = "/verify?code=shown-on-purpose", "/verify?code=by-accident"
+    extra = {"shown": {"link": shown}, "fields": {"path": hidden}}
+    logging.getLogger("svc.x").info("a link, not %s", hidden, extra=extra)
+    written = capsys.readouterr().err
+    assert shown in written
+    assert "by-accident" not in written
+
+
 @pytest.mark.parametrize("log_format", ["pretty", "json"])
 def test_the_line_of_a_request_has_the_form_of_all_others_and_no_secret(
     log_format: str, capfd: pytest.CaptureFixture[str]

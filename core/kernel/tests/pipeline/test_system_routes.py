@@ -50,6 +50,17 @@ def test_one_check_makes_it_degraded(
     assert "a secret of the check" not in answer.text
 
 
+def test_the_details_of_a_check_are_for_root_alone(
+    anonymous: TestClient, client: TestClient, plugins: Plugins
+) -> None:
+    report = HealthReport(HealthStatus.DEGRADED, "The index is behind.", {"file": "/x/y", "lines": 3})
+    type(health_check_of(plugins)).answer = staticmethod(lambda: report)
+    (finding,) = client.simulate_get("/system/findings").json["findings"]
+    assert finding["message"] == "The index is behind."
+    assert finding["detail"] == "file: /x/y; lines: 3"
+    assert "/x/y" not in anonymous.simulate_get("/system/health").text
+
+
 def test_root_alone_reads_why(anonymous: TestClient, client: TestClient, plugins: Plugins) -> None:
     type(health_check_of(plugins)).answer = staticmethod(failing)
     (finding,) = client.simulate_get("/system/findings").json["findings"]

@@ -4,7 +4,8 @@
 standard output holds only what a program prints for its caller.
 
 A line is written by the standard library's logging. What it says beside its message are the members of
-``fields``: ``logger.error("no answer", extra={"fields": {"peer": name}})``.
+``fields``: ``logger.error("no answer", extra={"fields": {"peer": name}})``. Members of ``shown`` are written
+as they are: a secret that whoever runs the server has asked to be shown stands there, and nothing else.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class _LineFormatter(logging.Formatter):
                 "level": record.levelname.lower(),
                 "logger": record.name,
                 **self._redact(members),
+                **getattr(record, "shown", {}),
             }
         )
 

@@ -13,4 +13,5 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     implementation="svc_auth_file.plugin",
     needs=("auth.self", "users"),
+    auth_modes=("file",),
 )

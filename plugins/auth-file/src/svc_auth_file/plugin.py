@@ -1,3 +1,40 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its auth mode, its health check and its commands."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import AuthMode, CommandRegistry, HealthCheck, NamedRegistry
+
+__all__ = ["svc_register_auth_modes", "svc_register_commands", "svc_register_health_checks"]
+
+
+@hookimpl
+def svc_register_auth_modes(auth_modes: NamedRegistry[AuthMode]) -> None:
+    """Adds ``--auth file://PATH``."""
+    from svc_auth_file.mode import FileAuthMode
+
+    auth_modes.add(FileAuthMode())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of the file."""
+    from svc_auth_file.health import UsersFileCheck
+
+    health_checks.add(UsersFileCheck())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds ``svc auth-file``."""
+    from svc.plugin import LazyCommand
+
+    commands.add(
+        LazyCommand(
+            "auth-file", "svc_auth_file.commands:auth_file", "Helps with the file of users of --auth file."
+        )
+    )

@@ -1,3 +1,45 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its routes, its job, and the end of what waits to be sent."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext, RouteRegistry
+
+__all__ = ["svc_background", "svc_register_health_checks", "svc_register_routes", "svc_stop"]
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the routes that send links and take their codes."""
+    from svc_auth_magic_link.resources import MagicLinkResource, VerifyResource
+
+    routes.add("/auth/magic-link", MagicLinkResource())
+    routes.add("/auth/magic-link/verify", VerifyResource())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of the settings."""
+    from svc_auth_magic_link.health import MagicLinkCheck
+
+    health_checks.add(MagicLinkCheck())
+
+
+@hookimpl
+def svc_background(jobs: JobRegistry) -> None:
+    """Adds the job that removes codes which have expired."""
+    from svc_auth_magic_link.codes import PruningJob
+
+    jobs.add(PruningJob())
+
+
+@hookimpl
+def svc_stop(context: PluginContext) -> None:
+    """Ends the threads that send."""
+    from svc_auth_magic_link.delivery import stop_delivery
+
+    stop_delivery(context.database)

@@ -50,7 +50,8 @@ class CheckAnswer:
             return Finding("check.failed", self.plugin_id, message, subject=self.name, detail=detail)
         code = f"check.{self.report.status.value}"
         message = self.report.message or f"The plugin {self.plugin_id!r} says that it is not healthy."
-        return Finding(code, self.plugin_id, message, subject=self.name)
+        detail = "; ".join(f"{name}: {value}" for name, value in self.report.details.items())
+        return Finding(code, self.plugin_id, message, subject=self.name, detail=redact_text(detail))
 
 
 class FailureMemory:

@@ -33,7 +33,7 @@ class HealthReport:
     Attributes:
         status: how it is.
         message: one sentence when it is not healthy; public.
-        details: further members for root's eyes (``/system/stats``).
+        details: more about it, by name, for root's eyes: ``/system/findings`` and ``svc status`` show it.
     """
 
     status: HealthStatus = HealthStatus.HEALTHY

@@ -1,0 +1,76 @@
+"""A queue whose items are dealt with later, one after the other, by a thread of its own."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+__all__ = ["TimedQueue"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("svc.plugin.auth.magic-link")
+
+
+class TimedQueue(Generic[T]):
+    """Calls a function with each item when its time has come. Methods may be called from any thread.
+
+    Args:
+        name: of its thread, which is there from the first item on.
+        handle: called with each item, in that thread; may block. What it raises is logged.
+        limit: most items that wait.
+    """
+
+    def __init__(self, name: str, handle: Callable[[T], None], limit: int) -> None:
+        self._name = name
+        self._handle = handle
+        self._limit = limit
+        self._items: list[tuple[float, int, T]] = []
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def put(self, item: T, delay_s: float) -> bool:
+        """Adds an item, to be dealt with after so many seconds; False when there is no room."""
+        with self._changed:
+            if self._stopped or len(self._items) >= self._limit:
+                return False
+            heapq.heappush(self._items, (time.monotonic() + delay_s, next(self._numbers), item))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        return True
+
+    def stop(self) -> int:
+        """Ends the thread after the item that it is at; returns how many are dropped. Does not block."""
+        with self._changed:
+            self._stopped = True
+            dropped = len(self._items)
+            self._items.clear()
+            self._changed.notify()
+        return dropped
+
+    def _run(self) -> None:
+        while (item := self._next()) is not None:
+            try:
+                self._handle(item[0])
+            except Exception as error:  # noqa: BLE001 - the next item has nothing to do with it
+                # Its text could hold anything that the item holds.
+                _log.error("a request for a link failed: %s", type(error).__name__)
+
+    def _next(self) -> tuple[T] | None:
+        """Waits for the next item whose time has come; None when the queue is stopped."""
+        with self._changed:
+            while not self._stopped:
+                wait_s = self._items[0][0] - time.monotonic() if self._items else None
+                if wait_s is not None and wait_s <= 0:
+                    return (heapq.heappop(self._items)[2],)
+                self._changed.wait(wait_s)
+        return None
