@@ -4,4 +4,14 @@ The kernel knows no plugin by name; it reads this tuple through the entry point
 ``svc.plugin_sets``, so a distribution that ships another set replaces it by ordinary packaging.
 """
 
-PLUGINS = ("auth.disabled", "auth.magic-link", "auth.self", "backup", "files", "history", "users", "versions")
+PLUGINS = (
+    "auth.disabled",
+    "auth.magic-link",
+    "auth.self",
+    "backup",
+    "files",
+    "history",
+    "sharing",
+    "users",
+    "versions",
+)

@@ -1,7 +1,7 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``system``,
-``users``) answer with values and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``sharing``,
+``system``, ``users``) answer with values and raise the errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from svc_client.models import (
     StoredFile,
     WhoAmI,
 )
+from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
 from svc_client.users import Access, AccessDecision, AccessLevel, Grant, Group, User
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "ImportReport",
     "Merge",
     "NewApiKey",
+    "NewShareLink",
     "Page",
     "PathChange",
     "PathRestore",
@@ -80,6 +82,9 @@ __all__ = [
     "Promotion",
     "ReadAt",
     "ServerAddress",
+    "Share",
+    "ShareLink",
+    "SharedPath",
     "SignIn",
     "Snapshot",
     "SnapshotRestore",

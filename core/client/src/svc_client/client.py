@@ -10,6 +10,7 @@ from svc_client.blobs import Blobs
 from svc_client.credentials import CredentialStore, StoredTokens
 from svc_client.files import Files
 from svc_client.keys import Keys
+from svc_client.sharing import Sharing
 from svc_client.system import System
 from svc_client.transport import Transport
 from svc_client.users import Users
@@ -39,6 +40,7 @@ class Client:
         versions: snapshots, forks, history.
         backup: exports, patches, imports.
         keys: API keys, and signing in.
+        sharing: shares with users and groups, and links.
         system: health and plugins.
         users: users, groups and grants.
 
@@ -71,6 +73,7 @@ class Client:
         self.versions = Versions(self.transport)
         self.backup = Backup(self.transport)
         self.keys = Keys(self.transport)
+        self.sharing = Sharing(self.transport)
         self.system = System(self.transport)
         self.users = Users(self.transport)
 

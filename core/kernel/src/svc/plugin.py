@@ -90,6 +90,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "context_of",
         "effective_permissions",
         "encode_json",
+        "errors_as_page",
         "flags_of_mask",
         "format_http_date",
         "has_body",

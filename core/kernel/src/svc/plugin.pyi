@@ -67,6 +67,7 @@ from svc.pipeline import conditions_of as conditions_of
 from svc.pipeline import context_of as context_of
 from svc.pipeline import effective_permissions as effective_permissions
 from svc.pipeline import encode_json as encode_json
+from svc.pipeline import errors_as_page as errors_as_page
 from svc.pipeline import flags_of_mask as flags_of_mask
 from svc.pipeline import format_http_date as format_http_date
 from svc.pipeline import has_body as has_body

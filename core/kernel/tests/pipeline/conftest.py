@@ -20,6 +20,7 @@ from svc.pipeline import (
     body_stream,
     check_route,
     create_app,
+    errors_as_page,
     public,
     read_json,
     requires,
@@ -146,6 +147,18 @@ class KindsResource:
         send_json(resp, {"user": req.context.actor})
 
 
+def sorry(resp: falcon.Response, status: int) -> None:
+    resp.content_type = "text/html; charset=utf-8"
+    resp.data = b"<h1>Sorry, %d</h1>" % status
+
+
+class PageResource:
+    @errors_as_page(sorry)
+    @requires(Operation.READ, path="path")
+    def on_get(self, req: Any, resp: falcon.Response, path: tuple[str, ...]) -> None:
+        raise Conflict("It does not fit.", path="/conflict")
+
+
 class ChangingCheck(HealthCheck):
     name = "changing"
     answer: Callable[[], HealthReport] = staticmethod(HealthReport)
@@ -164,6 +177,7 @@ def make_plugins() -> Plugins:
         registries.routes.add("/things/{path:path}", PathResource())
         registries.routes.add("/things/query", QueryResource())
         registries.routes.add("/kinds", KindsResource())
+        registries.routes.add("/pages/{path:path}", PageResource())
         registries.health_checks.add(ChangingCheck())
     with registries.adding("test.auth"):
         registries.auth_modes.add(TestingAuthMode(None, IDENTITIES))

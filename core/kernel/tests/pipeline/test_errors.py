@@ -93,3 +93,20 @@ def test_a_text_that_is_no_unicode_does_not_break_the_answer() -> None:
 def test_a_head_has_the_headers_of_the_error_and_no_body(client: TestClient) -> None:
     answer = client.simulate_head("/things/conflict")
     assert (answer.status_code, answer.content) == (409, b"")
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "status"), [("root", "/own/x", 409), ("wrong", "/x", 401), ("scoped", "/x", 404)]
+)
+def test_a_route_may_show_its_errors_as_a_page_to_those_who_ask_for_html(
+    anonymous: TestClient, token: str, path: str, status: int
+) -> None:
+    fields = {"Authorization": f"Bearer {token}", "Accept": "text/html,*/*;q=0.8"}
+    page = anonymous.simulate_get(f"/pages{path}", headers=fields)
+    assert (page.status_code, page.text) == (status, f"<h1>Sorry, {status}</h1>")
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert page.headers["Cache-Control"] == "no-store"
+    assert "Accept" in page.headers["Vary"]
+    assert ("WWW-Authenticate" in page.headers) == (status == 401)
+    told = anonymous.simulate_get(f"/pages{path}", headers={**fields, "Accept": "*/*"})
+    assert (told.status_code, set(told.json) >= {"error", "code"}) == (status, True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc_sharing.configuration import SharingConfiguration
 
 __all__ = ["PLUGIN"]
 
@@ -11,6 +12,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Shares with users and groups, and links that open without an account",
     api=(1, 1),
+    configuration=SharingConfiguration,
     implementation="svc_sharing.plugin",
     needs=("auth.self", "users"),
+    # A link is nothing without its key, which no backup holds.
+    system_paths=(SystemPath("share-links", BackupRule.SKIP),),
 )

@@ -1,3 +1,52 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its routes, its command and its background job."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import CommandRegistry, JobRegistry, RouteRegistry
+
+__all__ = ["COMMANDS", "svc_background", "svc_register_commands", "svc_register_routes"]
+
+COMMANDS = {
+    "share": ("svc_sharing.commands.share:share", "Shares files with users and groups, and by links."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the routes of shares and links, and the pages that a link opens."""
+    from svc_sharing.resources.links import LinkResource, LinksResource, MakeLinkResource
+    from svc_sharing.resources.pages import SessionResource, SharedFilesResource, SharePageResource
+    from svc_sharing.resources.shares import MakeShareResource, SharedWithMeResource, SharesResource
+
+    routes.add("/files/share", MakeShareResource())
+    routes.add("/files/shares", SharesResource())
+    routes.add("/files/shared-with-me", SharedWithMeResource())
+    routes.add("/files/share-link", MakeLinkResource())
+    routes.add("/files/share-links", LinksResource())
+    routes.add("/files/share-links/{key_id}", LinkResource())
+    routes.add("/share", SharePageResource())
+    routes.add("/share/session", SessionResource())
+    routes.add("/share/files/{path:path}", SharedFilesResource())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds ``svc share``."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_background(jobs: JobRegistry) -> None:
+    """Adds the job that removes the records of links that ended."""
+    from svc_sharing.pruning import PruneLinksJob
+
+    jobs.add(PruneLinksJob())

@@ -16,9 +16,10 @@ from falcon.routing import PathConverter
 from svc.executor import current_executor
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
 from svc.pipeline.bodies import body_of
-from svc.pipeline.caching import NO_STORE, CachePolicy
+from svc.pipeline.caching import NO_STORE, CachePolicy, vary_by
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import SvcRequest
+from svc.pipeline.declarations import error_page_of
 from svc.pipeline.framework import LeanApp, LeanResponse, RememberingRouter
 from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.lifetime import Lifetime
@@ -33,7 +34,7 @@ from svc.pipeline.middleware import (
 )
 from svc.pipeline.permission import hides_denials
 from svc.pipeline.root_page import with_root_page
-from svc.pipeline.routing import add_routes, bind_routes
+from svc.pipeline.routing import Endpoint, add_routes, bind_routes
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
 from svc.pipeline.service import Service
 from svc.pipeline.settings import PipelineSettings
@@ -141,6 +142,11 @@ class Application(LeanApp[SvcRequest]):
         if answer.status == 404 and identity is not None and hides_denials(identity):
             answer = _uniform_absence(answer)
         apply_answer(resp, _without_credentials(req.env, answer))
+        endpoint: Endpoint | None = req.env.get("svc.endpoint")
+        page = None if endpoint is None else error_page_of(endpoint.responder)
+        if page is not None and "text/html" in req.accept.lower():
+            page(resp, answer.status)
+            vary_by(resp, "Accept")
 
     def _late_answer(self, env: dict[str, Any], exchange: Exchange, error: Exception) -> list[bytes]:
         """The answer for what Falcon's handlers could not see.

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+import falcon
+
 from svc.plugins.contracts import Operation
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "AccessKind",
     "accepts_query_token",
     "access_of",
+    "error_page_of",
+    "errors_as_page",
     "public",
     "requires",
     "requires_any",
@@ -30,6 +34,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _ATTRIBUTE = "__svc_access__"
 _BY_QUERY = "__svc_token_by_query__"
+_ERROR_PAGE = "__svc_error_page__"
+
+ErrorPage = Callable[[falcon.Response, int], None]
+"""Makes a response that reports an error a page for people; called with the response and the status."""
 
 
 class AccessKind(Enum):
@@ -105,6 +113,27 @@ def accepts_query_token(responder: F) -> F:
 def takes_query_token(responder: Callable[..., Any]) -> bool:
     """Whether a responder was declared by ``accepts_query_token``."""
     return bool(getattr(responder, _BY_QUERY, False))
+
+
+def errors_as_page(fill: ErrorPage) -> Callable[[F], F]:
+    """Those who ask the responder for HTML get its errors as a page, also the pipeline's; all others JSON.
+
+    Args:
+        fill: puts the page and its header fields into the response, whose status is set already. It is called
+            with the response and the status.
+    """
+
+    def declare(responder: F) -> F:
+        setattr(responder, _ERROR_PAGE, fill)
+        return responder
+
+    return declare
+
+
+def error_page_of(responder: Callable[..., Any]) -> ErrorPage | None:
+    """Returns what makes pages of the errors of a responder; None when they are JSON."""
+    page: ErrorPage | None = getattr(responder, _ERROR_PAGE, None)
+    return page
 
 
 def access_of(responder: Callable[..., Any]) -> Access | None:

@@ -1,0 +1,1 @@
+"""The commands of sharing: they ask the file, which a server may have open too, or the server."""

@@ -1,0 +1,251 @@
+"""Shares with users and groups: grants that hang on a path, made and taken back many at a time."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from svc.errors import InvalidInput, NotFound, PayloadTooLarge
+from svc.plugin import Database, Path, Transaction, Version, format_path, parse_path
+from svc_sharing.retrying import commit_decided
+from svc_sharing.shared_paths import (
+    checked_permissions,
+    parsed_paths,
+    present_paths,
+    require_known,
+)
+from svc_users.api import (
+    Grant,
+    User,
+    checked_grant,
+    find_grant,
+    find_user,
+    find_user_by_name,
+    grants_at,
+    grants_of,
+    own_group,
+    put_grant,
+    remove_grant,
+    require_group,
+    user_of_own_group,
+)
+
+__all__ = ["ShareRequest", "Shares", "list_shares", "share", "shared_with", "unshare"]
+
+NO_FLAGS = "-" * 8
+
+
+class ShareRequest(msgspec.Struct, frozen=True):
+    """What is shared with whom.
+
+    Attributes:
+        paths: absolute texts of paths.
+        users: ids or usernames.
+        groups: names of groups.
+    """
+
+    paths: Sequence[str]
+    users: Sequence[str] = ()
+    groups: Sequence[str] = ()
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """A page of shares, and where the next one begins."""
+
+    items: list[dict[str, Any]]
+    next_cursor: str | None
+
+
+class _Receivers(msgspec.Struct, frozen=True):
+    """Users and groups that exist, and the groups that grants are for."""
+
+    users: list[User]
+    groups: list[str]
+
+    @property
+    def all_groups(self) -> list[str]:
+        return [*(own_group(user.user_id) for user in self.users), *self.groups]
+
+    def as_json(self) -> dict[str, Any]:
+        users = [{"user_id": user.user_id, "username": user.username} for user in self.users]
+        return {"users": users, "groups": self.groups}
+
+
+def share(
+    database: Database, request: ShareRequest, permissions: str, *, most: int, actor: str | None
+) -> dict[str, Any]:
+    """Shares paths with users and groups, in one commit; blocks.
+
+    Who had a share of a path has the new one instead; what is denied there stays denied.
+
+    Args:
+        database: the database.
+        request: what and with whom.
+        permissions: 8 flag letters.
+        most: most grants that are made.
+        actor: who shares (a user id).
+
+    Raises:
+        NotFound: a path, a user or a group does not exist.
+        InvalidInput: something is malformed, or nobody is named.
+        PayloadTooLarge: that would be too many grants.
+    """
+    flags = checked_permissions(permissions)
+    paths = _bounded_paths(request, most)
+    present_paths(database.at(), paths)
+    now_ms = time.time_ns() // 1_000_000
+
+    def decide(transaction: Transaction, system: Version) -> _Receivers:
+        receivers = _receivers(system, request)
+        for path, group in _pairs(paths, receivers):
+            grant = checked_grant(path, group, allow=flags, created_at=now_ms, created_by=actor)
+            present = find_grant(system, grant.grant_id)
+            if present is not None:
+                grant = msgspec.structs.replace(grant, deny=present.deny)
+            put_grant(transaction, system, grant)
+        return receivers
+
+    receivers = commit_decided(database, decide, actor=actor, message="share")
+    answer = {"paths": [format_path(path) for path in paths], **receivers.as_json()}
+    return {**answer, "permissions": flags, "shared_at": now_ms}
+
+
+def unshare(database: Database, request: ShareRequest, *, most: int, actor: str | None) -> dict[str, Any]:
+    """Takes shares back, in one commit; blocks. Paths need not exist any more.
+
+    What is denied at the same place stays denied.
+
+    Raises:
+        NotFound: a user or a group does not exist, or nothing of this is shared with any of them.
+        InvalidInput: something is malformed, or nobody is named.
+        PayloadTooLarge: the request names too much.
+    """
+    paths = _bounded_paths(request, most)
+
+    def decide(transaction: Transaction, system: Version) -> int:
+        removed = 0
+        for path, group in _pairs(paths, _receivers(system, request)):
+            wanted = checked_grant(path, group, allow="crudlify", created_at=0)
+            present = find_grant(system, wanted.grant_id)
+            if present is None or present.allow == NO_FLAGS:
+                continue
+            removed += 1
+            if present.deny == NO_FLAGS:
+                remove_grant(transaction, present)
+            else:
+                put_grant(transaction, system, msgspec.structs.replace(present, allow=NO_FLAGS))
+        return removed
+
+    removed = commit_decided(database, decide, actor=actor, message="unshare")
+    if not removed:
+        raise NotFound("None of these paths is shared with any of them.", field="paths")
+    return {"removed": removed, "paths": [format_path(path) for path in paths]}
+
+
+def list_shares(database: Database, path: Path, *, limit: int, after: str | None) -> Shares:
+    """Returns a page of the grants that hang on a path itself, by their ids."""
+    system = database.system()
+    found = (grant for grant in grants_at(system, path) if after is None or grant.grant_id > after)
+    page = list(islice(found, limit + 1))
+    items = [_share_item(system, grant) for grant in page[:limit]]
+    return Shares(items, items[-1]["grant_id"] if len(page) > limit else None)
+
+
+def shared_with(
+    groups: Iterable[str], version: Version, system: Version, *, limit: int, after: str | None
+) -> tuple[list[tuple[Path, Grant]], str | None]:
+    """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
+
+    Args:
+        groups: names of the caller's groups.
+        version: where the paths are looked for.
+        system: where the grants are.
+        limit: most grants that are looked at.
+        after: the cursor of the page before.
+
+    Raises:
+        InvalidInput: the cursor is none of these.
+    """
+    items: list[tuple[Path, Grant]] = []
+    for number, (group, grant) in enumerate(_grants_after(groups, system, after)):
+        if grant.allow != NO_FLAGS:
+            path = parse_path(grant.path)
+            if not path or version.get(path) is not None:
+                items.append((path, grant))
+        if number + 1 == limit:
+            return items, _cursor(group, grant.grant_id)
+    return items, None
+
+
+def _grants_after(groups: Iterable[str], system: Version, after: str | None) -> Iterator[tuple[str, Grant]]:
+    first, grant_id = ("", None) if after is None else _place(after)
+    for group in sorted(groups):
+        if group >= first:
+            for grant in grants_of(system, group, after=grant_id if group == first else None):
+                yield group, grant
+
+
+def _share_item(system: Version, grant: Grant) -> dict[str, Any]:
+    user_id = user_of_own_group(grant.group)
+    user = None if user_id is None else find_user(system, user_id)
+    return {
+        "grant_id": grant.grant_id,
+        "path": grant.path,
+        "user_id": user_id,
+        "username": None if user is None else user.username,
+        "group": None if user_id is not None else grant.group,
+        "permissions": grant.allow,
+        "deny": grant.deny,
+        "path_pattern": grant.path_pattern,
+        "created_at": grant.created_at,
+        "created_by": grant.created_by,
+    }
+
+
+def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
+    receivers = len(request.users) + len(request.groups)
+    if not receivers:
+        raise InvalidInput("At least one user or group is needed.", field="users")
+    paths = parsed_paths(request.paths, most)
+    if len(paths) * receivers > most:
+        raise PayloadTooLarge(
+            f"That is {len(paths) * receivers} shares, and one request makes at most {most}.",
+            field="paths",
+            limit=most,
+        )
+    return paths
+
+
+def _receivers(system: Version, request: ShareRequest) -> _Receivers:
+    users: dict[str, User] = {}
+    for name in request.users:
+        user = find_user(system, name) or find_user_by_name(system, name)
+        require_known(user, "user", name, "users")
+        assert user is not None
+        users[user.user_id] = user
+    return _Receivers(
+        list(users.values()), list(dict.fromkeys(require_group(system, name) for name in request.groups))
+    )
+
+
+def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path, str]]:
+    groups = dict.fromkeys(receivers.all_groups)
+    return ((path, group) for path in paths for group in groups)
+
+
+def _cursor(group: str, grant_id: str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode((group, grant_id))).decode().rstrip("=")
+
+
+def _place(cursor: str) -> tuple[str, str]:
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        return msgspec.json.decode(text, type=tuple[str, str])
+    except (binascii.Error, ValueError, UnicodeError, RecursionError):
+        raise InvalidInput("The cursor is not one of this listing.", field="after") from None
