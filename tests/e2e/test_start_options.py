@@ -101,7 +101,10 @@ def test_disabled_authentication_listens_on_loopback_only(server: Server) -> Non
 )
 def test_an_auth_mode_whose_plugin_is_missing_says_so(tmp_path: Path, options: list[str]) -> None:
     result = run_svc(
-        "start", "-D", tmp_path / "x.svcdb", "--port", free_port(), *options, check=False, timeout=60
+        *("start", "-D", tmp_path / "x.svcdb", "--port", free_port(), "--plugins", "files,auth.disabled"),
+        *options,
+        check=False,
+        timeout=60,
     )
     assert result.returncode == 11, result.stderr
     assert b"plugin" in result.stderr.lower()

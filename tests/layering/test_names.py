@@ -37,6 +37,7 @@ WORDS = {
     ("naming.py", "forks"): "how a version is named",
     ("database.py", "snapshots"): "how a version is named",
     ("database.py", "forks"): "how a version is named",
+    ("system_routes.py", "groups"): "of an identity",
 }
 """Words that are an id or a path of a plugin, and mean something else in a module of the kernel."""
 
@@ -161,7 +162,7 @@ def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
     for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):
         rows += [(f"/{owned.path}", descriptor.id, RULES[owned.backup]) for owned in descriptor.system_paths]
     stated = re.findall(
-        r"^\| `(/[^`]*)` \| `?([\w.]+)`? \| ([^|]*) \|", BACKUP_PAGE.read_text(), re.MULTILINE
+        r"^\| `(/[^`]*)` \| `?([\w.-]+)`? \| ([^|]*) \|", BACKUP_PAGE.read_text(), re.MULTILINE
     )
     assert stated == rows
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from svc_default import PLUGINS
 from svc_testing import Completed, Server, run_svc, start_server
 from svc_testing.hook_pages import files_of_page
 
@@ -20,7 +21,7 @@ PAGE = ROOT / "docs" / "plugins" / "driving-a-family.md"
 PLUGIN = "acme.greeter"
 # Sixteen distributions are built and installed, which takes minutes on a machine with other work.
 pytestmark = pytest.mark.timeout(400)
-DEFAULT_SET = "auth.disabled,auth.self,backup,files,history,sharing,users,versions"
+DEFAULT_SET = ",".join(PLUGINS)
 
 
 @dataclass(frozen=True)

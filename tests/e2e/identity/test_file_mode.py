@@ -164,7 +164,7 @@ def test_a_broken_file_keeps_nobody_out_and_is_told_of(
     server: Server, root: Caller, file: Path, ann: tuple[str, str]
 ) -> None:
     caller = Caller(server).signed_in(ann[0])
-    file.write_text("[[users]]\nusername = 'ann\n")
+    file.write_text("[[users]]\nusername = ann\n")
     wait_for(lambda: not any(healthy(server) for _ in range(EVERYWHERE)))
     health = server.get("/system/health").json()
     assert health["checks"]["users-file"]["status"] == "degraded"

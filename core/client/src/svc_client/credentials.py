@@ -64,12 +64,18 @@ class CredentialStore:
         )
 
     def find(self, address: ServerAddress) -> SignIn | None:
-        """Returns the sign-in at a server, or None.
+        """Returns the sign-in at a server, or None; also where the file is another user's, as after ``su``.
 
         Raises:
             UsageError: the file cannot be read, or others may read it.
         """
-        return self._read().servers.get(address.url)
+        try:
+            document = self._read()
+        except UsageError as error:
+            if isinstance(error.__cause__, PermissionError):
+                return None
+            raise
+        return document.servers.get(address.url)
 
     def put(self, address: ServerAddress, sign_in: SignIn) -> None:
         """Keeps a sign-in in the place of an earlier one; blocks."""
@@ -147,7 +153,7 @@ class CredentialStore:
         except FileNotFoundError:
             return _Document()
         except OSError as error:
-            raise UsageError(f"{self.path} cannot be read: {error.strerror}.") from None
+            raise UsageError(f"{self.path} cannot be read: {error.strerror}.") from error
         if mode & 0o077:
             raise UsageError(
                 f"Others may read {self.path}, which holds your sign-ins: chmod 600 {self.path}."

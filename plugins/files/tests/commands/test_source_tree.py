@@ -71,6 +71,15 @@ def test_an_absolute_link_into_the_tree_stays_in_it_even_through_a_link_above(tm
     assert [link.target for link in _read(root).links] == ["/file", "/file"]
 
 
+def test_a_link_in_a_circle_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for name, target in (("a", "b"), ("b", "a"), ("self", "self"), ("fine", "file"), ("dangling", "none")):
+        (tmp_path / name).symlink_to(target)
+    found = _read(tmp_path)
+    assert sorted(link.target for link in found.links) == ["/file", "/none"]
+    assert _reasons(found) == dict.fromkeys(("a", "b", "self"), "the link leads in a circle")
+
+
 def test_dots_behind_a_link_lead_where_the_system_leads(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "real" / "inner").mkdir(parents=True)

@@ -30,7 +30,7 @@ class SharingConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     base_url: str = ""
     link_days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 30
     session_s: Annotated[int, msgspec.Meta(ge=60, le=604_800)] = 43_200
-    share_grants: _Count = 10_000
+    share_grants: _Count = 1_000
     link_paths: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
     page_entries: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
     failures: _Count = 30

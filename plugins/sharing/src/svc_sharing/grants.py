@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
-from svc.plugin import Database, Path, Transaction, Version, format_path, parse_path
+from svc.plugin import Database, Path, Transaction, Version, format_path, parse_path, pause
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import (
     checked_permissions,
@@ -39,6 +39,7 @@ from svc_users.api import (
 __all__ = ["ShareRequest", "Shares", "list_shares", "share", "shared_with", "unshare"]
 
 NO_FLAGS = "-" * 8
+_TURN = 32
 
 
 class ShareRequest(msgspec.Struct, frozen=True):
@@ -174,6 +175,8 @@ def shared_with(
     """
     items: list[tuple[Path, Grant]] = []
     for number, (group, grant) in enumerate(_grants_after(groups, system, after)):
+        if number % _TURN == _TURN - 1:
+            pause()
         if grant.allow != NO_FLAGS:
             path = parse_path(grant.path)
             if not path or version.get(path) is not None:
@@ -224,7 +227,9 @@ def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
 
 def _receivers(system: Version, request: ShareRequest) -> _Receivers:
     users: dict[str, User] = {}
-    for name in request.users:
+    for number, name in enumerate(request.users):
+        if number % _TURN == _TURN - 1:
+            pause()
         user = find_user(system, name) or find_user_by_name(system, name)
         require_known(user, "user", name, "users")
         assert user is not None
@@ -235,8 +240,12 @@ def _receivers(system: Version, request: ShareRequest) -> _Receivers:
 
 
 def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path, str]]:
-    groups = dict.fromkeys(receivers.all_groups)
-    return ((path, group) for path in paths for group in groups)
+    """Yields each path with each group, and lets other requests run now and then."""
+    groups = list(dict.fromkeys(receivers.all_groups))
+    for number, pair in enumerate((path, group) for path in paths for group in groups):
+        if number % _TURN == _TURN - 1:
+            pause()
+        yield pair
 
 
 def _cursor(group: str, grant_id: str) -> str:

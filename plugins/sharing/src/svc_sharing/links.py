@@ -22,6 +22,7 @@ from svc.plugin import (
     format_path,
     hash_content,
     parse_path,
+    pause,
 )
 from svc_auth_self.api import DAY_MS, LONGEST_KEY_DAYS, create_key, find_key, revoke_key
 from svc_sharing.addresses import link_url
@@ -44,6 +45,7 @@ _BY_ID = (LINKS, "by-id")
 _BY_PATH = (LINKS, "by-path")
 _KEY_DIGITS = 32
 _PRUNED_AT_ONCE = 200
+_TURN = 32
 _LABEL = 200
 
 
@@ -160,6 +162,8 @@ def list_links(
     directory = _BY_ID if path is None else (*_BY_PATH, _path_key(path))
     found: list[LinkRecord] = []
     for number, key_id in enumerate(_names(system, directory, after)):
+        if number % _TURN == _TURN - 1:
+            pause()
         record = _record(system, key_id)
         if record is not None and _works(system, key_id, now_ms):
             found.append(record)

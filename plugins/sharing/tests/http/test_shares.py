@@ -115,8 +115,8 @@ def test_a_share_of_a_path_that_is_gone_can_be_taken_back(shared: Http) -> None:
         ({"permissions": "--------"}, 400, "permissions"),
         ({"permissions": "lr------"}, 400, "permissions"),
         ({"more": 1}, 400, None),
-        ({"paths": [f"/plans/{number}" for number in range(10_001)]}, 413, "paths"),
-        ({"users": [f"user {number}" for number in range(10_001)]}, 413, "paths"),
+        ({"paths": [f"/plans/{number}" for number in range(1_001)]}, 413, "paths"),
+        ({"users": [f"user {number}" for number in range(1_001)]}, 413, "paths"),
     ],
 )
 def test_what_cannot_be_shared_is_refused_whole(

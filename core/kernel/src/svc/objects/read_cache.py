@@ -136,4 +136,7 @@ def _latest(nodes: dict[Hash, Node], limit: int) -> dict[Hash, Node]:
 def _memory_of(node: Node) -> int:
     """Bytes of memory that a decoded node takes, about: twice to five times its payload."""
     names = node.names
-    return _NODE_BYTES + _ROW_BYTES * len(names) + sum(map(len, names))
+    if not names:
+        return _NODE_BYTES
+    # The first and the last name stand for all: to look at each would cost some microseconds a node.
+    return _NODE_BYTES + len(names) * (_ROW_BYTES + (len(names[0]) + len(names[-1])) // 2)

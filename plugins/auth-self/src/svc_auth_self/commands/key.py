@@ -42,7 +42,7 @@ def key() -> None:
     help="What it may do where, such as '/reports/**=-r--l---'; the first rule that matches decides. May be "
     "repeated. Without any it may do what its owner may.",
 )
-@click.option("--user", metavar="USER", help="Whose it is: an id, or in a file a name too. Root's.")
+@click.option("--user", metavar="USER", help="Whose it is, by name or id. Root's.")
 @source_options
 @json_option
 def create(

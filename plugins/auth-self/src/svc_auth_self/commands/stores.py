@@ -104,15 +104,16 @@ class RemoteKeys:
 
     def __init__(self, client: Client) -> None:
         self._keys = client.keys
+        self._users = client.users
 
     def create(self, label: str, days: int, rules: Sequence[dict[str, str]], user: str | None) -> Document:
         """Makes a key for the caller, or for a user."""
-        made = self._keys.create(label=label, expires_in_days=days, rules=rules, user_id=user)
-        return _document(made)
+        user_id = self._user_id(user)
+        return _document(self._keys.create(label=label, expires_in_days=days, rules=rules, user_id=user_id))
 
     def list(self, user: str | None) -> Iterator[Document]:
         """Yields the keys."""
-        return map(_document, self._keys.list(user_id=user))
+        return map(_document, self._keys.list(user_id=self._user_id(user)))
 
     def revoke(self, key_id: str) -> None:
         """Revokes a key."""
@@ -121,6 +122,9 @@ class RemoteKeys:
     def rotate_signing_key(self, *, end_tokens: bool) -> str:
         """Signs with a new key from now on."""
         return self._keys.rotate_signing_key(end_tokens=end_tokens)
+
+    def _user_id(self, user: str | None) -> str | None:
+        return user if user is None or _is_id(user) else self._users.user_named(user).user_id
 
 
 def _document(answer: msgspec.Struct) -> Document:

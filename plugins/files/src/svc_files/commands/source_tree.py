@@ -6,6 +6,7 @@ with the reason.
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -159,6 +160,9 @@ class SourceTree:
         if inside is None:
             found.problems.append(Problem(entry.path, "the link leads out of the tree"))
             return
+        if _leads_in_a_circle(entry.path):
+            found.problems.append(Problem(entry.path, "the link leads in a circle"))
+            return
         status = entry.stat(follow_symlinks=False)
         found.links.append(SourceLink(path, entry.path, format_path(inside), status.st_mtime_ns))
 
@@ -183,6 +187,15 @@ class SourceTree:
         below = here[len(self.root.rstrip("/")) + 1 :]
         inside = (*self.base, *parse_path(below))
         return None if is_system_path(inside) else inside
+
+
+def _leads_in_a_circle(link: str) -> bool:
+    """Whether following a link never ends. No server would take it, nor what is sent along with it."""
+    try:
+        os.stat(link)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def count_files(root: str) -> int:
