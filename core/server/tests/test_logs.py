@@ -132,7 +132,7 @@ def test_the_line_of_a_request_has_the_form_of_all_others_and_no_secret(
 def test_times_are_utc_wherever_the_machine_stands(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TZ", "XXX-05:30")
+    monkeypatch.setenv("TZ", "IST-05:30")
     time.tzset()
     try:
         configure_logs("json")
