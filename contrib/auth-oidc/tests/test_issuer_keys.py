@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from svc_auth_oidc.configuration import OidcSettings
@@ -175,3 +176,25 @@ def test_nobody_there_is_a_failed_fetch(issuer):
 )
 def test_only_tls_and_loopback_are_trusted(url, trusted):
     assert is_trusted_url(url) is trusted
+
+
+def test_no_redirect_is_followed():
+    asked = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(FetchFailed, match="302"):
+            fetch_keys(f"http://127.0.0.1:{server.server_port}", 10)
+        server.shutdown()
+    assert asked == ["/.well-known/openid-configuration"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -124,3 +126,21 @@ def test_the_line_of_a_request_has_the_form_of_all_others_and_no_secret(
         assert "svc.access: request method=GET path='/a b\\n' status=200" in request
         assert "user" not in request
         assert len(other.split()[0]) == len(request.split()[0])
+
+
+@pytest.mark.usefixtures("_restored_logs")
+def test_times_are_utc_wherever_the_machine_stands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "IST-05:30")
+    time.tzset()
+    try:
+        configure_logs("json")
+        logging.getLogger("svc.x").info("now")
+        (line,) = capsys.readouterr().err.splitlines()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    written = json.loads(line)["time"]
+    assert written.endswith("Z")
+    assert abs(datetime.fromisoformat(written) - datetime.now(UTC)) < timedelta(hours=1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from svc_worker.bodies import LengthBody
+from svc_worker.refusals import refusal_bytes
 from svc_worker.responses import AnswerError, Response
 
 LONG = {f"x-{number}": str(number) for number in range(30)}
@@ -81,3 +82,11 @@ def test_what_http_cannot_carry_is_the_applications_fault(name: str, value: str)
     for given in (fields, list(fields.items())):
         with pytest.raises(AnswerError):
             send("200 OK", given, b"body")
+
+
+def test_a_refusal_is_taken_for_nothing_but_json() -> None:
+    head = refusal_bytes(400, "The request line is no request line.", "INVALID_INPUT", "").partition(
+        b"\r\n\r\n"
+    )[0]
+    assert b"\r\nContent-Type: application/json\r\n" in head
+    assert b"\r\nX-Content-Type-Options: nosniff\r\n" in head

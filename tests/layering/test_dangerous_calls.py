@@ -1,0 +1,124 @@
+"""What no source calls or imports: code from data, shells, parsers that run what they read, weak secrets."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(
+    path
+    for pattern in ("core/*/src", "plugins/*/src", "contrib/*/src", "src")
+    for folder in ROOT.glob(pattern)
+    for path in folder.rglob("*.py")
+    if ".egg-info" not in path.parts and "/svc/cli/template/" not in path.as_posix()
+)
+
+UNSAFE_PARSERS = {"pickle", "marshal", "shelve", "dill", "jsonpickle", "yaml", "xml", "lxml", "plistlib"}
+"""Formats whose reading runs code, or follows names to other places."""
+
+CRYPTOGRAPHY = {"blake3", "cryptography", "hashlib", "hmac", "jwt", "secrets", "ssl"}
+"""Where every cryptographic operation comes from; the security page lists them."""
+
+OTHER_CRYPTOGRAPHY = {"Crypto", "Cryptodome", "nacl", "OpenSSL", "authlib", "jose", "rsa", "ecdsa", "crypt"}
+
+BY_CHANCE = {
+    "core/client/src/svc_client/transport.py": "how long to wait before a repetition",
+    "core/kernel/src/svc/database/attempts.py": "how long to wait before a repetition",
+    "core/testing/src/svc_testing/faults.py": "which call fails in a test",
+    "plugins/auth-magic-link/src/svc_auth_magic_link/delivery.py": "when work begins, to hide whether any is",
+    "plugins/files/src/svc_files/chunk_access.py": "in which order files are looked at",
+}
+"""Modules that use ``random``, whose numbers can be foretold, and for what."""
+
+OWN_PROBE = "core/server/src/svc_server/probe.py"
+"""Asks the server's own port whether it answers; sends nothing that is secret."""
+
+
+@functools.cache
+def trees() -> list[tuple[str, ast.Module]]:
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(), str(path))) for path in SOURCES]
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The packages that a module imports, at any depth of nesting."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            yield ast.unparse(node.func), node
+
+
+def test_there_are_sources_to_look_at() -> None:
+    assert len(SOURCES) > 200
+
+
+def test_nothing_runs_text_as_code() -> None:
+    forbidden = {"eval", "exec", "compile", "__import__"}
+    assert [(path, name) for path, tree in trees() for name, _ in calls(tree) if name in forbidden] == []
+
+
+def test_no_command_goes_through_a_shell() -> None:
+    shells = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
+    found = [
+        (path, name)
+        for path, tree in trees()
+        for name, call in calls(tree)
+        if name in shells
+        or any(
+            word.arg == "shell" and not (isinstance(word.value, ast.Constant) and word.value.value is False)
+            for word in call.keywords
+        )
+    ]
+    assert found == []
+
+
+def test_nothing_is_read_by_a_parser_that_can_be_made_to_run_or_fetch() -> None:
+    assert [(path, name) for path, tree in trees() for name in imported(tree) & UNSAFE_PARSERS] == []
+
+
+def test_cryptography_comes_from_libraries_that_the_security_page_lists() -> None:
+    used = set().union(*(imported(tree) for _, tree in trees()))
+    assert used & OTHER_CRYPTOGRAPHY == set()
+    assert used >= CRYPTOGRAPHY - {"hashlib"}
+    section = (
+        (ROOT / "docs" / "security.md").read_text().partition("## Cryptography")[2].partition("\n## ")[0]
+    )
+    assert [name for name in sorted(used & CRYPTOGRAPHY) if f"`{name}`" not in section] == []
+
+
+def test_no_weak_hash_is_used() -> None:
+    weak = ("md5", "sha1", "new")
+    found = [
+        (path, name)
+        for path, tree in trees()
+        for name, _ in calls(tree)
+        if name in {f"hashlib.{one}" for one in weak} or name.rpartition(".")[2] in ("md5", "sha1")
+    ]
+    assert found == []
+
+
+def test_random_numbers_that_can_be_foretold_make_no_secret() -> None:
+    assert {path for path, tree in trees() if "random" in imported(tree)} == set(BY_CHANCE)
+
+
+@pytest.mark.parametrize("what", ["CERT_NONE", "_create_unverified_context", "check_hostname"])
+def test_certificates_of_others_are_checked(what: str) -> None:
+    found = {
+        path
+        for path, tree in trees()
+        if any(what in (getattr(node, "attr", None), getattr(node, "id", None)) for node in ast.walk(tree))
+    }
+    assert found <= {OWN_PROBE}
