@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from svc.plugin import Database, Entry, Operation, Path, Rights, Version, format_path
 from svc_users.api import Grant, GrantedRights, RightsCache, checked_grant, put_grant, remove_grant
 from svc_users.names import name_key
-from svc_users.records import FLAGS, Group, decode_grant, encode, group_file
+from svc_users.records import FLAGS, Group, decode_grant, encode, grant_file, group_file
 from svc_users.rights import rule_of
 
 OPERATIONS = tuple(Operation)
@@ -239,6 +239,26 @@ def change(database: Database, present: dict[str, Grant], grants: list[Grant], c
                 present[grant.grant_id] = grant
             elif grant.grant_id in present:
                 remove_grant(transaction, present.pop(grant.grant_id))
+
+
+def test_a_grant_that_cannot_be_read_denies(groups: Database) -> None:
+    grants = [checked_grant((name,), "red", allow="cr------", created_at=1) for name in ("a", "b")]
+    with groups.transaction() as transaction:
+        for grant in grants:
+            put_grant(transaction, groups.system(), grant)
+    cache = RightsCache(groups)
+    assert cache.of(frozenset({"red"}), groups.system()).mask(("c",)) == 0
+    with groups.transaction() as transaction:
+        everywhere = checked_grant((), "green", allow="crudlify", created_at=1)
+        put_grant(transaction, groups.system(), everywhere)
+    both = frozenset({"red", "green"})
+    assert cache.of(both, groups.system()).allows(Operation.READ, ("c",))
+    with groups.transaction() as transaction:
+        transaction.put_system(grant_file(grants[0].grant_id), b"torn")
+    for rights in (cache.of(both, groups.system()), RightsCache(groups).of(both, groups.system())):
+        assert not rights.allows(Operation.READ, ("c",))
+        assert not rights.allows(Operation.READ, ("a",))
+        assert rights.allows(Operation.READ, ("b",)), "what is granted nearer is granted"
 
 
 def test_rights_that_many_need_at_once_are_put_together_once(

@@ -47,6 +47,10 @@ class Rule(NamedTuple):
     pattern: PathGlob | None
 
 
+UNREADABLE: Final = Rule((), 0, _EVERYTHING, None)
+"""What a grant counts as that can't be read: it may have denied something, so the root denies everything."""
+
+
 class _Level(msgspec.Struct, frozen=True, gc=False):
     """What the grants at one path say.
 

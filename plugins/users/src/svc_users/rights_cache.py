@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, pause
 from svc_users.names import name_key
 from svc_users.records import decode_grant, grants_of_group
-from svc_users.rights import GrantedRights, Rule, rule_of
+from svc_users.rights import UNREADABLE, GrantedRights, Rule, rule_of
 
 __all__ = ["RightsCache"]
 
@@ -116,11 +116,11 @@ class RightsCache:
             rules.update(known[1])
             changes = ((name, entry) for name, _, entry in system.sibling(known[0]).differences(present))
         for number, (name, entry) in enumerate(changes):
-            grant = None if entry is None else decode_grant(system, entry)
-            if grant is None:
+            if entry is None:
                 rules.pop(name, None)
             else:
-                rules[name] = rule_of(grant)
+                grant = decode_grant(system, entry)
+                rules[name] = UNREADABLE if grant is None else rule_of(grant)
             if number % _TURN == _TURN - 1:
                 pause()
         self._rules.replace(key, (directory, rules))
