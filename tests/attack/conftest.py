@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from attack.scale import EXTENT
+from attack.strangers import World, open_world
 from long_runs import directory_in_memory
 
 HERE = Path(__file__).parent
@@ -24,3 +25,14 @@ def memory(tmp_path: Path) -> Iterator[Path]:
     """A directory in memory where there is one: thousands of files are damaged, and synced for nothing."""
     with directory_in_memory(tmp_path, "svc-attack-") as directory:
         yield directory
+
+
+@pytest.fixture(scope="package")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A server with users, keys and a link; at its end its log holds no secret and no failure of ours."""
+    world = open_world(tmp_path_factory.mktemp("world"))
+    yield world
+    log = world.server.log_text()
+    world.server.close()
+    assert [secret for secret in world.secrets if secret in log] == []
+    assert "Traceback" not in log

@@ -83,7 +83,8 @@ def error_of_answer(
         # A proxy may answer some things for a server of svc, whose own answers all carry an id.
         if request_id is None and status not in _OF_PROXIES:
             return errors.ServiceUnavailable(f"{url} does not answer as an svc server does: it {answered}.")
-        return kind(f"{url} {answered}.", **details)
+        advice = f" 'svc login {url}' signs in." if status == 401 else ""
+        return kind(f"{url} {answered}.{advice}", **details)
     # A batch answers 409 whatever refuses one of its operations, and says the code in "reason".
     kind = _BY_CODE.get(str(body.get("reason")), _BY_CODE.get(str(body.get("code")), kind))
     members = {

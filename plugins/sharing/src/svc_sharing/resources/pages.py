@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import falcon
 import msgspec
 
-from svc.errors import AuthRequired, RateLimited
+from svc.errors import AuthRequired, Forbidden, RateLimited
 from svc.plugin import (
     Database,
     Entry,
@@ -73,6 +73,7 @@ class SessionResource:
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Signs a browser in, for the pages below ``/share`` and reading alone."""
+        _require_own_page(req)
         context, settings = context_of(req), settings_of(req)
         mode = token_mode(context)
         limiter, client = self._limiter_of(context.database), client_address(req)
@@ -210,6 +211,16 @@ def _disposition(content_type: str, name: str) -> str:
     base = content_type.partition(";")[0].strip().lower()
     is_shown = base in _SHOWN or base.startswith(("audio/", "video/"))
     return f"{'inline' if is_shown else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"
+
+
+def _require_own_page(req: falcon.Request) -> None:
+    """Refuses a page of another site: it could sign a browser in to a link that its user never opened.
+
+    Raises:
+        Forbidden: the browser says that the request is such a page's.
+    """
+    if req.get_header("Sec-Fetch-Site") not in (None, "same-origin", "none"):
+        raise Forbidden("Pages of other sites open no links.")
 
 
 def _is_secure(req: falcon.Request) -> bool:
