@@ -234,6 +234,8 @@ class Load:
         while self.answers < target and not self.failures:
             assert time.monotonic() < deadline, f"{self.answers} of {target} answers: {self.statuses}"
             time.sleep(0.005)
+        if self.failures:
+            raise self.failures[0]
 
     def _work(self, client: JournalingClient, url: str) -> None:
         try:

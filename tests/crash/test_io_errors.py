@@ -15,7 +15,7 @@ from crash.clients import JournalingClient, Load, check_server
 from crash.faulty_disk import FaultyDisk, with_libfiu
 from crash.scale import SEED, scaled
 from crash.wrapping import SMALL, WrappedServer
-from svc_blackbox.client import files
+from svc_blackbox.client import Client, files
 from svc_blackbox.server import Server, run_svc
 
 OPTIONS = ("--workers", "3", "--access-log=false")
@@ -33,6 +33,16 @@ def faulty_disk(tmp_path: Path) -> Iterator[FaultyDisk]:
 @pytest.fixture
 def load() -> Load:
     return Load((JournalingClient(f"c{number}", SEED) for number in range(CLIENTS)), reconnect=True)
+
+
+def wait_until_latched(client: Client, load: Load) -> None:
+    """Waits for the finding that nothing is written any more, which is the only one."""
+    codes: set[str] = set()
+    while "database.latched" not in codes:
+        health = client.get("/system/health").json()
+        codes = {finding["code"] for finding in health.get("findings", ())}
+        assert codes <= {"database.latched"}, health
+        assert not load.failures, load.failures
 
 
 def check_latched(server: Server, load: Load) -> None:
@@ -76,8 +86,7 @@ def test_a_failed_sync_latches_the_server_until_it_is_started_anew(tmp_path: Pat
     try:
         load.start(server.start().url)
         client = server.client()
-        while client.get("/system/health").json()["status"] == "healthy":
-            assert not load.failures
+        wait_until_latched(client, load)
         check_latched(server, load)
         assert server.stop() == 0
     finally:
@@ -91,8 +100,7 @@ def test_a_disk_that_fails_to_sync_latches_the_server(faulty_disk: FaultyDisk, l
     load.wait_for_answers(60)
     faulty_disk.tell("enable name=posix/io/sync/fdatasync,failinfo=5")
     client = faulty_disk.client()
-    while client.get("/system/health").json()["status"] == "healthy":
-        assert not load.failures
+    wait_until_latched(client, load)
     faulty_disk.tell("disable name=posix/io/sync/fdatasync")
     check_latched(faulty_disk, load)
     faulty_disk.kill()
