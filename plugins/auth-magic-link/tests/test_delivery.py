@@ -177,6 +177,22 @@ def test_a_stopped_queue_leaves_no_thread() -> None:
     wait_for(lambda: not [thread for thread in threading.enumerate() if thread.name == "svc-test-queue"])
 
 
+def test_a_stop_waits_for_the_item_at_work() -> None:
+    began, ends, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def handle(_: int) -> None:
+        began.set()
+        assert ends.wait(60)
+        ended.set()
+
+    queue = TimedQueue("svc-test-busy", handle, 2)
+    queue.put(1, 0)
+    assert began.wait(60)
+    threading.Timer(0.05, ends.set).start()
+    queue.stop()
+    assert ended.is_set()
+
+
 def test_a_queue_without_items_has_no_thread() -> None:
     TimedQueue("svc-test-idle", lambda item: None, 2)
     assert not [thread for thread in threading.enumerate() if thread.name == "svc-test-idle"]

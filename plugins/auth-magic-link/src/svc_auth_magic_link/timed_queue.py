@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 _log = logging.getLogger("svc.plugin.auth.magic-link")
 
+_STOP_SECONDS = 1.0
+
 
 class TimedQueue(Generic[T]):
     """Calls a function with each item when its time has come. Methods may be called from any thread.
@@ -49,12 +51,19 @@ class TimedQueue(Generic[T]):
         return True
 
     def stop(self) -> int:
-        """Ends the thread after the item that it is at; returns how many are dropped. Does not block."""
+        """Ends the thread after the item that it is at; returns how many are dropped.
+
+        Blocks until then, at most a second: the database may be closed afterwards, and LMDB may wait for ever
+        where it is closed while another thread reads.
+        """
         with self._changed:
             self._stopped = True
             dropped = len(self._items)
             self._items.clear()
             self._changed.notify()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_STOP_SECONDS)
         return dropped
 
     def _run(self) -> None:
