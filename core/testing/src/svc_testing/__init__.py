@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         forget_memory,
         install_memory_storage,
     )
+    from svc_testing.plugin_pages import PluginPagesContract
     from svc_testing.plugins import PluginContract
     from svc_testing.processes import Completed, Server, free_port, run_svc, start_server
     from svc_testing.storage import StorageBackendContract
@@ -50,6 +51,7 @@ __all__ = [
     "MemoryViewStorage",
     "PathRights",
     "PluginContract",
+    "PluginPagesContract",
     "Server",
     "StorageBackendContract",
     "TestingAuthMode",
@@ -81,6 +83,7 @@ _HOMES = {
     "MemoryViewStorage": "svc_testing.view_storage",
     "PathRights": "svc_testing.applications",
     "PluginContract": "svc_testing.plugins",
+    "PluginPagesContract": "svc_testing.plugin_pages",
     "Server": "svc_testing.processes",
     "StorageBackendContract": "svc_testing.storage",
     "TestingAuthMode": "svc_testing.testing_auth",

@@ -20,10 +20,22 @@ __all__ = [
 
 COMMANDS = {
     "key": ("svc_auth_self.commands.key:key", "Makes, lists and revokes API keys."),
-    "login": ("svc_auth_self.commands.session:login", "Signs in at a server; later commands use it."),
-    "logout": ("svc_auth_self.commands.session:logout", "Ends a sign-in at a server."),
-    "reset-root-key": ("svc_auth_self.commands.root_key:reset", "Makes a new root key; the others end."),
-    "whoami": ("svc_auth_self.commands.session:whoami", "Says as whom a server knows you."),
+    "login": (
+        "svc_auth_self.commands.session:login",
+        "Exchanges an API key for tokens, which later commands with this URL use.",
+    ),
+    "logout": (
+        "svc_auth_self.commands.session:logout",
+        "Ends the sign-in at a server and forgets its tokens.",
+    ),
+    "reset-root-key": (
+        "svc_auth_self.commands.root_key:reset",
+        "Makes a new root key and prints it; every other key of root ends, with its tokens.",
+    ),
+    "whoami": (
+        "svc_auth_self.commands.session:whoami",
+        "Says as whom a server knows you, and what narrows that.",
+    ),
 }
 """Where each command is, and its line in the help."""
 
