@@ -67,9 +67,9 @@ class IndexDocument(NamedTuple):
 
 
 class IndexType(ABC):
-    """A way to find documents by the values of a field. Stateless: one object serves all databases of a process.
+    """A way to find documents by the values of a field.
 
-    Use one of the two subclasses: ``TermIndexType``, whose data the driver keeps, or ``LibraryIndexType``.
+    Stateless: one object serves all databases of a process. Use one of the two subclasses: ``TermIndexType``, whose data the driver keeps, or ``LibraryIndexType``.
 
     Attributes:
         name: what ``indexes.json`` calls it under ``type``.
@@ -97,8 +97,10 @@ class IndexType(ABC):
 
 
 class TermIndexType(IndexType):
-    """An index that is a set of terms for each value. The driver keeps the terms, in order, with the documents
-    of each, in immutable segments; the type says only what the terms of a value are.
+    """An index that is a set of terms for each value.
+
+    The driver keeps the terms, in order, with the documents of each, in immutable segments; the type says only
+    what the terms of a value are.
 
     Attributes:
         ordered: whether wide ranges of terms are asked for; makes them cheap for 2 bytes a document more.
@@ -108,7 +110,7 @@ class TermIndexType(IndexType):
 
     @abstractmethod
     def terms(self, value: Value, options: Mapping[str, Any]) -> Iterable[bytes]:
-        """Returns the terms of a value; the same one may come twice. Called for every value of every document.
+        """Returns the terms of a value; one may come twice. Called for every value of every document.
 
         Args:
             value: of the field.
@@ -129,7 +131,7 @@ class TermReader(Protocol):
         """Returns the documents that have a term; a new bitmap."""
 
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
-        """Returns how many documents the terms of a range have together, at most: one may count several times."""
+        """Returns how many documents a range of terms has, at most: one may count several times."""
 
     def postings_range(self, low: bytes | None, high: bytes | None) -> BitMap:
         """Returns the documents of a range of terms; a new bitmap. Costs by the terms unless ``ordered``."""
@@ -167,7 +169,7 @@ class LibraryIndexType(IndexType):
 
     @abstractmethod
     def open_tail(self, options: Mapping[str, Any]) -> LibraryTail:
-        """Returns an empty index in memory, for the documents that no flush has taken in yet: some thousands."""
+        """Returns an empty index in memory, for some thousands of documents that no flush has taken in."""
 
 
 class LibraryWriter(ABC):
@@ -364,10 +366,11 @@ class ParserInput(msgspec.Struct, frozen=True):
 
 
 class Parser(ABC):
-    """Makes a document of a file: values as JSON has them, in dictionaries and lists, by which fields are found.
+    """Makes a document of a file: values as JSON has them, in dictionaries and lists.
 
-    A parser has no state and takes no arguments: a child process makes its own, from the place where the class
-    is defined. There it has limits on time, memory and size, and may hang, crash or be killed without harm.
+    A parser has no state and takes no arguments: a child process makes its own, from the place where the
+    class is defined. There it has limits on time, memory and size, and may hang, crash or be killed without
+    harm.
 
     Attributes:
         name: what ``indexes.json`` calls it under ``parser``.

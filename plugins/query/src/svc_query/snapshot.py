@@ -29,8 +29,10 @@ VIRTUAL_FIELDS = {
     "@created_at": "timestamp",
     "@updated_at": "timestamp",
 }
-"""Fields that every file has without being read, and the type of their values. ``@path`` is the path as text,
-``@extension`` the lower-case ending without the dot (missing where there is none), ``@hash`` hex, times Unix ms."""
+"""Fields that every file has without being read, and the type of their values.
+
+``@path`` is the path as text, ``@extension`` the lower-case ending without the dot (missing where there is
+none), ``@hash`` hex; times are Unix milliseconds."""
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
