@@ -69,7 +69,8 @@ class IndexDocument(NamedTuple):
 class IndexType(ABC):
     """A way to find documents by the values of a field.
 
-    Stateless: one object serves all databases of a process. Use one of the two subclasses: ``TermIndexType``, whose data the driver keeps, or ``LibraryIndexType``.
+    Stateless: one object serves all databases of a process. A subclass of ``TermIndexType``, whose data the
+    driver keeps, or of ``LibraryIndexType``.
 
     Attributes:
         name: what ``indexes.json`` calls it under ``type``.
@@ -99,8 +100,8 @@ class IndexType(ABC):
 class TermIndexType(IndexType):
     """An index that is a set of terms for each value.
 
-    The driver keeps the terms, in order, with the documents of each, in immutable segments; the type says only
-    what the terms of a value are.
+    The driver keeps the terms, in order, with the documents of each, in immutable segments; the
+    type says only what the terms of a value are.
 
     Attributes:
         ordered: whether wide ranges of terms are asked for; makes them cheap for 2 bytes a document more.
