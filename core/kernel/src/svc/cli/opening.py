@@ -74,7 +74,7 @@ def open_database(
                 plugin=plugin_id,
             )
         if plugin_id is not None:
-            database.register_views_later(lambda: _views_of(plugin_id))
+            database.register_views_later(lambda: _views_of(database, plugin_id))
     except BaseException:
         database.close()
         raise
@@ -201,12 +201,34 @@ def declared_system_paths() -> SystemPaths:
     return SystemPaths(load_descriptors(parse_allowed(_allowed())))
 
 
-def _views_of(plugin_id: str) -> Iterable[View | BatchView]:
-    from svc.plugins import all_needed, load_plugins
+def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
+    from svc.plugins import all_needed, enabled_plugins, load_plugins, validate_settings
+    from svc.plugins.lifecycle import bound_view, make_context
 
     used = all_needed([plugin_id], boot_commands().descriptors)
     plugins = load_plugins(used, families=("views",))
-    return [item.value for item in plugins.registries.views.of_plugin(plugin_id)]
+    enabled = enabled_plugins(database, plugins).get(plugin_id)
+    # One that the first start will enable has its settings by default.
+    configuration = (
+        validate_settings(plugins.descriptors[plugin_id], {}) if enabled is None else enabled.configuration
+    )
+    context = make_context(plugin_id, configuration, database, _ExtensionsOfCommand(database))
+    return [bound_view(item.value, context) for item in plugins.registries.views.of_plugin(plugin_id)]
+
+
+class _ExtensionsOfCommand:
+    """Knows what others have added to the families of a command's plugin; loads each when it is needed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[str, Mapping[str, Extension[Any]]] = {}
+
+    def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """See ``PluginContext.extensions``."""
+        found = self._known.get(family.name)
+        if found is None:
+            found = self._known[family.name] = extensions_of(self._database, driver_id, family)
+        return found
 
 
 def _plugins_of(database: Database) -> Collection[str]:

@@ -25,7 +25,8 @@ from svc.database.opening import Opened, open_state
 from svc.database.references import HEAD_NAME, reference_path, references
 from svc.database.transaction import Transaction
 from svc.database.version import Version
-from svc.database.views import BatchView, View, ViewReader, ViewSet
+from svc.database.view_set import ViewSet
+from svc.database.views import BatchView, View, ViewReader
 from svc.errors import DatabaseClosed, InvalidInput, NotFound, ReadOnly
 from svc.executor import Executor, current_executor
 from svc.findings import Finding
@@ -433,9 +434,14 @@ class Database(CommitAccess):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def register_view(self, view: View | BatchView) -> ViewReader:
-        """Makes a view known, and returns the way to read it."""
-        return self._views.register(view)
+    def register_view(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
+        """Makes a view known, and returns the way to read it.
+
+        Args:
+            view: the view; where one of its name is registered, that one stays.
+            replace: whether this one takes its place all the same, on the same data.
+        """
+        return self._views.register(view, replace=replace)
 
     def register_views_later(self, bring: Callable[[], Iterable[View | BatchView]]) -> None:
         """Registers what ``bring`` gives when a view is first asked for that is not registered."""
