@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import click
 
     from svc.database import BatchView, Database, View
+    from svc.database.content_checks import PathCheck
     from svc.log import StorageBackend
     from svc.plugins import Extension, Family, Plugins, SystemPaths
 
@@ -73,6 +74,8 @@ def open_database(
                 f"'svc plugins enable {plugin_id} -D {database.location}' enables it.",
                 plugin=plugin_id,
             )
+        if not read_only:
+            database.use_content_checks_later(lambda: _content_checks_of(database))
         if plugin_id is not None:
             database.register_views_later(lambda: _views_of(database, plugin_id))
     except BaseException:
@@ -214,6 +217,23 @@ def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
     )
     context = make_context(plugin_id, configuration, database, _ExtensionsOfCommand(database))
     return [bound_view(item.value, context) for item in plugins.registries.views.of_plugin(plugin_id)]
+
+
+def _content_checks_of(database: Database) -> Iterable[PathCheck]:
+    """The checks of all plugins that are enabled in a database, loaded when something is first written."""
+    from svc.plugins import enabled_plugins, load_plugins, parse_allowed
+    from svc.plugins.lifecycle import is_usable, make_context, path_checks
+
+    plugins = _booted(
+        "content checks", lambda: load_plugins(parse_allowed(_allowed()), families=("content_checks",))
+    )
+    source = _ExtensionsOfCommand(database)
+    contexts = {
+        plugin.id: make_context(plugin.id, plugin.configuration, database, source)
+        for plugin in enabled_plugins(database, plugins).values()
+        if is_usable(plugin)
+    }
+    return path_checks(plugins.registries, contexts)
 
 
 class _ExtensionsOfCommand:

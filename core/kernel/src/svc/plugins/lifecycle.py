@@ -29,8 +29,12 @@ from svc.plugins.families import (
 
 if TYPE_CHECKING:
     from svc.database import BatchView, Database, Head, View
+    from svc.database.content_checks import PathCheck
     from svc.hashing import Hash
+    from svc.paths import Path
+    from svc.plugins.contracts import ContentCheck
     from svc.plugins.loading import Plugins
+    from svc.plugins.registries import Registries
 
 __all__ = ["ActivePlugins", "PluginContext", "register_views"]
 
@@ -153,6 +157,27 @@ class _EnabledExtensions:
             self._known[family.name] = found
         require_driver(self._plugins.registries, driver_id, family)
         return found
+
+
+def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -> list[PathCheck]:
+    """Returns the content checks of plugins, as a database takes them.
+
+    Args:
+        registries: of the boot.
+        contexts: of the plugins in use, by id; what others added stays out.
+    """
+    from svc.database.content_checks import PathCheck
+
+    return [
+        PathCheck(suffix, item.value.maximum_size, _check_in(item.value, contexts[item.plugin_id]))
+        for item in registries.content_checks
+        if item.plugin_id in contexts
+        for suffix in item.value.suffixes
+    ]
+
+
+def _check_in(check: ContentCheck, context: PluginContext) -> Callable[[Path, bytes], None]:
+    return lambda path, content: check.check(path, content, context)
 
 
 def is_usable(plugin: EnabledPlugin | None) -> bool:
@@ -341,6 +366,7 @@ class ActivePlugins:
                 found[family] = known
         self._extensions = found
         self._contexts = contexts
+        self._database.use_content_checks(path_checks(self._plugins.registries, contexts))
 
     def _note(self, plugin: EnabledPlugin, verb: str, error: BaseException) -> None:
         self._findings[plugin.id] = Finding(
