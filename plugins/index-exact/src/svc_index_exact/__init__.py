@@ -1,0 +1,1 @@
+"""Equality, ranges and order over the values of fields: a plugin of svc."""

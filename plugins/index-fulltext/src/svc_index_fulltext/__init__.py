@@ -1,0 +1,1 @@
+"""Full-text search, ranked by BM25: a plugin of svc."""

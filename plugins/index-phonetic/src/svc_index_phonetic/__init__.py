@@ -1,0 +1,1 @@
+"""Values that sound alike: a plugin of svc."""

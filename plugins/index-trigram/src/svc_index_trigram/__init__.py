@@ -1,0 +1,1 @@
+"""Substrings, similar and misspelt values: a plugin of svc."""

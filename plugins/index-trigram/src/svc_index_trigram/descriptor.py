@@ -1,0 +1,16 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="index.trigram",
+    version="0.1.0",
+    summary="Substrings, similar and misspelt values",
+    api=(1, 1),
+    implementation="svc_index_trigram.plugin",
+    extends=("query:index_types", "query:query_operators"),
+)

@@ -1,0 +1,1 @@
+"""Reads fields from documents of many formats: a plugin of svc."""

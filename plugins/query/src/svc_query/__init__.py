@@ -1,0 +1,1 @@
+"""Queries and search over indexed files: a plugin of svc."""

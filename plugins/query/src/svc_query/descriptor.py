@@ -1,0 +1,18 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+from svc_query.configuration import QueryConfiguration
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="query",
+    version="0.1.0",
+    summary="Queries and search over indexed files",
+    api=(1, 1),
+    configuration=QueryConfiguration,
+    implementation="svc_query.plugin",
+    families="svc_query.api",
+)
