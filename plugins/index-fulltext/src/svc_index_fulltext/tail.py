@@ -58,7 +58,7 @@ class WordTable:
         self._texts.append(text)
         for word in set(text):
             self._having[word].append(number)
-        self.words += len(text)
+        self.words += len(text) - text.count(_GAP)
 
     def _add_words(self, text: array[int], value: str) -> None:
         start = len(text)
