@@ -254,7 +254,7 @@ def _stop_words(given: Any, language: str | None) -> bool | list[str]:
 
 
 def _analyzer(options: Mapping[str, Any]) -> TextAnalyzer:
-    tokenizer = Tokenizer.whitespace() if options["tokenizer"] == "whitespace" else Tokenizer.simple()
+    tokenizer = Tokenizer.regex(r"\S+") if options["tokenizer"] == "whitespace" else Tokenizer.simple()
     language: str | None = options["language"]
     filters = [Filter.remove_long(_LONGEST_WORD), Filter.lowercase()]
     stop_words = options["stop_words"]
