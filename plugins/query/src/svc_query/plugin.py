@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import ContentCheck, NamedRegistry, View
+    from svc.plugin import BatchView, ContentCheck, NamedRegistry
 
 __all__ = ["svc_register_content_checks", "svc_register_views"]
 
 
 @hookimpl
-def svc_register_views(views: NamedRegistry[View]) -> None:
+def svc_register_views(views: NamedRegistry[BatchView]) -> None:
     """Adds the view that keeps the indexes."""
     from svc_query.indexing.view import IndexView
 

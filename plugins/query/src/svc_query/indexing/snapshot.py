@@ -175,7 +175,8 @@ class IndexSnapshot:
         if found is not None:
             return found
         if field in VIRTUAL_FIELDS:
-            return _VIRTUAL[field](document)
+            virtual: Sequence[Value] = _VIRTUAL[field](document)
+            return virtual
         if isinstance(document, IndexedDocument):
             place = document.long.get(field)
             if place is not None:

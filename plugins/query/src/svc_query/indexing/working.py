@@ -1,7 +1,7 @@
 """The view's own work: what commits left for later, a piece at a time, by one process.
 
-A lock on a file keeps others out while something is half done: segments that are being written, files that are
-being parsed. A token in the storage tells whether what is remembered here follows from what is stored: a
+A lock on a file keeps others out while something is half done: segments that are being written, files that
+are being parsed. A token in the storage tells whether what is remembered here follows from what is stored: a
 transaction that was lost, or somebody else's work, makes it begin anew.
 """
 
