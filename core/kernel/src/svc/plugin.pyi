@@ -96,6 +96,7 @@ from svc.pipeline import send_json_items as send_json_items
 from svc.pipeline import send_stream as send_stream
 from svc.pipeline import set_fields as set_fields
 from svc.pipeline import vary_by as vary_by
+from svc.pipeline import visible_parts as visible_parts
 from svc.plugins import API_VERSION as API_VERSION
 from svc.plugins import ROOT_IDENTITY as ROOT_IDENTITY
 from svc.plugins import ROOT_USER_ID as ROOT_USER_ID
@@ -104,6 +105,7 @@ from svc.plugins import AuthMode as AuthMode
 from svc.plugins import BackgroundJob as BackgroundJob
 from svc.plugins import BackupRule as BackupRule
 from svc.plugins import CommandRegistry as CommandRegistry
+from svc.plugins import ContentCheck as ContentCheck
 from svc.plugins import Credentials as Credentials
 from svc.plugins import Extension as Extension
 from svc.plugins import Family as Family
