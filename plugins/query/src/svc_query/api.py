@@ -222,8 +222,13 @@ class LibraryTail(ABC):
         """Adds documents."""
 
     @abstractmethod
-    def reader(self) -> LibraryReader:
-        """Returns a reader of what was added, of the same class as that of the files."""
+    def reader(self, beside: LibraryReader | None = None) -> LibraryReader:
+        """Returns a reader of what was added, for the same operators as that of the files; cheap.
+
+        Args:
+            beside: the reader of the files, so that scores are comparable with its: how rare a word is, some
+                documents alone can't tell.
+        """
 
 
 # -- query operators -------------------------------------------------------------------------------
@@ -239,6 +244,9 @@ class Leaf(msgspec.Struct, frozen=True):
         options: the other members (``value2``, ``threshold``, ...), only those that the operator takes.
         value_type: of the field: ``auto``, ``string``, ``integer``, ``float``, ``boolean``, ``timestamp``,
             ``text`` or ``array``.
+        index_options: what ``normalize`` of the field's index types returned, by the name of the type, where
+            the operator answers from those; empty when it answers from none. Where directories differ in
+            them, the leaf is compiled once for each.
     """
 
     field: str
@@ -246,6 +254,7 @@ class Leaf(msgspec.Struct, frozen=True):
     value: Any = None
     options: Mapping[str, Any] = {}
     value_type: str = "auto"
+    index_options: Mapping[str, Mapping[str, Any]] = {}
 
 
 class QueryOperator(ABC):

@@ -1,0 +1,8 @@
+"""A version of the tree as a ``Snapshot``: for queries of snapshots, versions and forks.
+
+Files are read as they are asked for. Without indexes every document is tested; what a query looks at is bounded.
+"""
+
+from svc_query.walking.version_snapshot import WalkedSnapshot
+
+__all__ = ["WalkedSnapshot"]
