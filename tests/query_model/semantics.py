@@ -153,6 +153,8 @@ def order(
         for name, descending in order_by:
             if name == "@score":
                 result = (left[1][0] > right[1][0]) - (left[1][0] < right[1][0])
+            elif name == "@path":
+                result = (left[0].path > right[0].path) - (left[0].path < right[0].path)
             else:
                 one, other = (deciding(side[0].values(name), descending) for side in (left, right))
                 if not one or not other:

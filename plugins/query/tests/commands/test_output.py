@@ -102,7 +102,7 @@ def test_values_are_shown_as_people_read_them(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_snippet_has_its_marks_and_no_control_codes() -> None:
-    line = marked({"text": "the \x1bwar\n and  peace", "highlights": [[5, 8], [15, 20], [16, 17], [50, 60]]})
+    line = marked("the \x1bwar\n and  peace", [[5, 8], [15, 20], [16, 17], [50, 60]])
     assert line.plain == "the \\x1bwar and peace"
     assert [line.plain[span.start : span.end] for span in line.spans] == ["war", "peace"]
 

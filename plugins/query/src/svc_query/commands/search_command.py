@@ -52,7 +52,6 @@ def search(
         "query": " ".join(words),
         "path": format_path(parse_path(path)),
         "limit": limit,
-        "include_matches": True,
     }
     if offset:
         request["offset"] = offset
@@ -82,7 +81,7 @@ def _lines(results: list[Document]) -> Iterator[Text]:
         for match in _with_snippets(row.get("matches") or ())[:_MOST_SNIPPETS]:
             shown = Text("  ")
             shown.append(f"{cell_text('field', match.get('field'))}: ", style="dim")
-            shown.append_text(marked(match["snippet"]))
+            shown.append_text(marked(match["snippet"], match.get("highlights") or ()))
             yield shown
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from svc.plugin import terminal_text
 
@@ -16,24 +17,24 @@ _MARK = "bold yellow"
 _BLANKS = re.compile(r"\s+")
 
 
-def marked(snippet: Any) -> Text:
+def marked(snippet: str, highlights: Iterable[Sequence[int]]) -> Text:
     """Returns a snippet on one line, safe for a terminal, its marked parts in a colour of their own.
 
     Args:
-        snippet: ``{"text": ..., "highlights": [[start, end], ...]}``, places in characters.
+        snippet: a piece of a text.
+        highlights: where in it something was found: [start, end] in characters.
     """
     from rich.text import Text
 
-    text, places = snippet["text"], snippet.get("highlights") or ()
     line = Text()
     end = 0
-    for start, stop in sorted(map(tuple, places)):
-        if start < end or stop > len(text):
+    for start, stop in sorted((one[0], one[1]) for one in highlights):
+        if start < end or stop > len(snippet):
             continue
-        line.append(_shown(text[end:start]))
-        line.append(_shown(text[start:stop]), style=_MARK)
+        line.append(_shown(snippet[end:start]))
+        line.append(_shown(snippet[start:stop]), style=_MARK)
         end = stop
-    line.append(_shown(text[end:]))
+    line.append(_shown(snippet[end:]))
     return line
 
 
