@@ -127,6 +127,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "BackgroundJob",
         "BackupRule",
         "CommandRegistry",
+        "ContentCheck",
         "Credentials",
         "Extension",
         "Family",

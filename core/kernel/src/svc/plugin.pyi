@@ -104,6 +104,7 @@ from svc.plugins import AuthMode as AuthMode
 from svc.plugins import BackgroundJob as BackgroundJob
 from svc.plugins import BackupRule as BackupRule
 from svc.plugins import CommandRegistry as CommandRegistry
+from svc.plugins import ContentCheck as ContentCheck
 from svc.plugins import Credentials as Credentials
 from svc.plugins import Extension as Extension
 from svc.plugins import Family as Family

@@ -18,6 +18,7 @@ from svc.plugins.contracts.auth import (
     ScopedRule,
 )
 from svc.plugins.contracts.background import BackgroundJob, JobContext, JobRegistry
+from svc.plugins.contracts.content import ContentCheck
 from svc.plugins.contracts.health import HealthCheck, HealthReport, HealthStatus
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "AuthContext",
     "AuthMode",
     "BackgroundJob",
+    "ContentCheck",
     "Credentials",
     "HealthCheck",
     "HealthReport",
