@@ -113,6 +113,34 @@ class Corpus:
         return order(found, orders)
 
 
+class Asking:
+    """A database, and queries of root on it."""
+
+    def __init__(self, app: Any, database: Database) -> None:
+        self.database = database
+        self._client = TestClient(app)
+
+    def post(self, query: Json, url: str = "/query") -> Result:
+        return self._client.simulate_post(url, json=query)
+
+    def ask(self, query: Json) -> dict[str, Json]:
+        answer = self.post(query)
+        assert answer.status_code == 200, (query, answer.status_code, answer.text)
+        found: dict[str, Json] = answer.json
+        return found
+
+
+@contextmanager
+def ask_as_root(path: FilePath, configurations: dict[str, Json]) -> Iterator[Asking]:
+    """Serves a database with configurations, by their directories."""
+    with serve_in_process(path, plugins()) as (app, database, _):
+        with database.transaction() as transaction:
+            for directory, configuration in configurations.items():
+                place = (*(part for part in directory.split("/") if part), ".svc-config", "indexes.json")
+                transaction.put(place, json.dumps(configuration).encode(), content_type="application/json")
+        yield Asking(app, database)
+
+
 @contextmanager
 def serving(path: FilePath, seed: int) -> Iterator[Corpus]:
     """Serves a database with some hundred documents."""
