@@ -44,8 +44,8 @@ OLD: dict[str, Json] = {
 DIRECTORIES = ("books", "books/new", "books/old", "books/old/older", "books/a", "books/a/b", "elsewhere")
 WORDS = (
     "war", "peace", "War and Peace", "the war", "warm", "", "a", "straße", "STRASSE", "été", "ete\u0301",
-    "Łódź", "汉字", "汉", "😀 smile", "I", "\u0131", "İ", "i", "Tolstoi", "Tolstoy", "tolstoj", "a\nb", "z" * 40,
-    "10", "2", "true", "null", "%", "_", "war%", "x y  z", "ﬁne", "fine",
+    "Łódź", "汉字", "汉", "😀 smile", "I", "\u0131", "İ", "i", "Tolstoi", "Tolstoy", "tolstoj", "a\nb",
+    "z" * 40, "10", "2", "true", "null", "%", "_", "war%", "x y  z", "ﬁne", "fine",
 )  # fmt: skip
 NUMBERS = (
     0, 1, -1, 2, 10, 1990, 1991, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63, 10**18, 10**18 + 1, -0.0, 0.5,
