@@ -49,7 +49,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def put(client: Client, number: int) -> None:
-    content = {"number": number, "title": f"title {number}", "text": f"the wordof{number} in a text"}
+    content = {"number": number, "title": f"title {number}.", "text": f"the wordof{number} in a text"}
     client.store(
         f"/docs/d{number % 3}/n{number}.json",
         json.dumps(content).encode(),
@@ -59,7 +59,7 @@ def put(client: Client, number: int) -> None:
 
 QUESTIONS = (
     lambda number: {"field": "number", "op": "eq", "value": number},
-    lambda number: {"field": "title", "op": "contains", "value": f"itle {number}"},
+    lambda number: {"field": "title", "op": "contains", "value": f"itle {number}."},
     lambda number: {"field": "text", "op": "search", "value": f"wordof{number}"},
     lambda number: {"field": "@filename", "op": "eq", "value": f"n{number}.json"},
 )
