@@ -119,6 +119,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "send_stream",
         "set_fields",
         "vary_by",
+        "visible_parts",
     ),
     "svc.plugins": (
         "API_VERSION",

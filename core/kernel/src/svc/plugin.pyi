@@ -96,6 +96,7 @@ from svc.pipeline import send_json_items as send_json_items
 from svc.pipeline import send_stream as send_stream
 from svc.pipeline import set_fields as set_fields
 from svc.pipeline import vary_by as vary_by
+from svc.pipeline import visible_parts as visible_parts
 from svc.plugins import API_VERSION as API_VERSION
 from svc.plugins import ROOT_IDENTITY as ROOT_IDENTITY
 from svc.plugins import ROOT_USER_ID as ROOT_USER_ID

@@ -50,6 +50,7 @@ from svc.pipeline.routing import check_route
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.service import Service
 from svc.pipeline.settings import Limits, PipelineSettings
+from svc.pipeline.visible_parts import visible_parts
 from svc.plugins import Operation
 
 __all__ = [
@@ -113,4 +114,5 @@ __all__ = [
     "send_stream",
     "set_fields",
     "vary_by",
+    "visible_parts",
 ]

@@ -73,6 +73,11 @@ class Rights(Protocol):
     Rights may have a third method, ``mask(path) -> int``: the bits of all operations that are granted on the
     path (see ``Operation.bit``). It is asked once for each row of a listing instead of ``allows`` for each
     operation, and must agree with it.
+
+    And a fourth, ``visible_parts(operation, path) -> Iterable[tuple[Path, bool]] | None``: paths at or below
+    ``path`` such that the operation is granted on no other file at or below ``path`` than in them; the flag
+    says whether ``allows_below`` holds there. Paths may lie below one another. None: nothing is known.
+    Searches over very many files ask it first.
     """
 
     def allows(self, operation: Operation, path: Path) -> bool:
