@@ -131,6 +131,9 @@ class TermReader(Protocol):
     def postings(self, term: bytes) -> BitMap:
         """Returns the documents that have a term; a new bitmap."""
 
+    def postings_of_any(self, terms: Iterable[bytes]) -> BitMap:
+        """Returns the documents that have one of some terms, in one go; a new bitmap."""
+
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
         """Returns how many documents a range of terms has, at most: one may count several times."""
 
