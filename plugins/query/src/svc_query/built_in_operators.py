@@ -59,7 +59,7 @@ class Exists(QueryOperator):
 
 
 class Match(QueryOperator):
-    """``match``: the best of ``contains``, ``similar``, ``fuzzy`` and ``phonetic``, as far as there are indexes.
+    """``match``: the best of ``contains``, ``similar``, ``fuzzy`` and ``phonetic``, as indexes allow.
 
     The planner makes an OR of the parts. This class says what it needs.
 

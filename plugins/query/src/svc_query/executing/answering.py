@@ -21,7 +21,7 @@ from svc_query.ordering import SCORE, Order, OrderField
 from svc_query.planning.compiling import Compiler, require_field
 from svc_query.planning.explaining import explain_tree
 from svc_query.results import Projection
-from svc_query.snapshot import Coverage, FieldUse, Progress, Snapshot
+from svc_query.snapshot import Coverage, Document, FieldUse, Progress, Snapshot
 
 __all__ = ["Answer", "Question", "answer_query", "coverage_for"]
 
@@ -69,11 +69,11 @@ class Answer(NamedTuple):
 
     Attributes:
         body: the members of the answer.
-        hits: for each row where it matches, when that was asked for.
+        hits: for each row its document and where it matches, when that was asked for.
     """
 
     body: dict[str, Any]
-    hits: list[list[Hit]] | None = None
+    hits: list[tuple[Document, list[Hit]]] | None = None
 
 
 def answer_query(
@@ -110,7 +110,7 @@ def answer_query(
     node = Compiler(snapshot, scope, coverage, operators).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
     body: dict[str, Any] = {}
-    hits: list[list[Hit]] | None = None
+    hits: list[tuple[Document, list[Hit]]] | None = None
     if question.aggregates is not None:
         strategy = "aggregate"
         run = _aggregation(matching, coverage, question, question.aggregates)
@@ -194,7 +194,7 @@ def _add_rows(
     question: Question,
     paging: Paging,
     database_id: bytes,
-) -> tuple[str, list[list[Hit]] | None]:
+) -> tuple[str, list[tuple[Document, list[Hit]]] | None]:
     if question.include_total:
         body["total_count"] = len(matching.settle())
     page = find_page(matching, coverage, paging)
@@ -212,20 +212,20 @@ def _add_rows(
 
 def _rows(
     matching: Matching, coverage: Coverage, question: Question, page: Page
-) -> tuple[list[dict[str, Any]], list[list[Hit]] | None]:
+) -> tuple[list[dict[str, Any]], list[tuple[Document, list[Hit]]] | None]:
     from pyroaring import BitMap
 
     snapshot, node = matching.snapshot, matching.node
     projection = Projection(question.select, frozenset(coverage.fields))
     node.prepare(BitMap([match.document.id for match in page.rows]), matching.budget)
     rows: list[dict[str, Any]] = []
-    hits: list[list[Hit]] | None = [] if question.include_matches else None
+    hits: list[tuple[Document, list[Hit]]] | None = [] if question.include_matches else None
     for match in page.rows:
         matching.budget.tick()
         leaves = list(node.matched_leaves(match.document.id, match.document, snapshot))
         rows.append(projection.row(match, sorted({leaf.field for leaf in leaves}), snapshot))
         if hits is not None:
-            hits.append(hits_of(match.document, leaves, snapshot))
+            hits.append((match.document, hits_of(match.document, leaves, snapshot)))
     return rows, hits
 
 

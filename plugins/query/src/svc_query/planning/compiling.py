@@ -12,6 +12,7 @@ from svc_query.api import Leaf, LibraryReader, Predicate, QueryOperator
 from svc_query.built_in_operators import Exists, ExistsPredicate, Match
 from svc_query.executing.visibility import Scope
 from svc_query.filters import And, Filter, LeafFilter, Not, Or
+from svc_query.indexing.own_types import PRESENCE, presence_term
 from svc_query.planning.nodes import (
     AllNode,
     AndNode,
@@ -155,11 +156,14 @@ class Compiler:
         """The flushed documents that have a field; None where no index tells."""
         from pyroaring import BitMap
 
-        asked = getattr(self._snapshot, "presence", None)
-        if asked is not None:
-            known: BitMap | None = asked(field)
-            return known
-        found = [_documents({one.type.name: one.reader}) for one in self._snapshot.indexes(field)]
+        indexes = self._snapshot.indexes(field)
+        for one in indexes:
+            if one.type.name == PRESENCE:
+                present: BitMap = one.reader.postings(presence_term(field))
+                return present
+        if field in VIRTUAL_FIELDS:
+            return None
+        found = [_documents({one.type.name: one.reader}) for one in indexes]
         if any(one is None for one in found):
             return None
         return BitMap.union(BitMap(), *(one for one in found if one is not None))
@@ -168,7 +172,7 @@ class Compiler:
         predicate = operator.compile(Leaf(leaf.field, leaf.op, leaf.value))
         assert isinstance(predicate, ExistsPredicate), "its own"
         present: BitMap | None = None
-        if self._snapshot.indexed and use is not None and leaf.field not in VIRTUAL_FIELDS:
+        if self._snapshot.indexed and (use is not None or leaf.field in VIRTUAL_FIELDS):
             present = self._present(leaf.field)
         node = PresenceNode(leaf.field, predicate, present)
         count = self._total if present is None else len(present & self._scope.numbers)

@@ -72,9 +72,10 @@ class Node(ABC):
             yield from child.leaves()
 
     def matched_leaves(self, number: int, document: Document, snapshot: Snapshot) -> Iterator[LeafNode]:
-        """Yields the leaves that a document matches, without those under a NOT."""
-        for child in self.children:
-            yield from child.matched_leaves(number, document, snapshot)
+        """Yields the leaves by which a document matches: not those under a NOT, nor of an AND that fails."""
+        if self.score(number, document, snapshot) is not None:
+            for child in self.children:
+                yield from child.matched_leaves(number, document, snapshot)
 
     @contextmanager
     def timed(self) -> Iterator[None]:
