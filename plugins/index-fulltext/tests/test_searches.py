@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
+from svc_index_fulltext import reading
 from svc_index_fulltext.index_type import FulltextIndexType
 from svc_index_fulltext.operator import SearchOperator
 from svc_index_fulltext.scoring import score_of
@@ -237,11 +238,23 @@ def test_the_rarer_word_and_the_shorter_text_are_better(tmp_path):
     assert best[0][1] > best[1][1]
 
 
+def test_long_lists_are_made_in_parts(tmp_path, monkeypatch):
+    reader = written(tmp_path / "i", ["common rare" if n % 3 == 0 else "common" for n in range(500)])
+    whole = dict(compiled("common -rare").best({"fulltext": reader}, 1_000))
+    monkeypatch.setattr(reading, "_LISTED_AT_ONCE", 37)
+    monkeypatch.setattr(reading, "_NAMED_AT_MOST", 10)
+    assert found(reader, "common -rare") == sorted(whole) == [n for n in range(500) if n % 3]
+    some = BitMap(range(0, 500, 5))
+    scores = compiled("common -rare").scores({"fulltext": reader}, some)
+    assert scores == pytest.approx({number: whole[number] for number in some if number in whole})
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 READING = """
 import sys
 from pathlib import Path
+from svc_index_fulltext import reading
 from svc_index_fulltext.index_type import FulltextIndexType
 from svc_index_fulltext.operator import SearchOperator
 from svc_query.api import Leaf
