@@ -33,7 +33,7 @@ _PAGE = 1_000
 _SAMPLE = 1_000
 
 
-@click.group(short_help="Shows and makes the indexes that queries use.")
+@click.group(short_help="Shows, makes anew and proposes indexes.")
 def index() -> None:
     """Shows what is indexed and how far that is, makes it anew, and proposes what to index."""
 

@@ -31,7 +31,7 @@ _COLUMNS = ("path", "total_size", "updated_at")
 _SCORED = ("path", "score", "matched_by", "total_size", "updated_at")
 
 
-@click.command(short_help="Finds files by what is in them.")
+@click.command(short_help="Finds files by the values of their fields.")
 @click.argument("path")
 @click.argument("expression", required=False)
 @click.option("--where", metavar="JSON", help="The filter as JSON; with EXPRESSION, both must hold.")

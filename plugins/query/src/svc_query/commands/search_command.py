@@ -21,7 +21,7 @@ __all__ = ["search"]
 _MOST_SNIPPETS = 3
 
 
-@click.command(short_help="Searches for words in everything that is indexed.")
+@click.command(short_help="Finds files by words, the best first.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--path", default="/", show_default=True, help="Search below this directory only.")
 @click.option(
