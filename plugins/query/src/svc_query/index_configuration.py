@@ -126,9 +126,7 @@ def parse_configuration(
     if parser is not None and (not isinstance(parser, str) or not parser):
         raise InvalidInput("'parser' must be the name of a parser, or null.", field="parser")
     if parser is not None and parsers is not None and parser not in parsers:
-        raise InvalidInput(
-            f"There is no parser {parser!r}; there are {_listed(parsers)}.", field="parser"
-        )
+        raise InvalidInput(f"There is no parser {parser!r}; there are {_listed(parsers)}.", field="parser")
     compression = members.get("compression", "zstd")
     if compression not in ("zstd", "none"):
         raise InvalidInput("'compression' must be 'zstd' or 'none'.", field="compression")
@@ -166,7 +164,9 @@ def _entry(row: Any, types: Mapping[str, IndexType], where: str, *, strict: bool
         raise InvalidInput(f"{where} must be an object.", field=where)
     name = row.get("name")
     if not isinstance(name, str) or not 0 < len(name) <= _MAXIMUM_NAME or not name.isprintable():
-        raise InvalidInput(f"{where} needs a 'name' of 1 to {_MAXIMUM_NAME} characters.", field=f"{where}.name")
+        raise InvalidInput(
+            f"{where} needs a 'name' of 1 to {_MAXIMUM_NAME} characters.", field=f"{where}.name"
+        )
     if name.startswith("@") and name not in VIRTUAL_FIELDS:
         raise InvalidInput(
             f"There is no virtual field {name!r}; there are {_listed(VIRTUAL_FIELDS)}.", field=f"{where}.name"
@@ -224,7 +224,8 @@ def _value_type(row: Mapping[str, Any], where: str) -> str:
     value_type = row.get("value_type", "auto")
     if not isinstance(value_type, str) or value_type not in VALUE_TYPES:
         raise InvalidInput(
-            f"{where} has no valid 'value_type'; there are {_listed(VALUE_TYPES)}.", field=f"{where}.value_type"
+            f"{where} has no valid 'value_type'; there are {_listed(VALUE_TYPES)}.",
+            field=f"{where}.value_type",
         )
     return value_type
 
@@ -234,7 +235,9 @@ def _virtual_type(row: Mapping[str, Any], name: str, where: str) -> str:
         raise InvalidInput(f"{where}: a virtual field has no source.", field=f"{where}.source")
     own = VIRTUAL_FIELDS[name]
     if row.get("value_type", own) not in (own, "auto"):
-        raise InvalidInput(f"{where}: the values of {name} are of the type {own}.", field=f"{where}.value_type")
+        raise InvalidInput(
+            f"{where}: the values of {name} are of the type {own}.", field=f"{where}.value_type"
+        )
     return own
 
 

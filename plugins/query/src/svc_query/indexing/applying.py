@@ -15,7 +15,7 @@ from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.rows import JobRow
 from svc_query.indexing.table import Table
 
-__all__ = ["IndexBatch", "new_job"]
+__all__ = ["SMALL_DIRECTORY", "IndexBatch", "new_job"]
 
 LARGE_DIRECTORY = 2_000
 """A directory that comes or goes with more files than this is left to a job."""
@@ -50,6 +50,10 @@ class IndexBatch:
         if before.root == after.root:
             return
         changes, left, configured = _changes(before, after)
+        state = self._table.state
+        if state.next_number == 1 and not state.types:
+            # Nothing was made with other index types or parsers yet.
+            state.types, state.parsers = self._extensions.type_names, self._extensions.parser_names
         reconciler = Reconciler(self._table, self._extensions, after)
         if start == 0:
             at_once = SMALL_DIRECTORY
@@ -63,7 +67,7 @@ class IndexBatch:
                 continue
             if step > start:
                 yield
-                self._table.begin(self._storage)
+                self._table.storage = self._storage
             for path, entry in changes[at : at + _CHANGES_PER_STEP]:
                 reconciler.path(path, entry)
         self._table.change().sequence = commits[-1].commit.sequence
@@ -161,4 +165,3 @@ def _is_file(entry: Entry | None) -> bool:
 
 def _directory(entry: Entry | None) -> Entry | None:
     return entry if entry is not None and entry.kind is _DIRECTORY else None
-

@@ -189,7 +189,9 @@ class Caches:
             for place, found in enumerate(row.values):
                 if found.__class__ is list:
                     name, is_array = places[place]
-                    fields[name] = [tuple(one) if one is not None else None for one in found] if is_array else found
+                    fields[name] = (
+                        [tuple(one) if one is not None else None for one in found] if is_array else found
+                    )
                 elif found == LONG:
                     long = {**long, places[place][0]: place}
                 else:

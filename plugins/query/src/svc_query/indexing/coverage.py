@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from svc.plugin import Path, ViewStorage
 from svc_query.index_configuration import DirectoryConfiguration, IndexEntry
 from svc_query.indexing import keys
-from svc_query.indexing.effective import Configurations, canonical
+from svc_query.indexing.effective import Configurations
 from svc_query.indexing.rows import DirectoryRow, decode_row
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, FieldUse
 
@@ -88,7 +88,12 @@ class Directories:
 
     def _use(self, name: str, entries: list[IndexEntry], is_decided: bool) -> FieldUse:
         ways = {
-            (entry.value_type, tuple((item, canonical(options)) for item, options in sorted(entry.types.items())))
+            (
+                entry.value_type,
+                tuple(
+                    (item, keys.canonical_options(options)) for item, options in sorted(entry.types.items())
+                ),
+            )
             for entry in entries
         }
         names = {item for entry in entries for item in entry.types if item in self._types}

@@ -6,7 +6,6 @@ version and a path, so that nothing need be remembered to find it again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from svc_query.index_configuration import (
     DirectoryConfiguration,
     parse_configuration,
 )
+from svc_query.indexing.keys import canonical_options
 from svc_query.indexing.rows import ConfigurationRow, FieldRow, encode
 from svc_query.sources import compile_source
 from svc_query.values import converter
@@ -158,7 +158,7 @@ class Configurations:
             for entry in file.entries.values():
                 if entry.name not in fields:
                     types = tuple(
-                        (name, canonical(options), self.types[name].format)
+                        (name, canonical_options(options), self.types[name].format)
                         for name, options in sorted(entry.types.items())
                         if name in self.types
                     )
@@ -220,8 +220,3 @@ class Resolver:
                 found = above
             self._chains[directory] = found
         return found
-
-
-def canonical(options: Mapping[str, Any]) -> str:
-    """Options as text that is the same for the same options."""
-    return json.dumps(options, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

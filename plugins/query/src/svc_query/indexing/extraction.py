@@ -61,9 +61,7 @@ def choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, 
     """Returns how a file is read."""
     from svc_query.parsing import choose_parser
 
-    chosen = {
-        wanted: choose_parser(parsers, entry.content_type, name, wanted) for wanted in effective.plans
-    }
+    chosen = {wanted: choose_parser(parsers, entry.content_type, name, wanted) for wanted in effective.plans}
     names = ["-" if parser is None else parser.name for parser in chosen.values()]
     return Reading(chosen, ",".join(names))
 

@@ -133,9 +133,7 @@ class _OwnSink:
         from svc_query.segments import TermIndexWriter
 
         self.row = row
-        self._writer = TermIndexWriter(
-            flush.clean(number, row), row.manifest, ordered=row.name == PATH_INDEX
-        )
+        self._writer = TermIndexWriter(flush.clean(number, row), row.manifest, ordered=row.name == PATH_INDEX)
         self.add_terms = self._writer.add
 
     def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None:
@@ -263,7 +261,11 @@ class _Flush:
                     place += 1
                 sinks = [self._sink((field.name, *one)) for one in field.types]
                 plan.append(
-                    (place if field.source else None, field.name, [sink for sink in sinks if sink is not None])
+                    (
+                        place if field.source else None,
+                        field.name,
+                        [sink for sink in sinks if sink is not None],
+                    )
                 )
         return plan
 
@@ -354,5 +356,3 @@ def flush(host: Host) -> Generator[None, None, None]:
         state.tail_bytes = 0
     finally:
         work.close()
-
-

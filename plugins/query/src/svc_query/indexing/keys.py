@@ -6,7 +6,10 @@ the order of keys is that of paths.
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Mapping
+from typing import Any
 
 from svc.plugin import Path
 
@@ -26,6 +29,7 @@ __all__ = [
     "WAITING",
     "WORK",
     "below_key",
+    "canonical_options",
     "key_of_path",
     "number_key",
     "path_of_key",
@@ -100,3 +104,8 @@ def number_key(kind: bytes, number: int) -> bytes:
 def text_key(number: int, position: int) -> bytes:
     """Returns the key of long values."""
     return TEXT + _NUMBER.pack(number) + position.to_bytes(2, "big")
+
+
+def canonical_options(options: Mapping[str, Any]) -> str:
+    """Returns options as text that is the same for the same options."""
+    return json.dumps(options, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -83,7 +83,7 @@ def read_snapshot(
 
 def _refuse_commits(behind: int) -> None:
     raise ServiceUnavailable(
-        f"The view {INDEX_VIEW} is {behind} commits behind; ask again, or with \"consistency\": \"eventual\".",
+        f'The view {INDEX_VIEW} is {behind} commits behind; ask again, or with "consistency": "eventual".',
         view=INDEX_VIEW,
         commits_behind=behind,
         retry_after=1,

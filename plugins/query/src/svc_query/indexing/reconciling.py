@@ -50,9 +50,7 @@ class Extensions:
         self.types = types
         self.parsers = parsers
         self.configuration = configuration
-        self.configurations = Configurations(
-            types, configuration.maximum_fields, configuration.maximum_text
-        )
+        self.configurations = Configurations(types, configuration.maximum_fields, configuration.maximum_text)
         self.type_names = ",".join(sorted(f"{name}:{found.format}" for name, found in types.items()))
         self.parser_names = ",".join(sorted(parsers))
 
@@ -135,9 +133,7 @@ class Reconciler:
         ):
             return
         self._table.stop_waiting(key)
-        found = extract_values(
-            effective, results, reading, self._extensions.configuration.maximum_values
-        )
+        found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
         if any(found.values):
             new = _row_of(path, entry, reading.label)
             number = self._table.put(key, (number, row), new, found.values, effective)
@@ -181,9 +177,7 @@ class Reconciler:
             self._keep_failure(key, number)
         elif reading.is_quick(entry.size):
             results = parse_here(self._version, path, entry, reading)
-            found = extract_values(
-                effective, results, reading, self._extensions.configuration.maximum_values
-            )
+            found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
             if old is not None:
                 table.stop_waiting(key)
             number = table.put(key, old, new, found.values, effective)
@@ -262,4 +256,3 @@ def _is_same_file(row: DocumentRow, entry: Entry) -> bool:
         and row.content_type == entry.content_type
         and row.size == entry.size
     )
-

@@ -11,7 +11,14 @@ from typing import Any
 from pyroaring import BitMap
 
 from svc.plugin import Path, ViewStorage
-from svc_query.api import MAXIMUM_TERM_BYTES, IndexDocument, LibraryIndexType, LibraryTail, TermIndexType, Value
+from svc_query.api import (
+    MAXIMUM_TERM_BYTES,
+    IndexDocument,
+    LibraryIndexType,
+    LibraryTail,
+    TermIndexType,
+    Value,
+)
 from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
 from svc_query.indexing.counting import count_waiting
@@ -37,15 +44,17 @@ class IndexSnapshot:
         caches: what the process remembers.
         extensions: index types in use.
         sequence: number of a commit that is in the rows.
+
+    Attributes:
+        storage: the rows, for what else of the plugin reads them.
+        caches: what the process remembers.
     """
 
     indexed = True
 
-    def __init__(
-        self, storage: ViewStorage, caches: Caches, extensions: Extensions, sequence: int
-    ) -> None:
-        self._storage = storage
-        self._caches = caches
+    def __init__(self, storage: ViewStorage, caches: Caches, extensions: Extensions, sequence: int) -> None:
+        self.storage = storage
+        self.caches = caches
         self._extensions = extensions
         self._moment: Moment = caches.moment(storage)
         self._held: list[SharedReader] = []
@@ -75,9 +84,7 @@ class IndexSnapshot:
         if found is None:
             found = self._flushed_below(path) & self._moment.live
             depth = len(path)
-            found.update(
-                [document.id for document in self._moment.tail if document.path[:depth] == path]
-            )
+            found.update([document.id for document in self._moment.tail if document.path[:depth] == path])
             self._moment.below[path] = found
         return found
 
@@ -85,7 +92,7 @@ class IndexSnapshot:
         number, row = self._rows()[PATH_INDEX]
         if row.manifest is None:
             return BitMap()
-        return self._caches.slice(self.epoch, row.manifest, path, lambda: self._slice(number, row, path))
+        return self.caches.slice(self.epoch, row.manifest, path, lambda: self._slice(number, row, path))
 
     def _slice(self, number: int, row: IndexRow, path: Path) -> BitMap:
         reader = self._reader(number, row, None)
@@ -110,7 +117,7 @@ class IndexSnapshot:
     ) -> Iterator[tuple[Path, int]]:
         """See ``Snapshot``."""
         edge = None if after is None else keys.key_of_path(after)
-        pairs = self._backward(path, edge) if reverse else paths_in_order(self._storage, path, edge)
+        pairs = self._backward(path, edge) if reverse else paths_in_order(self.storage, path, edge)
         for key, number in pairs:
             yield keys.path_of_key(key), number
 
@@ -129,7 +136,7 @@ class IndexSnapshot:
             if (before is None or key < before) and key != exact:
                 yield key, number
         if path and (before is None or exact < before):
-            yield from ((key, number) for key, number in paths_in_order(self._storage, path) if key == exact)
+            yield from ((key, number) for key, number in paths_in_order(self.storage, path) if key == exact)
 
     def _flushed_backward(self, prefix: bytes, before: bytes | None) -> Iterator[tuple[bytes, int]]:
         number, row = self._rows()[PATH_INDEX]
@@ -152,11 +159,11 @@ class IndexSnapshot:
 
     def document(self, number: int) -> Document | None:
         """See ``Snapshot``."""
-        return self._caches.document(self._storage, self.epoch, number)
+        return self.caches.document(self.storage, self.epoch, number)
 
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """See ``Snapshot``."""
-        storage, epoch, find = self._storage, self.epoch, self._caches.document
+        storage, epoch, find = self.storage, self.epoch, self.caches.document
         for number in numbers:
             document = find(storage, epoch, number)
             if document is not None:
@@ -176,7 +183,7 @@ class IndexSnapshot:
         return ()
 
     def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
-        stored = self._storage.get(keys.text_key(document.id, place))
+        stored = self.storage.get(keys.text_key(document.id, place))
         if stored is None:
             return ()
         del field
@@ -215,14 +222,14 @@ class IndexSnapshot:
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
             self._indexes = {}
-            for key, value in self._storage.scan(keys.INDEX):
+            for key, value in self.storage.scan(keys.INDEX):
                 row = decode_row(IndexRow, value)
                 self._indexes[row.name] = int.from_bytes(key[1:], "big"), row
             for name in (PATH_INDEX, PRESENCE_INDEX):
                 self._indexes.setdefault(name, (0, IndexRow(*name)))
-            assert self._storage.directory is not None, "the view keeps files"
-            self._caches.forget_readers(
-                self._storage.directory, {number for number, _ in self._indexes.values()}
+            assert self.storage.directory is not None, "the view keeps files"
+            self.caches.forget_readers(
+                self.storage.directory, {number for number, _ in self._indexes.values()}
             )
         return self._indexes
 
@@ -232,8 +239,8 @@ class IndexSnapshot:
         reader = self._readers.get(number)
         if reader is not None:
             return reader
-        assert self._storage.directory is not None, "the view keeps files"
-        directory = index_directory(self._storage.directory, number)
+        assert self.storage.directory is not None, "the view keeps files"
+        directory = index_directory(self.storage.directory, number)
         manifest = row.manifest
         if isinstance(index_type, LibraryIndexType):
             if manifest is None:
@@ -252,7 +259,7 @@ class IndexSnapshot:
             def opens(before: Any) -> Any:
                 return TermIndexReader(directory, manifest, ordered=ordered, before=before)
 
-        shared = self._caches.reader(self._storage.directory, number, manifest or b"", opens)
+        shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
         self._held.append(shared)
         reader = self._readers[number] = shared.reader
         return reader
@@ -270,7 +277,7 @@ class IndexSnapshot:
                 known.add(self, row, state.next_number)
             return known
 
-        found: _LibraryTail = self._caches.library_tail(number, make)
+        found: _LibraryTail = self.caches.library_tail(number, make)
         return found.tail
 
     # -- what is indexed, and how far ----------------------------------------------------------
@@ -284,9 +291,9 @@ class IndexSnapshot:
         configurations = self._extensions.configurations
 
         def make() -> tuple[object, Directories]:
-            return configurations, Directories(self._storage, configurations)
+            return configurations, Directories(self.storage, configurations)
 
-        found = self._caches.directories(self._moment.state, make)
+        found = self.caches.directories(self._moment.state, make)
         if found[0] is not configurations:
             # Other index types are in use than when it was made.
             return make()[1]
@@ -297,11 +304,14 @@ class IndexSnapshot:
         """Returns the jobs that touch anything at, above or below a path."""
         key = "\x01".join(path)
         found = []
-        for _, value in self._storage.scan(keys.JOB):
+        for _, value in self.storage.scan(keys.JOB):
             job: JobRow = decode_row(JobRow, value)
-            if not job.path or not key or f"{key}\x01".startswith(f"{job.path}\x01"):
-                found.append(job)
-            elif f"{job.path}\x01".startswith(f"{key}\x01"):
+            if (
+                not job.path
+                or not key
+                or f"{key}\x01".startswith(f"{job.path}\x01")
+                or f"{job.path}\x01".startswith(f"{key}\x01")
+            ):
                 found.append(job)
         return found
 
@@ -320,7 +330,7 @@ class IndexSnapshot:
 
     def waiting(self, path: Path) -> int:
         """See ``Snapshot``; counts no further than 100,000."""
-        return count_waiting(self._storage, path)
+        return count_waiting(self.storage, path)
 
 
 class _LibraryTail:
@@ -338,8 +348,8 @@ class _LibraryTail:
         for document in snapshot.tail():
             if document.id < self.upto or not isinstance(document, IndexedDocument):
                 continue
-            configuration = snapshot._caches.configuration(
-                snapshot._storage, snapshot.epoch, document.configuration
+            configuration = snapshot.caches.configuration(
+                snapshot.storage, snapshot.epoch, document.configuration
             )
             if any(one.name == field and name in one.types for one in configuration.fields):
                 values = snapshot.values(document, field)
@@ -348,7 +358,7 @@ class _LibraryTail:
         for one in found:
             try:
                 self.tail.add([one])
-            except Exception:  # noqa: BLE001, PERF203 - foreign code; the flush tells of it
+            except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
                 continue
         self.upto = upto
 

@@ -30,7 +30,16 @@ from svc_query.indexing.rows import (
     encode_texts,
 )
 
-__all__ = ["LONG", "NONE", "NUMBER_LIMIT", "PATH_INDEX", "PRESENCE_INDEX", "Table", "is_ordered", "paths_in_order"]
+__all__ = [
+    "LONG",
+    "NONE",
+    "NUMBER_LIMIT",
+    "PATH_INDEX",
+    "PRESENCE_INDEX",
+    "Table",
+    "is_ordered",
+    "paths_in_order",
+]
 
 NONE = 0
 """Stands in a row for a field without values."""
@@ -417,5 +426,3 @@ def is_ordered(key: bytes) -> bool:
 
 def _dead_key(high: int) -> bytes:
     return keys.DEAD + high.to_bytes(2, "big")
-
-

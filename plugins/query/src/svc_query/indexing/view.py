@@ -11,9 +11,9 @@ from svc.errors import InternalError
 from svc.plugin import CommitStep, Path, PluginContext, Version, ViewBatch, ViewStorage
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
-from svc_query.indexing.applying import IndexBatch, new_job
+from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job
 from svc_query.indexing.caches import Caches
-from svc_query.indexing.reconciling import Extensions
+from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.table import Table
 from svc_query.indexing.working import Worker
 
@@ -24,7 +24,8 @@ __all__ = ["INDEX_VIEW", "IndexView", "view_of"]
 
 INDEX_VIEW = "query.index"
 
-_views: weakref.WeakKeyDictionary[Database, IndexView] = weakref.WeakKeyDictionary()
+# By the id of the database object; the kernel keeps the view as long as that is open.
+_views: weakref.WeakValueDictionary[int, IndexView] = weakref.WeakValueDictionary()
 
 
 class IndexView:
@@ -52,7 +53,10 @@ class IndexView:
 
     def bind(self, context: PluginContext) -> IndexView:
         """Returns the view of one database."""
-        view = _views[context.database] = IndexView(context)
+        known = _views.get(id(context.database))
+        if known is not None:
+            known.release()
+        view = _views[id(context.database)] = IndexView(context)
         return view
 
     @property
@@ -72,10 +76,16 @@ class IndexView:
         return found[2]
 
     def start(self, storage: ViewStorage, commit: CommitStep) -> None:
-        """Begins at the present tree: a job brings in everything that is there."""
+        """Begins at the present tree: few files are brought in at once, others by a job."""
         self._table.begin(storage)
-        if commit.before.root != commit.after.root:
-            self._table.add_job(new_job((), "build", commit.after))
+        job = new_job((), "build", commit.after)
+        if job.total > SMALL_DIRECTORY:
+            self._table.add_job(job)
+        else:
+            reconciler = Reconciler(self._table, self.extensions, commit.after)
+            for path, entry in commit.after.walk_files():
+                if entry is not None:
+                    reconciler.path(path, entry)
         state = self._table.change()
         state.sequence = commit.commit.sequence
         state.types, state.parsers = self.extensions.type_names, self.extensions.parser_names
@@ -124,7 +134,7 @@ def view_of(database: Database) -> IndexView:
         NotFound: the plugin is not in use for the database.
     """
     database.view(INDEX_VIEW)
-    view = _views.get(database)
+    view = _views.get(id(database))
     if view is None:
         raise InternalError("The view of the index was not bound to its database.")
     return view

@@ -9,10 +9,10 @@ from svc.errors import SvcError
 from svc.plugin import Entry, EntryKind, Path, Version
 from svc_query.api import ParserInput
 from svc_query.indexing import keys
+from svc_query.indexing.effective import Resolver
 from svc_query.indexing.extraction import Reading, choose
 from svc_query.indexing.flushing import Host
 from svc_query.indexing.reconciling import Reconciler
-from svc_query.indexing.effective import Resolver
 from svc_query.indexing.table import Table
 
 if TYPE_CHECKING:
