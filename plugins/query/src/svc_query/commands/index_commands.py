@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from svc.errors import AlreadyExists, InvalidInput, NotFound
+from svc.errors import AlreadyExists, NotFound
 from svc.plugin import (
     Path,
     Source,
@@ -178,24 +178,14 @@ def _field_row(entry: Document) -> tuple[str, ...]:
 
 
 def _whole_status(store: QueryStore, where: Path) -> Document:
-    """All pages of a status, as one document: lists are put together."""
-    whole: Document = {}
-    after: str | None = None
-    while True:
-        page = store.status(where, after, _PAGE)
-        for name, value in page.items():
-            if isinstance(value, list) and isinstance(whole.get(name), list):
-                whole[name] += value
-            else:
-                whole[name] = value
-        following = page.get("next_cursor")
-        if following is None:
-            whole.pop("next_cursor", None)
-            whole.pop("has_more", None)
-            return whole
-        if following == after:
-            raise InvalidInput("The status does not go on.")
-        after = following
+    """A status with the failures of all pages."""
+    whole = store.status(where, None, _PAGE)
+    page = whole
+    while page.get("has_more") and page["failures"]:
+        page = store.status(where, page["failures"][-1]["path"], _PAGE)
+        whole["failures"] += page["failures"]
+    whole.pop("has_more", None)
+    return whole
 
 
 def status_lines(document: Document) -> Iterator[str]:
