@@ -25,7 +25,7 @@ from svc.plugin import (
     visible_parts,
 )
 from svc_query.aggregation import Aggregates
-from svc_query.api import PARSERS, QUERY_OPERATORS, QueryOperator
+from svc_query.api import QUERY_OPERATORS, QueryOperator
 from svc_query.bodies import AggregateBody, QueryBody, SearchBody
 from svc_query.configuration import QueryConfiguration
 from svc_query.executing.answering import Answer, Question, answer_query, coverage_for
@@ -163,7 +163,7 @@ class Asker(NamedTuple):
             return answer_query(snapshot, seen, question, self.operators, budget, database.database_id)
 
         if past:
-            found = self._walk(version, path, caller, budget, answer)
+            found = self._walk(version, caller, budget, answer)
         else:
             found = self._at_head(body, caller, reads_files, lambda snapshot: answer(snapshot, caller))
         if found.hits is not None:
@@ -193,16 +193,14 @@ class Asker(NamedTuple):
     def _walk(
         self,
         version: Version,
-        path: Path,
         caller: Caller,
         budget: Budget,
         function: Callable[[Snapshot, Caller], T],
     ) -> T:
         from svc_query.walking import walk_version
 
-        parsers = {name: one.value for name, one in self.context.extensions(PARSERS).items()}
         sequence = self.database.head().sequence
-        snapshot = walk_version(version, sequence, caller, self.context, parsers, budget)
+        snapshot = walk_version(version, sequence, caller, self.context, budget)
         # All that was numbered is for the caller.
         seen = caller._replace(parts=tuple((part, True) for part, _ in caller.parts))
         return function(snapshot, seen)

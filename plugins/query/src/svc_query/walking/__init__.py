@@ -5,5 +5,6 @@ bounded number of them.
 """
 
 from svc_query.walking.version_snapshot import WalkedSnapshot
+from svc_query.walking.walk import walk_version
 
-__all__ = ["WalkedSnapshot"]
+__all__ = ["WalkedSnapshot", "walk_version"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_path
 from svc_query.api import Value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Extract", "WalkedSnapshot"]
 
-Extract = Callable[[Path, Entry], Mapping[str, Sequence[Value]]]
+Extract: TypeAlias = Callable[[Path, Entry], Mapping[str, Sequence[Value]]]
 """Reads a file and returns the values of its fields, those that are virtual left out."""
 
 
@@ -30,7 +30,6 @@ class WalkedSnapshot:
         version: the version.
         sequence: number of a commit, for cursors.
         caller: who asks.
-        coverage: what the configurations of the version say.
         extract: reads a file.
         budget: of the query.
         entries: how many files and links may be looked at.
@@ -47,7 +46,6 @@ class WalkedSnapshot:
         version: Version,
         sequence: int,
         caller: Caller,
-        coverage: Coverage,
         extract: Extract,
         budget: Budget,
         entries: int,
@@ -56,7 +54,7 @@ class WalkedSnapshot:
 
         self.sequence = sequence
         self.epoch = version.root
-        self._coverage = coverage
+        self._coverage = Coverage({}, configured=False)
         self._extract = extract
         self._budget = budget
         self._paths: list[Path] = []
@@ -66,6 +64,15 @@ class WalkedSnapshot:
         self._live = BitMap()
         if self._paths:
             self._live.add_range(0, len(self._paths))
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """The paths of the files, in order; not to be changed."""
+        return self._paths
+
+    def use_coverage(self, coverage: Coverage) -> None:
+        """Says what the configurations of the version say of these files."""
+        self._coverage = coverage
 
     def _walk(self, version: Version, caller: Caller, entries: int) -> None:
         looked_at = 0
@@ -192,7 +199,7 @@ def virtual_values(document: Document, field: str) -> Sequence[Value]:
         value = name
     elif field == "@extension":
         stem, dot, extension = name.rpartition(".")
-        value = extension.lower() if dot and stem else None
+        value = extension.lower() if dot and stem.strip(".") else None
         if not value:
             return ()
     elif field == "@content_type":
