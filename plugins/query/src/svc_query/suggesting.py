@@ -29,6 +29,7 @@ _LONG = 120
 _SHORT = 64
 _LEAST_SHARE = 0.05
 _FEW_VALUES = 0.2
+_ENOUGH = 40
 _ALIKE = 0.9
 _SECONDS = range(300_000_000, 5_000_000_000)
 _MILLISECONDS = range(300_000_000_000, 5_000_000_000_000)
@@ -245,7 +246,7 @@ def _strings(name: str, values: _Values, count: int) -> tuple[str, list[str], st
     if average > _LONG or values.longest > 8 * _LONG:
         return "text", ["fulltext"], f"long texts, {average:,.0f} characters each: words and phrases"
     distinct = len(values.distinct)
-    if distinct <= max(8, count * _FEW_VALUES):
+    if distinct <= (max(8, count * _FEW_VALUES) if count >= _ENOUGH else count // 2):
         return "string", ["exact"], f"{distinct:,} different values: equality and groups"
     if values.names >= count * _ALIKE and (_PERSON_NAME.search(name) is not None):
         why = f"names, {distinct:,} different ones: also parts of them, typing errors and sound"

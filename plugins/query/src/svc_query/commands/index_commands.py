@@ -21,6 +21,7 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
+from svc_query.commands.statuses import status_lines
 from svc_query.commands.stores import Document, QueryStore, open_query_store
 from svc_query.commands.waiting import progress_bar
 
@@ -51,7 +52,7 @@ def status(*, path: str, source: Source, as_json: bool) -> None:
         print_json(document)
         return
     for line in status_lines(document):
-        click.echo(terminal_text(line))
+        click.echo(line)
 
 
 @index.command(short_help="Makes the indexes of a directory anew.")
@@ -186,31 +187,3 @@ def _whole_status(store: QueryStore, where: Path) -> Document:
         whole["failures"] += page["failures"]
     whole.pop("has_more", None)
     return whole
-
-
-def status_lines(document: Document) -> Iterator[str]:
-    """Yields a status as people read it: what is one value first, then each list."""
-    for name, value in document.items():
-        if not isinstance(value, list | dict):
-            yield f"{name.replace('_', ' ')}: {_shown(value)}"
-    for name, value in document.items():
-        if isinstance(value, dict) and value:
-            yield f"{name.replace('_', ' ')}:"
-            yield from (f"  {key}: {_shown(item)}" for key, item in value.items())
-        elif isinstance(value, list) and value:
-            yield f"{name.replace('_', ' ')}: {counted(len(value), 'row')}"
-            yield from (f"  {_shown_row(row)}" for row in value)
-
-
-def _shown_row(row: Any) -> str:
-    if not isinstance(row, dict):
-        return _shown(row)
-    return "  ".join(f"{name}={_shown(value)}" for name, value in row.items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "-" if value is None else json.dumps(value, ensure_ascii=False)
