@@ -138,6 +138,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "Identity",
         "JobContext",
         "JobRegistry",
+        "KnownUser",
         "LogPlace",
         "LogStorage",
         "NamedRegistry",

@@ -115,6 +115,7 @@ from svc.plugins import HealthStatus as HealthStatus
 from svc.plugins import Identity as Identity
 from svc.plugins import JobContext as JobContext
 from svc.plugins import JobRegistry as JobRegistry
+from svc.plugins import KnownUser as KnownUser
 from svc.plugins import LogPlace as LogPlace
 from svc.plugins import LogStorage as LogStorage
 from svc.plugins import NamedRegistry as NamedRegistry

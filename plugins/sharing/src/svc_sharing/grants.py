@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
-from svc.plugin import Database, Path, Transaction, Version, format_path, parse_path, pause
+from svc.plugin import Database, KnownUser, Path, Transaction, Version, format_path, parse_path, pause
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import (
     checked_permissions,
@@ -22,7 +22,7 @@ from svc_sharing.shared_paths import (
 )
 from svc_users.api import (
     Grant,
-    User,
+    UserLookup,
     checked_grant,
     find_grant,
     find_user,
@@ -66,7 +66,7 @@ class Shares(msgspec.Struct, frozen=True):
 class _Receivers(msgspec.Struct, frozen=True):
     """Users and groups that exist, and the groups that grants are for."""
 
-    users: list[User]
+    users: list[KnownUser]
     groups: list[str]
 
     @property
@@ -74,12 +74,18 @@ class _Receivers(msgspec.Struct, frozen=True):
         return [*(own_group(user.user_id) for user in self.users), *self.groups]
 
     def as_json(self) -> dict[str, Any]:
-        users = [{"user_id": user.user_id, "username": user.username} for user in self.users]
+        users = [{"user_id": user.user_id, "username": user.name} for user in self.users]
         return {"users": users, "groups": self.groups}
 
 
 def share(
-    database: Database, request: ShareRequest, permissions: str, *, most: int, actor: str | None
+    database: Database,
+    request: ShareRequest,
+    permissions: str,
+    *,
+    most: int,
+    actor: str | None,
+    users: UserLookup | None = None,
 ) -> dict[str, Any]:
     """Shares paths with users and groups, in one commit; blocks.
 
@@ -91,6 +97,7 @@ def share(
         permissions: 8 flag letters.
         most: most grants that are made.
         actor: who shares (a user id).
+        users: knows the users of the auth mode, wherever it keeps them; None: those of the database alone.
 
     Raises:
         NotFound: a path, a user or a group does not exist.
@@ -103,13 +110,13 @@ def share(
     now_ms = time.time_ns() // 1_000_000
 
     def decide(transaction: Transaction, system: Version) -> _Receivers:
-        receivers = _receivers(system, request)
+        receivers = _receivers(system, request, users)
         for path, group in _pairs(paths, receivers):
             grant = checked_grant(path, group, allow=flags, created_at=now_ms, created_by=actor)
             present = find_grant(system, grant.grant_id)
             if present is not None:
                 grant = msgspec.structs.replace(grant, deny=present.deny)
-            put_grant(transaction, system, grant)
+            put_grant(transaction, system, grant, users)
         return receivers
 
     receivers = commit_decided(database, decide, actor=actor, message="share")
@@ -117,7 +124,14 @@ def share(
     return {**answer, "permissions": flags, "shared_at": now_ms}
 
 
-def unshare(database: Database, request: ShareRequest, *, most: int, actor: str | None) -> dict[str, Any]:
+def unshare(
+    database: Database,
+    request: ShareRequest,
+    *,
+    most: int,
+    actor: str | None,
+    users: UserLookup | None = None,
+) -> dict[str, Any]:
     """Takes shares back, in one commit; blocks. Paths need not exist any more.
 
     What is denied at the same place stays denied.
@@ -131,7 +145,7 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
 
     def decide(transaction: Transaction, system: Version) -> int:
         removed = 0
-        for path, group in _pairs(paths, _receivers(system, request)):
+        for path, group in _pairs(paths, _receivers(system, request, users)):
             wanted = checked_grant(path, group, allow="crudlify", created_at=0)
             present = find_grant(system, wanted.grant_id)
             if present is None or present.allow == NO_FLAGS:
@@ -140,7 +154,7 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
             if present.deny == NO_FLAGS:
                 remove_grant(transaction, present)
             else:
-                put_grant(transaction, system, msgspec.structs.replace(present, allow=NO_FLAGS))
+                put_grant(transaction, system, msgspec.structs.replace(present, allow=NO_FLAGS), users)
         return removed
 
     removed = commit_decided(database, decide, actor=actor, message="unshare")
@@ -149,12 +163,14 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
     return {"removed": removed, "paths": [format_path(path) for path in paths]}
 
 
-def list_shares(database: Database, path: Path, *, limit: int, after: str | None) -> Shares:
+def list_shares(
+    database: Database, path: Path, *, limit: int, after: str | None, users: UserLookup | None = None
+) -> Shares:
     """Returns a page of the grants that hang on a path itself, by their ids."""
     system = database.system()
     found = (grant for grant in grants_at(system, path) if after is None or grant.grant_id > after)
     page = list(islice(found, limit + 1))
-    items = [_share_item(system, grant) for grant in page[:limit]]
+    items = [_share_item(system, grant, users) for grant in page[:limit]]
     return Shares(items, items[-1]["grant_id"] if len(page) > limit else None)
 
 
@@ -194,14 +210,14 @@ def _grants_after(groups: Iterable[str], system: Version, after: str | None) -> 
                 yield group, grant
 
 
-def _share_item(system: Version, grant: Grant) -> dict[str, Any]:
+def _share_item(system: Version, grant: Grant, users: UserLookup | None) -> dict[str, Any]:
     user_id = user_of_own_group(grant.group)
-    user = None if user_id is None else find_user(system, user_id)
+    user = None if user_id is None else _known_user(system, user_id, users)
     return {
         "grant_id": grant.grant_id,
         "path": grant.path,
         "user_id": user_id,
-        "username": None if user is None else user.username,
+        "username": None if user is None else user.name,
         "group": None if user_id is not None else grant.group,
         "permissions": grant.allow,
         "deny": grant.deny,
@@ -225,18 +241,24 @@ def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
     return paths
 
 
-def _receivers(system: Version, request: ShareRequest) -> _Receivers:
-    users: dict[str, User] = {}
+def _receivers(system: Version, request: ShareRequest, users: UserLookup | None) -> _Receivers:
+    found: dict[str, KnownUser] = {}
     for number, name in enumerate(request.users):
         if number % _TURN == _TURN - 1:
             pause()
-        user = find_user(system, name) or find_user_by_name(system, name)
+        user = _known_user(system, name, users)
         require_known(user, "user", name, "users")
         assert user is not None
-        users[user.user_id] = user
-    return _Receivers(
-        list(users.values()), list(dict.fromkeys(require_group(system, name) for name in request.groups))
-    )
+        found[user.user_id] = user
+    groups = dict.fromkeys(require_group(system, name, users) for name in request.groups)
+    return _Receivers(list(found.values()), list(groups))
+
+
+def _known_user(system: Version, name_or_id: str, users: UserLookup | None) -> KnownUser | None:
+    """The user of the auth mode, or else of the database, who may have the same name as one of the mode."""
+    known = None if users is None else users(name_or_id)
+    user = (find_user(system, name_or_id) or find_user_by_name(system, name_or_id)) if known is None else None
+    return known if user is None else KnownUser(user.user_id, user.username)
 
 
 def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path, str]]:
