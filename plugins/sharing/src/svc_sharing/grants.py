@@ -12,7 +12,18 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
-from svc.plugin import Database, KnownUser, Path, Transaction, Version, format_path, parse_path, pause
+from svc.plugin import (
+    Database,
+    KnownUser,
+    Path,
+    Transaction,
+    Version,
+    format_path,
+    parse_path,
+    pause,
+    seal,
+    unseal,
+)
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import (
     checked_permissions,
@@ -40,6 +51,7 @@ __all__ = ["ShareRequest", "Shares", "list_shares", "share", "shared_with", "uns
 
 NO_FLAGS = "-" * 8
 _TURN = 32
+_PURPOSE = "sharing"
 
 
 class ShareRequest(msgspec.Struct, frozen=True):
@@ -175,7 +187,13 @@ def list_shares(
 
 
 def shared_with(
-    groups: Iterable[str], version: Version, system: Version, *, limit: int, after: str | None
+    groups: Iterable[str],
+    version: Version,
+    system: Version,
+    *,
+    database_id: bytes,
+    limit: int,
+    after: str | None,
 ) -> tuple[list[tuple[Path, Grant]], str | None]:
     """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
 
@@ -183,6 +201,7 @@ def shared_with(
         groups: names of the caller's groups.
         version: where the paths are looked for.
         system: where the grants are.
+        database_id: seals the cursor, which may name a grant that the caller's key must not see.
         limit: most grants that are looked at.
         after: the cursor of the page before.
 
@@ -190,7 +209,8 @@ def shared_with(
         InvalidInput: the cursor is none of these.
     """
     items: list[tuple[Path, Grant]] = []
-    for number, (group, grant) in enumerate(_grants_after(groups, system, after)):
+    place = None if after is None else _place(database_id, after)
+    for number, (group, grant) in enumerate(_grants_after(groups, system, place)):
         if number % _TURN == _TURN - 1:
             pause()
         if grant.allow != NO_FLAGS:
@@ -198,12 +218,14 @@ def shared_with(
             if not path or version.get(path) is not None:
                 items.append((path, grant))
         if number + 1 == limit:
-            return items, _cursor(group, grant.grant_id)
+            return items, _cursor(database_id, group, grant.grant_id)
     return items, None
 
 
-def _grants_after(groups: Iterable[str], system: Version, after: str | None) -> Iterator[tuple[str, Grant]]:
-    first, grant_id = ("", None) if after is None else _place(after)
+def _grants_after(
+    groups: Iterable[str], system: Version, place: tuple[str, str] | None
+) -> Iterator[tuple[str, Grant]]:
+    first, grant_id = ("", None) if place is None else place
     for group in sorted(groups):
         if group >= first:
             for grant in grants_of(system, group, after=grant_id if group == first else None):
@@ -270,13 +292,14 @@ def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path,
         yield pair
 
 
-def _cursor(group: str, grant_id: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode((group, grant_id))).decode().rstrip("=")
+def _cursor(database_id: bytes, group: str, grant_id: str) -> str:
+    sealed = seal(database_id, msgspec.json.encode((group, grant_id)), _PURPOSE)
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def _place(cursor: str) -> tuple[str, str]:
+def _place(database_id: bytes, cursor: str) -> tuple[str, str]:
     try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return msgspec.json.decode(text, type=tuple[str, str])
-    except (binascii.Error, ValueError, UnicodeError, RecursionError):
+        sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        return msgspec.json.decode(unseal(database_id, sealed, _PURPOSE) or b"", type=tuple[str, str])
+    except (binascii.Error, ValueError, UnicodeError):
         raise InvalidInput("The cursor is not one of this listing.", field="after") from None

@@ -108,7 +108,12 @@ class SharedWithMeResource:
         context = context_of(req)
         version, system = context.version, context.database.system()
         found, cursor = shared_with(
-            context.identity.groups, version, system, limit=page_limit(req), after=query_text(req, "after")
+            context.identity.groups,
+            version,
+            system,
+            database_id=context.database.database_id,
+            limit=page_limit(req),
+            after=query_text(req, "after"),
         )
         items = [
             _item(context, version, path, grant)
