@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from long_runs import Extent
 
+from long_runs import Extent
 from svc_blackbox.client import Client, files
 from svc_testing import Server, start_server
 
@@ -92,7 +92,7 @@ def test_nothing_that_was_taken_away_is_good_for_one_more_request(server: Server
 
 
 def change(url: str, token: str, number: int, ledger: Ledger) -> None:
-    """Gives and takes away in turns: a grant, a membership, a key; and looks after each by several connections."""
+    """Gives and takes away: a grant, a membership, a key; looks after each by several connections."""
     try:
         with Caller(url, token) as root:
             user = root.ask("POST", "/system/users", {"username": f"user{number}"})["user_id"]
@@ -101,7 +101,7 @@ def change(url: str, token: str, number: int, ledger: Ledger) -> None:
             for round_ in range(CHANGES):
                 if not one_round(root, url, user, group, f"{number}.{round_}", ledger):
                     return
-    except Exception as error:  # noqa: BLE001 - the thread of the test tells
+    except Exception as error:
         ledger.wrong.append(repr(error))
 
 
