@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 __all__ = [
     "MAXIMUM_CELLS",
     "MAXIMUM_TEXT",
+    "built_as",
     "check_archive",
     "column_names",
     "row_of",
@@ -67,6 +71,21 @@ def row_of(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
     for position in range(len(names), len(cells)):
         row[f"column {position + 1}"] = cells[position]
     return row
+
+
+@contextmanager
+def built_as(kind: str) -> Iterator[None]:
+    """Says of a file that lacks what a library takes for granted that it is not what it should be.
+
+    Args:
+        kind: what it should be, with an article.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, IndexError, TypeError, LookupError, AssertionError) as error:
+        raise ValueError(f"it is not built as {kind} is") from error
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError) as error:
+        raise ValueError(f"it is torn: {error}") from error
 
 
 def check_archive(content: BinaryIO) -> None:
