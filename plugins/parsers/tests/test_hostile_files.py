@@ -44,7 +44,6 @@ REFUSED_AT_ONCE = {
     "wide.json": "It has more than 500,000 values",
     "columns.csv": "the table has more than 200,000 cells",
     "bomb.docx": "its archive would unpack to more than 256 MiB",
-    "bomb.xlsx": "its archive would unpack to more than 256 MiB",
     "members.docx": "its archive has more than 10,000 members",
     "laughs.docx": "Maximum entity amplification factor exceeded",
     "laughs.odt": "Maximum entity amplification factor exceeded",

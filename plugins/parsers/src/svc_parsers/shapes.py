@@ -97,7 +97,7 @@ def check_archive(content: BinaryIO) -> None:
     try:
         with zipfile.ZipFile(content) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, RuntimeError, EOFError) as error:
         raise ValueError("it is no whole ZIP file, which documents of this kind are") from error
     if len(members) > _MAXIMUM_MEMBERS:
         raise ValueError(f"its archive has more than {_MAXIMUM_MEMBERS:,} members")

@@ -19,7 +19,7 @@ ZEROS = bytes(1 << 20)
 def _zip_bomb(name: str, mebibytes: int) -> bytes:
     content = io.BytesIO()
     with (
-        zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as target,
+        zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target,
         target.open(name, "w", force_zip64=True) as file,
     ):
         for _ in range(mebibytes):
@@ -121,10 +121,8 @@ def _mp4_nested(levels: int) -> bytes:
 
 
 def _mail_nested(levels: int) -> bytes:
-    parts = [b"Subject: deep\n"]
-    for level in range(levels):
-        parts.append(b'Content-Type: multipart/mixed; boundary="b%d"\n\n--b%d\n' % (level, level))
-    return b"".join(parts) + b"\nend\n"
+    parts = [b'Content-Type: multipart/mixed; boundary="b%d"\n\n--b%d\n' % (n, n) for n in range(levels)]
+    return b"Subject: deep\n" + b"".join(parts) + b"\nend\n"
 
 
 def _mail_in_mail(levels: int) -> bytes:
@@ -219,9 +217,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "external.odt": lambda: _with_member("letter.odt", "content.xml", EXTERNAL),
     "spaces.odt": _odf_spaces,
     "laughs.xlsx": lambda: _with_member("books.xlsx", "xl/worksheets/sheet1.xml", LAUGHS),
-    "bomb.docx": lambda: _zip_bomb("word/document.xml", 400),
-    "bomb.xlsx": lambda: _zip_bomb("xl/workbook.xml", 400),
-    "bomb.odt": lambda: _zip_bomb("content.xml", 400),
+    "bomb.docx": lambda: _zip_bomb("word/document.xml", 260),
+    "bomb.xlsx": lambda: _zip_bomb("xl/workbook.xml", 260),
+    "bomb.odt": lambda: _zip_bomb("content.xml", 260),
     "lying.docx": lambda: _lying_zip("report.docx"),
     "lying.xlsx": lambda: _lying_zip("books.xlsx"),
     "lying.odt": lambda: _lying_zip("letter.odt"),
