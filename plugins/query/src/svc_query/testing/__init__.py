@@ -1,0 +1,1 @@
+"""The contracts of what extends queries, as tests: an author subclasses them."""
