@@ -44,8 +44,8 @@ class TestWord(ParserContract):
 
 
 LIBRARIES = (
-    "yaml", "defusedxml", "lxml", "selectolax", "pypdfium2", "python_calamine", "docx", "pptx", "odfdo", "PIL",
-    "tinytag", "striprtf", "charset_normalizer",
+    "yaml", "defusedxml", "lxml", "selectolax", "pypdfium2", "python_calamine", "docx", "pptx", "odfdo",
+    "PIL", "tinytag", "striprtf", "charset_normalizer",
 )  # fmt: skip
 
 
