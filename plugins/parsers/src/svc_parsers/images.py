@@ -62,7 +62,9 @@ class ImageParser(Parser):
             except UnidentifiedImageError as error:
                 raise ValueError("it is no image of a known format") from error
             width, height = image.size
-            told = image.getexif()
+            # A PNG without any would be decoded to the end to look for it.
+            has_exif = image.format != "PNG" or "exif" in image.info
+            told = image.getexif() if has_exif else Image.Exif()
             exif = _named(told, ExifTags.TAGS) | _named(told.get_ifd(_EXIF_IFD), ExifTags.TAGS)
             position = _named(told.get_ifd(_GPS_IFD), ExifTags.GPSTAGS)
         text = {

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.shapes import text_members, without_empty
+from svc_parsers.shapes import built_as, text_members, without_empty
 
 __all__ = ["AudioParser", "VideoParser"]
 
@@ -81,7 +81,8 @@ def _tags(content: BinaryIO, source: ParserInput) -> dict[str, Any]:
     from tinytag import TinyTag, TinyTagException
 
     try:
-        tag = TinyTag.get(filename=source.name, file_obj=content)
+        with built_as("a recording of its kind"):
+            tag = TinyTag.get(filename=source.name, file_obj=content)
     except TinyTagException as error:
         raise ValueError(str(error)) from error
     found = {name: _plain(getattr(tag, member, None)) for member, name in _MEMBERS.items()}

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.shapes import check_archive, text_members, without_empty
+from svc_parsers.shapes import built_as, check_archive, text_members, without_empty
 
 __all__ = ["PresentationParser", "WordParser"]
 
@@ -31,8 +31,13 @@ class WordParser(Parser):
         """Returns ``title``, ``author``, further properties, ``headings`` and ``text``."""
         import docx
 
+        with built_as("a Word document"):
+            return self._read(docx.Document, content)
+
+    @staticmethod
+    def _read(open_document: Any, content: BinaryIO) -> dict[str, Any]:
         check_archive(content)
-        document = docx.Document(content)
+        document = open_document(content)
         told = _properties(document.core_properties)
         headings = [
             {"level": level, "text": text}
@@ -60,8 +65,13 @@ class PresentationParser(Parser):
         """Returns ``title``, ``author``, further properties, ``slides`` and ``text``."""
         import pptx
 
+        with built_as("a presentation"):
+            return self._read(pptx.Presentation, content)
+
+    @staticmethod
+    def _read(open_presentation: Any, content: BinaryIO) -> dict[str, Any]:
         check_archive(content)
-        presentation = pptx.Presentation(content)
+        presentation = open_presentation(content)
         slides = [_slide(slide) for slide in presentation.slides]
         told = _properties(presentation.core_properties)
         if "title" not in told:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.shapes import check_archive, text_members, without_empty
+from svc_parsers.shapes import built_as, check_archive, text_members, without_empty
 
 __all__ = ["OpenDocumentParser"]
 
@@ -31,8 +31,13 @@ class OpenDocumentParser(Parser):
         """Returns ``title``, ``author``, further metadata, ``headings`` and ``text``."""
         from odfdo import Document
 
+        with built_as("a document of OpenDocument"):
+            return self._read(Document, content)
+
+    @staticmethod
+    def _read(open_document: Any, content: BinaryIO) -> dict[str, Any]:
         check_archive(content)
-        document = Document(BytesIO(content.read()))
+        document = open_document(BytesIO(content.read()))
         told = document.meta
         headings = [
             {"level": item.get_attribute_integer("text:outline-level") or 1, "text": text}

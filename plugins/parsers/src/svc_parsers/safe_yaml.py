@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import accumulate
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
@@ -10,6 +12,9 @@ __all__ = ["load_yaml"]
 
 _MAXIMUM_NODES = 500_000
 _MAXIMUM_DEPTH = 100
+_MAXIMUM_DESCENT = 1_000
+_BRACKET = re.compile(r"[\[\]{}]")
+_MANY_DASHES = re.compile(r"(?:[-?:] {1,8}){1000}")
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
@@ -33,6 +38,8 @@ def load_yaml(text: str) -> list[Any]:
     Raises:
         ValueError: it is not YAML, or its aliases stand for more than a document may have.
     """
+    if _nests_too_deeply(text):
+        raise ValueError("it nests too deeply")
     loader = _Loader(text)
     documents = []
     try:
@@ -48,6 +55,12 @@ def load_yaml(text: str) -> list[Any]:
     finally:
         loader.dispose()
     return documents
+
+
+def _nests_too_deeply(text: str) -> bool:
+    """Whether the library, which descends on the stack of C, would leave it; only one line can."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(text))
+    return max(accumulate(steps), default=0) > _MAXIMUM_DESCENT or _MANY_DASHES.search(text) is not None
 
 
 def _size(node: Any, sizes: dict[int, int | None], depth: int) -> int:

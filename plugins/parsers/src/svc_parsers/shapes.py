@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 __all__ = [
     "MAXIMUM_CELLS",
     "MAXIMUM_TEXT",
+    "built_as",
     "check_archive",
     "column_names",
     "row_of",
@@ -69,6 +73,21 @@ def row_of(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
     return row
 
 
+@contextmanager
+def built_as(kind: str) -> Iterator[None]:
+    """Says of a file that lacks what a library takes for granted that it is not what it should be.
+
+    Args:
+        kind: what it should be, with an article.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, IndexError, TypeError, LookupError, AssertionError) as error:
+        raise ValueError(f"it is not built as {kind} is") from error
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError) as error:
+        raise ValueError("a part of it is torn") from error
+
+
 def check_archive(content: BinaryIO) -> None:
     """Refuses a ZIP file that would unpack to more than any office document has.
 
@@ -78,7 +97,7 @@ def check_archive(content: BinaryIO) -> None:
     try:
         with zipfile.ZipFile(content) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, RuntimeError, EOFError) as error:
         raise ValueError("it is no whole ZIP file, which documents of this kind are") from error
     if len(members) > _MAXIMUM_MEMBERS:
         raise ValueError(f"its archive has more than {_MAXIMUM_MEMBERS:,} members")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
@@ -41,7 +42,7 @@ class CsvParser(Parser):
         names: list[str] = []
         rows = []
         left = MAXIMUM_CELLS
-        for cells in lines:
+        for cells in _checked(lines):
             if not any(cells):
                 continue
             left -= len(cells)
@@ -52,6 +53,13 @@ class CsvParser(Parser):
             else:
                 names = column_names(cells)
         return rows
+
+
+def _checked(lines: Iterable[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
 
 
 def _delimiter(sample: str, source: ParserInput) -> str:

@@ -18,7 +18,7 @@ from PIL import ExifTags, Image
 from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import IFDRational
 
-__all__ = ["FILES", "archive", "pdf"]
+__all__ = ["FILES", "archive", "pdf", "xlsx"]
 
 
 def archive(members: dict[str, str | bytes], first: str | None = None) -> bytes:
@@ -179,7 +179,7 @@ _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def _xlsx(rows: str | None = None) -> bytes:
+def xlsx(rows: str | None = None) -> bytes:
     if rows is None:
         rows = (
             '<row r="1"><c r="A1" t="inlineStr"><is><t>title</t></is></c><c r="B1" t="inlineStr"><is><t>year</t></is></c>'
@@ -305,7 +305,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "sound.wav": _wav,
     "film.mp4": _mp4,
     "letter.eml": _mail,
-    "books.xlsx": _xlsx,
+    "books.xlsx": xlsx,
     "books.ods": _ods,
     "report.docx": _docx,
     "talk.pptx": _pptx,
