@@ -95,7 +95,7 @@ def test_a_tree_that_goes_back_is_followed(
     indexed.finish()
     assert len(indexed.contents()) == 12
     with indexed.database.transaction() as transaction:
-        transaction.restore(root)
+        transaction.set_ref("HEAD", root)
     indexed.finish()
     assert indexed.contents() == before
 
