@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from svc.database.commit import Commit
@@ -16,7 +17,9 @@ from svc.hashing import Hash
 
 __all__ = [
     "MOST_AT_ONCE",
+    "Applying",
     "BatchView",
+    "BegunCommits",
     "CommitStep",
     "View",
     "ViewBatch",
@@ -210,3 +213,43 @@ def slices(feed: Iterable[CommitStep], most: int) -> Iterator[Sequence[CommitSte
             run, changes = [], 0
     if run:
         yield tuple(run)
+
+
+class BegunCommits(NamedTuple):
+    """Commits in the middle of which a transaction ended, to go on with.
+
+    Attributes:
+        mark: what stood in the storage then; another mark means that somebody else has gone on.
+        commits: the commits.
+        steps: what the batch's ``apply`` gave.
+        batch: the batch.
+        storage: the storage that it holds.
+        view: whose batch it is.
+    """
+
+    mark: bytes
+    commits: Sequence[CommitStep]
+    steps: Iterator[None]
+    batch: ViewBatch
+    storage: ViewStorage
+    view: View | BatchView
+
+
+@dataclass(slots=True)
+class Applying:
+    """What one transaction applies commits with.
+
+    Attributes:
+        view: the view.
+        batch: the batch, from the first commit on.
+        begun: the commits in the middle of which it goes on, or has ended.
+    """
+
+    view: View | BatchView
+    batch: ViewBatch | None = None
+    begun: BegunCommits | None = None
+
+    def close(self) -> None:
+        """Lets go of the batch, which may be in the middle of anything."""
+        if self.batch is not None:
+            self.batch.close()

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
@@ -24,7 +23,9 @@ import lmdb
 
 from svc.database.version import Version
 from svc.database.view_batches import (
+    Applying,
     BatchView,
+    BegunCommits,
     CommitStep,
     View,
     ViewBatch,
@@ -55,46 +56,6 @@ CHANGES_PER_TRANSACTION = 2000
 """Each may change a page of its own, and LMDB keeps the memory of all that it has ever changed at once."""
 
 _READ_ATTEMPTS = 8
-
-
-class _Begun(NamedTuple):
-    """Commits in the middle of which a transaction ended, to go on with.
-
-    Attributes:
-        mark: what stood in the storage then; another mark means that somebody else has gone on.
-        commits: the commits.
-        steps: what the batch's ``apply`` gave.
-        batch: the batch.
-        storage: the storage that it holds.
-        view: whose batch it is.
-    """
-
-    mark: bytes
-    commits: Sequence[CommitStep]
-    steps: Iterator[None]
-    batch: ViewBatch
-    storage: ViewStorage
-    view: View | BatchView
-
-
-@dataclass(slots=True)
-class _Applying:
-    """What one transaction applies commits with.
-
-    Attributes:
-        view: the view.
-        batch: the batch, from the first commit on.
-        begun: the commits in the middle of which it goes on, or has ended.
-    """
-
-    view: View | BatchView
-    batch: ViewBatch | None = None
-    begun: _Begun | None = None
-
-    def close(self) -> None:
-        """Lets go of the batch, which may be in the middle of anything."""
-        if self.batch is not None:
-            self.batch.close()
 
 
 class ViewFailure(NamedTuple):
@@ -133,7 +94,7 @@ class ViewReader:
         self._closed = False
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
-        self._begun: _Begun | None = None
+        self._begun: BegunCommits | None = None
         self._failure: ViewFailure | None = None
         self._work = ViewWork()
 
@@ -284,7 +245,7 @@ class ViewReader:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
         shared = self._open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
-        work = _Applying(self._view)
+        work = Applying(self._view)
         try:
             with self._writing(shared) as transaction:
                 self._work.look(transaction)
@@ -320,9 +281,7 @@ class ViewReader:
             applied = 0 if self._good is None else self._good[1].applied
             self._failure = ViewFailure(applied, describe_failure(error), since_ms)
 
-    def _apply_until(
-        self, deadline: float, mark: ViewMark, work: _Applying, storage: ViewStorage
-    ) -> ViewMark:
+    def _apply_until(self, deadline: float, mark: ViewMark, work: Applying, storage: ViewStorage) -> ViewMark:
         """Applies commits until a time; returns the new mark, and leaves what is not done yet in ``work``."""
         taken = 0
         begun, work.begun = work.begun, None
@@ -341,7 +300,7 @@ class ViewReader:
                 if storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline:
                     work.batch.end()
                     mark = mark._replace(steps=done, more=len(commits) - 1, begun=last.identity)
-                    work.begun = _Begun(mark.pack(), commits, steps, work.batch, storage, work.view)
+                    work.begun = BegunCommits(mark.pack(), commits, steps, work.batch, storage, work.view)
                     return mark
             mark = ViewMark(mark.format, mark.database_id, last.commit.sequence, last.identity)
             taken += len(commits)
@@ -355,7 +314,9 @@ class ViewReader:
             work.batch.end()
         return mark
 
-    def _slices(self, mark: ViewMark, begun: _Begun | None, most: int) -> Iterator[Sequence[CommitStep]]:
+    def _slices(
+        self, mark: ViewMark, begun: BegunCommits | None, most: int
+    ) -> Iterator[Sequence[CommitStep]]:
         """Yields the commits behind the mark as ``apply`` gets them; first those that were begun."""
         after = mark.applied
         if begun is not None:
