@@ -43,8 +43,8 @@ def _is_number(value: Any) -> bool:
 def scores_of(metric: Metric, wanted: Floats, vectors: Floats) -> npt.NDArray[np.float64]:
     """Returns how near vectors are to one.
 
-    ``cosine`` gives (1 + cosine) / 2, ``l2`` gives 1 / (1 + distance), ``ip`` the logistic function of the inner
-    product. All grow with nearness, so the order is that of the metric.
+    ``cosine`` gives (1 + cosine) / 2, ``l2`` gives 1 / (1 + distance), ``ip`` the logistic function of the
+    inner product. All grow with nearness, so the order is that of the metric.
     """
     one, many = wanted.astype(np.float64), vectors.astype(np.float64)
     if metric == "l2":

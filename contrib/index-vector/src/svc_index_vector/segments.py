@@ -156,9 +156,7 @@ class Segment:
         return cls(rows, metric, graph)
 
     def nearest(self, wanted: Floats, limit: int, below: Sequence[Path] | None) -> dict[int, float]:
-        """Returns at least ``limit`` documents and their scores, where there are so many: among them those that
-        are nearest.
-        """
+        """Returns some documents and their scores, the nearest among them; ``limit`` or more if there are."""
         rows = self.rows
         among = None if below is None else rows.below(below)
         size = len(rows.numbers)

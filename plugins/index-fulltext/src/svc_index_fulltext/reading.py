@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 import tantivy
 from pyroaring import BitMap
-from tantivy import Occur, Query
+from tantivy import FieldType, Occur, Query
 
 from svc.plugin import Path
 from svc_index_fulltext.analysis import analysis_of
@@ -23,6 +23,7 @@ from svc_index_fulltext.writing import State, state_directory
 __all__ = ["FulltextReader"]
 
 _WORDS_COUNTED = 64
+_LISTED_AT_ONCE = 16_384
 _NAMED_AT_MOST = 2_000
 """Documents that are looked up by their numbers; for more, all that match are listed."""
 
@@ -42,7 +43,9 @@ class FulltextReader(SearchReader):
 
     def __init__(self, directory: FilePath, options: Mapping[str, Any], state: bytes) -> None:
         self._analysis = analysis_of(options)
-        self._files = state_directory(directory, State.decode(state))
+        known = State.decode(state)
+        self._above = known.above
+        self._files = state_directory(directory, known)
         index = open_index(self._files, self._analysis)
         self._schema = index.schema
         self._searcher = index.searcher()
@@ -87,10 +90,13 @@ class FulltextReader(SearchReader):
 
     def matching(self, node: Node) -> BitMap:
         """Returns the numbers of the documents that answer a search. Blocks."""
-        hits = self._searcher.search(
-            self._query(node), max(1, self.documents), count=False, order_by_field=ID_FIELD
-        ).hits
-        return BitMap([number for number, _ in hits])
+        found = BitMap()
+        for query in self._parts(node):
+            hits = self._searcher.search(
+                query, max(1, self.documents), count=False, order_by_field=ID_FIELD
+            ).hits
+            found.update([number for number, _ in hits])
+        return found
 
     def best(self, node: Node, limit: int, below: Sequence[Path] | None) -> list[tuple[int, float]]:
         """Returns (number, score) of the best documents, best first. Blocks."""
@@ -101,10 +107,33 @@ class FulltextReader(SearchReader):
 
     def scores(self, node: Node, documents: BitMap) -> dict[int, float]:
         """Returns the scores of some documents; those that don't answer are left out. Blocks."""
-        query = self._query(node)
         if len(documents) <= _NAMED_AT_MOST:
-            return dict(self._hits(_both(query, self._one_of(ID_FIELD, list(documents))), len(documents)))
-        return {number: score for number, score in self._hits(query, self.documents) if number in documents}
+            named = _both(self._query(node), self._one_of(ID_FIELD, list(documents)))
+            return dict(self._hits(named, len(documents)))
+        return {
+            number: score
+            for query in self._parts(node)
+            for number, score in self._hits(query, self.documents)
+            if number in documents
+        }
+
+    def _parts(self, node: Node) -> Iterator[Query]:
+        """Yields queries whose hits are together those of a search, not too many of each.
+
+        Making the list of hits holds Python's lock: a long one is made in parts, so that others come between.
+        """
+        query = self._query(node)
+        expected = self.estimate(node)
+        if expected <= _LISTED_AT_ONCE:
+            yield query
+            return
+        step = self._above * _LISTED_AT_ONCE // expected + 1
+        for first in range(0, self._above, step):
+            behind = first + step
+            part = Query.range_query(
+                self._schema, ID_FIELD, FieldType.Integer, first, behind, include_upper=False
+            )
+            yield _both(query, part)
 
     def _hits(self, query: Query, limit: int) -> list[tuple[int, float]]:
         limit = min(limit, self.documents)
