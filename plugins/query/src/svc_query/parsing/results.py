@@ -1,0 +1,67 @@
+"""What comes of a parse: a document, or a failure in words."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import msgspec
+
+__all__ = ["MAXIMUM_FAILURE", "ParseResult", "describe_error", "mebibytes", "readable"]
+
+MAXIMUM_FAILURE = 300
+"""Characters of a message."""
+
+
+class ParseResult(msgspec.Struct, frozen=True):
+    """What came of one parse.
+
+    Attributes:
+        document: what the parser made of the file: values that JSON has; None where it failed.
+        failure: a sentence that says why there is no document; None where there is one.
+        transient: whether the failure says nothing about the file, so that another attempt may succeed: the
+            pool was closed, or no child process could be started.
+    """
+
+    document: Any = None
+    failure: str | None = None
+    transient: bool = False
+
+
+def readable(text: str, limit: int = MAXIMUM_FAILURE) -> str:
+    """Returns a text as one line without control characters, of at most ``limit`` characters."""
+    words = " ".join("".join(_shown(character) for character in text[: 4 * limit]).split())
+    return words if len(words) <= limit else words[: limit - 1] + "…"
+
+
+def _shown(character: str) -> str:
+    return " " if unicodedata.category(character) in ("Cc", "Cs", "Cf", "Co", "Cn", "Zl", "Zp") else character
+
+
+def mebibytes(size: int) -> str:
+    """Returns a size as people read it."""
+    return f"{size / (1 << 20):,.0f} MiB" if size >= 1 << 20 else f"{size:,} bytes"
+
+
+def describe_error(name: str, error: BaseException, memory: int | None = None) -> str:
+    """Returns what a parser raised, as a sentence.
+
+    Args:
+        name: of the parser.
+        error: what it raised.
+        memory: bytes that it may use, where there is a limit.
+    """
+    if isinstance(error, MemoryError):
+        limit = "there is" if memory is None else mebibytes(memory)
+        return f"The parser {name} needs more memory for it than {limit}."
+    if isinstance(error, RecursionError):
+        return f"The parser {name} can't read it: it nests too deeply."
+    if isinstance(error, (SystemExit, KeyboardInterrupt)):
+        return f"The parser {name} wanted to end its process."
+    try:
+        text = readable(str(error))
+    except Exception:  # noqa: BLE001
+        text = ""
+    if not isinstance(error, ValueError) or not text:
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"The parser {name} can't read it: {text.rstrip('.')}."
