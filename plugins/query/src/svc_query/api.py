@@ -170,6 +170,9 @@ class LibraryIndexType(IndexType):
             directory: of this index alone; empty at first. Files may be ahead of ``state`` after a crash.
             options: what ``normalize`` returned.
             state: what the last ``flush`` returned that counts; None when none does.
+
+        Raises:
+            CorruptRecord: that state is gone, or can't be read.
         """
 
     @abstractmethod
