@@ -110,9 +110,9 @@ INDEXES = {
 
 @pytest.fixture
 def books(http: Any) -> Any:
-    """Five books below ``/books``, indexed."""
+    """Five books below ``/books/ru``, indexed."""
     http.write({"/books/.svc-config/indexes.json": INDEXES})
-    http.write({f"/books/{name}.json": book for name, book in BOOKS.items()})
+    http.write({f"/books/ru/{name}.json": book for name, book in BOOKS.items()})
     return http
 
 

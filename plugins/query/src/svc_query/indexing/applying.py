@@ -110,7 +110,8 @@ def _changes(
 ) -> tuple[list[tuple[Path, Entry | None]], list[Path], list[Path]]:
     """Returns what differs.
 
-    That is (path, entry after) of files, paths that are left to jobs, and directories whose configuration does.
+    That is (path, entry after) of files, paths that are left to jobs, and directories whose configuration
+    differs.
     """
     changes: list[tuple[Path, Entry | None]] = []
     left: list[Path] = []
