@@ -73,17 +73,17 @@ def encode_number(number: float) -> bytes:
     bytes at the end. Of a negative number the absolute value is written so that no term is the beginning of
     another (eight bytes at a time, and one that says whether more follow), and all bits are turned over.
     """
-    if isinstance(number, float):
-        if not math.isfinite(number):
-            if math.isnan(number):
-                return NOT_A_NUMBER
-            return POSITIVE_INFINITY if number > 0 else NEGATIVE_INFINITY
-        mantissa, exponent = math.frexp(abs(number))
-        bits = int(mantissa * (1 << 56)).to_bytes(7, "big").rstrip(b"\0")
-    else:
+    if isinstance(number, int):
         exponent = number.bit_length()
         size = (exponent + 7) >> 3
         bits = (abs(number) << (8 * size - exponent)).to_bytes(size, "big").rstrip(b"\0")
+    elif math.isfinite(number):
+        mantissa, exponent = math.frexp(abs(number))
+        bits = int(mantissa * (1 << 56)).to_bytes(7, "big").rstrip(b"\0")
+    elif math.isnan(number):
+        return NOT_A_NUMBER
+    else:
+        return POSITIVE_INFINITY if number > 0 else NEGATIVE_INFINITY
     if not bits:
         return ZERO
     scale = exponent + _BIAS

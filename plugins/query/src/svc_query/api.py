@@ -134,6 +134,16 @@ class TermReader(Protocol):
     def postings_of_any(self, terms: Iterable[bytes]) -> BitMap:
         """Returns the documents that have one of some terms, in one go; a new bitmap."""
 
+    def postings_of_all(self, terms: Iterable[bytes]) -> BitMap:
+        """Returns the documents that have all of some terms, at least one; a new bitmap.
+
+        It may hold some that have only the rarest of them, where looking further would cost more than to
+        test those few.
+        """
+
+    def terms(self, low: bytes | None = None, high: bytes | None = None) -> Iterator[bytes]:
+        """Yields the terms of a range, without order; one may come several times."""
+
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
         """Returns how many documents a range of terms has, at most: one may count several times."""
 

@@ -88,6 +88,22 @@ class TermIndexReader:
         wanted = sorted({term[:MAXIMUM_TERM_BYTES] for term in terms})
         return _union([bitmap for segment in self._segments for bitmap in segment.postings_of_any(wanted)])
 
+    def postings_of_all(self, terms: Iterable[bytes]) -> BitMap:
+        """Returns the documents that have all of some terms, at least one; a new bitmap.
+
+        A document has all its terms in one segment, so each segment answers for itself. Of a few documents
+        that are left not all terms are looked at.
+        """
+        wanted = [term[:MAXIMUM_TERM_BYTES] for term in terms]
+        found = (segment.postings_of_all(wanted) for segment in self._segments)
+        return _union([bitmap for bitmap in found if bitmap is not None])
+
+    def terms(self, low: bytes | None = None, high: bytes | None = None) -> Iterator[bytes]:
+        """Yields the terms of a range, without order; one may come several times."""
+        low, high = _cut_range(low, high)
+        for segment in self._segments:
+            yield from segment.terms(low, high)
+
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
         """Returns how many documents a range of terms has, at most: one counts for each of its terms."""
         low, high = _cut_range(low, high)

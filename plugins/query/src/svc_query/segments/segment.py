@@ -38,6 +38,9 @@ __all__ = ["READ_WHOLE", "Segment"]
 READ_WHOLE = 131_072
 """Bytes of the longest file that is read whole rather than mapped."""
 
+FEW = 4
+"""So many documents are rather tested than narrowed further."""
+
 T = TypeVar("T")
 
 
@@ -147,6 +150,21 @@ class Segment:
         """Returns bitmaps of the documents of some terms, which are in order."""
         return self._guard(lambda: self._postings_of_any(terms))
 
+    def postings_of_all(self, terms: Sequence[bytes]) -> BitMap | None:
+        """Returns the documents that have all of some terms; None when there are none."""
+        return self._guard(lambda: self._postings_of_all(terms))
+
+    def terms(self, low: bytes | None, high: bytes | None) -> Iterator[bytes]:
+        """Yields the terms of a range in order."""
+        start, end = self._guard(
+            lambda: (self._position(low, at_end=False), self._position(high, at_end=True))
+        )
+        for number in range(start[0], min(end[0] + 1, len(self._fences))):
+            block = self._guard(lambda number=number: self._block(number))  # type: ignore[misc]
+            first = start[1] if number == start[0] else 0
+            last = end[1] if number == end[0] else block.size
+            yield from self._guard(block.terms)[first:last]
+
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
         """Returns how many postings a range of terms has."""
         return self._guard(lambda: max(0, self._rank(high) - (self._rank(low) if low is not None else 0)))
@@ -226,6 +244,23 @@ class Segment:
             joined = b"".join(raw)
             found.append(bitmap_of(len(joined) // 4, joined))
         return found
+
+    def _postings_of_all(self, terms: Sequence[bytes]) -> BitMap | None:
+        stored: list[tuple[int, bytes]] = []
+        for term in terms:
+            found = self._find(term)
+            if found is None:
+                return None
+            stored.append(found[0].payload(found[1]))
+        if not stored:
+            return None
+        stored.sort(key=_count_first)
+        left = bitmap_of(*stored[0])
+        for count, payload in stored[1:]:
+            if len(left) <= FEW:
+                break
+            left &= bitmap_of(count, payload)
+        return left or None
 
     def _position(self, term: bytes | None, *, at_end: bool) -> tuple[int, int]:
         """Finds the first term that is not less: its block and index, which may be behind the last one."""
@@ -328,6 +363,10 @@ class Segment:
             if isinstance(self._data, mmap) and self._data.closed:
                 raise FileNotFoundError(f"The segment {self.path.name} was closed.") from error
             raise _named(CorruptRecord("The segment can't be read.", offset=0), self.path) from error
+
+
+def _count_first(stored: tuple[int, bytes]) -> int:
+    return stored[0]
 
 
 def _open(path: FilePath) -> mmap | bytes:
