@@ -11,6 +11,8 @@ from query_model.documents import DIRECTORIES, NUMBERS, WORDS
 Json = Any
 
 EXACT = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "between", "prefix")
+NUMERIC = EXACT[:-1]
+"""A number begins with nothing."""
 RANGES = ("gt", "gte", "lt", "lte", "between")
 TEXT = ("contains",)
 
@@ -29,8 +31,8 @@ HASHES = st.sampled_from(["", "0", "a", "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c
 
 FIELDS: dict[str, tuple[tuple[str, ...], st.SearchStrategy[Json]]] = {
     "title": ((*EXACT, *TEXT), PIECE),
-    "year": (EXACT, INTEGER),
-    "price": (EXACT, NUMBER),
+    "year": (NUMERIC, INTEGER),
+    "price": (NUMERIC, NUMBER),
     "tags": ((*EXACT, *TEXT), PIECE),
     "author": ((*EXACT, *TEXT), PIECE),
     "open": (("eq", "ne", "in"), st.booleans()),
@@ -38,12 +40,12 @@ FIELDS: dict[str, tuple[tuple[str, ...], st.SearchStrategy[Json]]] = {
     "second": (EXACT, ANY),
     "notes": (EXACT, ANY),
     "deep": (EXACT, ANY),
-    "@size": (EXACT, st.integers(0, 400)),
+    "@size": (NUMERIC, st.integers(0, 400)),
     "@filename": ((*EXACT, *TEXT), FILENAME),
     "@extension": (EXACT, st.sampled_from(["json", "txt", "js", ""])),
     "@path": ((*EXACT, *TEXT), PATHS),
-    "@updated_at": (EXACT, TIMES),
-    "@created_at": (EXACT, TIMES),
+    "@updated_at": (NUMERIC, TIMES),
+    "@created_at": (NUMERIC, TIMES),
     "@content_type": (EXACT, st.sampled_from(["application/json", "text/plain", "application"])),
     "@hash": (EXACT, HASHES),
 }

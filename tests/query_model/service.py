@@ -81,7 +81,7 @@ class Corpus:
         before = self.rows.get(path)
         created = before.created if before is not None else self._time
         transaction.put(
-            path, encoded, content_type=content_type, created_at_ms=created, updated_at_ms=self._time
+            path, encoded, content_type=content_type, created_ms=created, updated_ms=self._time
         )
         self.rows[path] = Row(
             path, len(encoded), content_type, created, self._time, blake3(encoded).hexdigest(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -168,8 +169,9 @@ def assert_sums(found: dict[str, Any], rows: list[Row], fields: list[str], query
         ]
         if not numbers:
             continue
-        assert found["sum"][field] == pytest.approx(sum(numbers), rel=1e-9), (query, field)
-        assert found["avg"][field] == pytest.approx(sum(numbers) / len(numbers), rel=1e-9), (query, field)
+        total = sum(map(Fraction, numbers))
+        assert found["sum"][field] == pytest.approx(float(total), rel=1e-9), (query, field)
+        assert found["avg"][field] == pytest.approx(float(total / len(numbers)), rel=1e-9), (query, field)
         if field != "mixed":
             assert found["min"][field] == min(numbers), (query, field)
             assert found["max"][field] == max(numbers), (query, field)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
@@ -12,7 +11,6 @@ from svc.errors import AlreadyExists, NotFound
 from svc.plugin import (
     Path,
     Source,
-    counted,
     format_path,
     json_option,
     parse_path,

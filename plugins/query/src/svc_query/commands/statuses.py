@@ -40,13 +40,11 @@ def map_failures(failures: Sequence[Document]) -> list[tuple[str, ...]]:
 
 
 def _reason(failure: Document) -> str:
-    parts = []
-    if failure.get("error"):
-        parts.append(str(failure["error"]))
-    for name in ("not_converted", "indexes"):
-        if failure.get(name):
-            parts.append(f"{name.replace('_', ' ')}: {json.dumps(failure[name], ensure_ascii=False)}")
-    return "; ".join(parts)
+    others = {name: failure[name] for name in ("not_converted", "indexes") if failure.get(name)}
+    parts = [
+        f"{name.replace('_', ' ')}: {json.dumps(one, ensure_ascii=False)}" for name, one in others.items()
+    ]
+    return "; ".join([str(failure["error"]), *parts] if failure.get("error") else parts)
 
 
 def _directory(directory: Document) -> tuple[str, ...]:
