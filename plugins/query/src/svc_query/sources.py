@@ -22,8 +22,8 @@ MAXIMUM_STEPS = 32
 MAXIMUM_EXPRESSION = 256
 _MAXIMUM_KEY = 256
 _EXPRESSION = re.compile(r"/(.+)/(i?)", re.DOTALL)
-# What can make the engine try again and again: a repetition of what holds a repetition, many choices one behind
-# the other, and references back.
+# What can make the engine try again and again: a repetition of what holds a repetition, many choices one
+# behind the other, and references back.
 _REPEATED_GROUP = re.compile(r"\)\s*[*+{?]")
 _EXTENSION = re.compile(r"\\[1-9]|\(\?(?!:)")
 _MOST = (("*+{", 2), ("?", 6), ("(", 4), ("|", 16))

@@ -26,6 +26,9 @@ NOT_CONVERTED: Final = _NotConverted()
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,1000}\s*", re.ASCII)
 _LARGEST_INTEGER = 10**1000
 _MOST_NUMBERS = 65_536
+_SMALL = 1 << 62
+_STAYS: dict[str, type] = {"auto": int, "integer": int, "timestamp": int, "float": float, "boolean": bool}
+"""Of which class values may be that stay as they are, if they are not too large."""
 _FALSE_AND_TRUE = {"false": False, "true": True}
 
 _Converted = Value | _NotConverted
@@ -42,9 +45,19 @@ def converter(value_type: str, maximum_text: int) -> Callable[[Any], _Converted]
         A function that returns the value, or ``NOT_CONVERTED``.
     """
     convert = VALUE_TYPES[value_type]
+    stays = _STAYS.get(value_type)
+    takes_text = value_type in ("auto", "string", "text")
 
     def convert_and_cut(value: Any) -> _Converted:
-        if value is None:
+        kind = value.__class__
+        if kind is str:
+            # Nearly all values are short plain texts, or numbers that are what they should be.
+            if takes_text and value.isascii() and len(value) <= maximum_text:
+                return value  # type: ignore[no-any-return]
+        elif kind is stays:
+            if -_SMALL < value < _SMALL:
+                return value  # type: ignore[no-any-return]
+        elif value is None:
             return None
         found = convert(value)
         return _clean(found, maximum_text) if isinstance(found, str) else found

@@ -7,7 +7,7 @@ from svc_query.testing.indexed_database import Indexed, contents_of, paths
 
 def test_a_file_is_a_document_at_once(indexed: Indexed) -> None:
     indexed.put({"/a.json": {"title": "One"}})
-    assert indexed.read(lambda snapshot: paths(snapshot)) == ["/a.json"]
+    assert indexed.read(paths) == ["/a.json"]
 
 
 def test_values_of_fields_are_found_where_a_configuration_asks_for_them(indexed: Indexed) -> None:

@@ -1,7 +1,7 @@
 """The indexes of a database: a view that follows commits and has work of its own, and ways to read it.
 
-``read_snapshot`` is the way for queries. The presence of fields has an index of its own, ``PRESENCE``, among those
-that a snapshot gives for a field; its term for a field is ``presence_term(field)``.
+``read_snapshot`` is the way for queries. The presence of fields has an index of its own, ``PRESENCE``, among
+those that a snapshot gives for a field; its term for a field is ``presence_term(field)``.
 """
 
 from __future__ import annotations

@@ -108,7 +108,11 @@ def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow
 def _changes(
     before: Version, after: Version
 ) -> tuple[list[tuple[Path, Entry | None]], list[Path], list[Path]]:
-    """What differs: (path, entry after) of files, paths that are left to jobs, directories with a configuration."""
+    """Returns what differs.
+
+    That is (path, entry after) of files, paths that are left to jobs, and directories whose configuration
+    differs.
+    """
     changes: list[tuple[Path, Entry | None]] = []
     left: list[Path] = []
     configured: list[Path] = []

@@ -1,4 +1,4 @@
-"""The check of ``indexes.json`` when one is stored: a bad file is refused, with the reason, and the old one stays."""
+"""The check of ``indexes.json`` when one is stored: a bad file is refused, and the old one stays."""
 
 from __future__ import annotations
 

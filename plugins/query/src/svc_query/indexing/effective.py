@@ -90,7 +90,7 @@ class ConfigurationFile(NamedTuple):
 
 
 class Configurations:
-    """Reads configurations and puts them together; keeps what it made as long as the index types stay the same.
+    """Reads configurations and puts them together; keeps what it made.
 
     Args:
         types: index types in use, by name.

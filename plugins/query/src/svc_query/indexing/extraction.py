@@ -109,9 +109,10 @@ def extract_values(
         if result.failure is not None:
             failures.append(result.failure)
             continue
+        document = result.document
         for position, name, find, convert in plans:
             found = values[position]
-            for raw in find(result.document, maximum_values):
+            for raw in find(document, maximum_values):
                 value = convert(raw)
                 if value is NOT_CONVERTED:
                     not_converted[name] = not_converted.get(name, 0) + 1

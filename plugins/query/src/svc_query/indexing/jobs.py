@@ -43,10 +43,9 @@ def run_job(table: Table, extensions: Extensions, version: Version, number: int,
     until = time.monotonic() + _STEP_SECONDS
     # All at once: rows that are put while others are looked for might be passed over.
     pairs = list(islice(_side_by_side(table, version, path, position), _PATHS_PER_STEP))
-    for here, key, entry, document in pairs:
-        if entry is None:
-            # The two orders may differ for very long paths: what is gone is looked up.
-            entry = version.get(here)
+    for here, key, file, document in pairs:
+        # The two orders may differ for very long paths: what seems to be gone is looked up.
+        entry = version.get(here) if file is None else file
         reconciler.path(here, entry, job.until, reads=job.reads, is_new=not document and is_ordered(key))
         position = key
         job.done += entry is not None

@@ -1,4 +1,4 @@
-"""Ways into the index: a snapshot that holds what was written before, bounded in time; all work done at once."""
+"""Ways into the index: a snapshot that holds what was written before, and all work done at once."""
 
 from __future__ import annotations
 

@@ -157,9 +157,14 @@ class Reconciler:
         label = "" if reading is None else reading.label
         renewed = number < until
         values: Sequence[list[Any]] | None = None
-        if old is not None and not renewed and _is_same_file(old[1], entry):
-            if old[1].parser == label and table.configuration_number(effective) == old[1].configuration:
-                return
+        if (
+            old is not None
+            and not renewed
+            and _is_same_file(old[1], entry)
+            and old[1].parser == label
+            and table.configuration_number(effective) == old[1].configuration
+        ):
+            return
         if old is not None and not (renewed and reads) and _is_same_content(old[1], entry):
             values = self._carried(old, effective, label)
         new = _row_of(path, entry, label)

@@ -144,7 +144,10 @@ class IndexSnapshot:
             return
         reader, live = self._reader(number, row, None), self._moment.live
         low = prefix[:MAXIMUM_TERM_BYTES] or None
-        high = prefix[:-1] + b"\x02" if prefix and len(prefix) <= MAXIMUM_TERM_BYTES else None
+        high = None
+        if prefix:
+            is_cut = len(prefix) > MAXIMUM_TERM_BYTES
+            high = prefix[:MAXIMUM_TERM_BYTES] + b"\0" if is_cut else prefix[:-1] + b"\x02"
         if before is not None and (high is None or before < high):
             # A term that was cut is the same for what stands before and behind it.
             high = before[:MAXIMUM_TERM_BYTES] + (b"" if len(before) < MAXIMUM_TERM_BYTES else b"\0")
@@ -175,7 +178,8 @@ class IndexSnapshot:
         if found is not None:
             return found
         if field in VIRTUAL_FIELDS:
-            return _VIRTUAL[field](document)
+            virtual: Sequence[Value] = _VIRTUAL[field](document)
+            return virtual
         if isinstance(document, IndexedDocument):
             place = document.long.get(field)
             if place is not None:

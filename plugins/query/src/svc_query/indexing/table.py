@@ -92,8 +92,8 @@ class Table:
             for high, bitmap in self._dead.items():
                 bitmap.run_optimize()
                 self.storage.put(_dead_key(high), bitmap.serialize())
-            for number, more in self._uses.items():
-                count = max(0, self.uses(number) + more)
+            for number in self._uses:
+                count = self.uses(number)
                 self.storage.put(keys.number_key(keys.CONFIGURATION_USE, number), _COUNT.pack(count))
             state.change += 1
             self.storage.put(keys.STATE, encode(state))
@@ -284,9 +284,10 @@ class Table:
             yield _NUMBER.unpack(key[1:])[0], decode_row(ConfigurationRow, value)
 
     def uses(self, number: int) -> int:
-        """Returns how many documents had a configuration when the transaction began."""
+        """Returns how many documents have a configuration."""
         value = self.storage.get(keys.number_key(keys.CONFIGURATION_USE, number))
-        return 0 if value is None else int(_COUNT.unpack(value)[0])
+        stored = 0 if value is None else int(_COUNT.unpack(value)[0])
+        return max(0, stored + self._uses.get(number, 0))
 
     def remove_configuration(self, number: int, hash: bytes) -> None:
         """Forgets a configuration that no document has."""
@@ -294,6 +295,7 @@ class Table:
         self.storage.delete(keys.number_key(keys.CONFIGURATION_USE, number))
         self.storage.delete(keys.CONFIGURATION_HASH + hash)
         self._numbers.pop(hash, None)
+        self._uses.pop(number, None)
         self._configurations.pop(number, None)
         self.change()
 

@@ -136,11 +136,15 @@ class WaitingFiles:
         future = threads.submit(_parse, self._pool, at, path, entry, reading)
         return _Running(path, number, entry, reading, future)
 
+    def forget(self) -> None:
+        """Forgets what is running; it is begun anew, here or elsewhere."""
+        self._running = {}
+
     def close(self) -> None:
-        """Ends the child processes."""
+        """Ends the child processes; those without work end by themselves after a while."""
         pool, self._pool = self._pool, None
         threads, self._threads = self._threads, None
-        self._running = {}
+        self.forget()
         if pool is not None:
             pool.close()
         if threads is not None:

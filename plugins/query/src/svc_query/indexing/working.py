@@ -1,7 +1,7 @@
 """The view's own work: what commits left for later, a piece at a time, by one process.
 
-A lock on a file keeps others out while something is half done: segments that are being written, files that are
-being parsed. A token in the storage tells whether what is remembered here follows from what is stored: a
+A lock on a file keeps others out while something is half done: segments that are being written, files that
+are being parsed. A token in the storage tells whether what is remembered here follows from what is stored: a
 transaction that was lost, or somebody else's work, makes it begin anew.
 """
 
@@ -89,11 +89,15 @@ class Worker:
             self._token = secrets.token_bytes(8)
             storage.put(keys.WORK, self._token)
         else:
-            self.release()
+            self._let_go()
         return more
 
     def release(self) -> None:
         """Lets another process go on; what is half done is begun anew there."""
+        self._let_go()
+        self._waiting.close()
+
+    def _let_go(self) -> None:
         self._drop_generators()
         if self._lock is not None:
             os.close(self._lock)
@@ -103,14 +107,14 @@ class Worker:
         bulk, self._bulk = self._bulk, None
         if bulk is not None:
             bulk.close()
-        self._waiting.close()
+        self._waiting.forget()
         self._token = None
         self._is_new = True
 
     def _take_lock(self, directory: FilePath) -> bool:
         if self._lock is not None and self._locked == directory:
             return True
-        self.release()
+        self._let_go()
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

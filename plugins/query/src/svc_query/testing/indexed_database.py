@@ -145,13 +145,19 @@ class Source:
     """Which extensions are in use; tests change it."""
 
     def __init__(self) -> None:
+        self._context: Any = None
         self.types: dict[str, Any] = {"exact": Words(), "names": Names()}
         self.parsers: dict[str, Any] = {"json": JsonHere(), "lines": Lines()}
         self.use()
 
     def use(self) -> None:
-        self._types = MappingProxyType({name: Extension(one, None) for name, one in self.types.items()})
-        self._parsers = MappingProxyType({name: Extension(one, None) for name, one in self.parsers.items()})
+        """Makes what was changed count."""
+        self._types = MappingProxyType(
+            {name: Extension(one, self._context) for name, one in self.types.items()}
+        )
+        self._parsers = MappingProxyType(
+            {name: Extension(one, self._context) for name, one in self.parsers.items()}
+        )
 
     def extensions_of(self, driver_id: str, family: Any) -> Mapping[str, Any]:
         return self._types if family is INDEX_TYPES else self._parsers
@@ -193,7 +199,8 @@ class Indexed:
 
     def contents(self) -> dict[str, Any]:
         """All documents with their values, as paths and fields; without numbers."""
-        return self.read(contents_of)
+        found: dict[str, Any] = self.read(contents_of)
+        return found
 
     def found(self, field: str, term: bytes, index_type: str = "exact") -> set[str]:
         """Paths of documents that a term index has, of those that are flushed."""
@@ -205,7 +212,8 @@ class Indexed:
                     numbers |= index.reader.postings(term)
             return {"/" + "/".join(document.path) for document in snapshot.documents(numbers)}
 
-        return self.read(ask)
+        found: set[str] = self.read(ask)
+        return found
 
     def close(self) -> None:
         self.view.release()
