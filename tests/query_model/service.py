@@ -44,14 +44,11 @@ def identity_with_grants(caller: Caller) -> Identity:
     identity = identity_of(caller)
     if caller.grants is None or caller.is_root:
         return identity
-    rules = [
-        rule_of(
-            checked_grant(
-                one.path, "g", allow=flags(one.allow), deny=flags(one.deny), path_pattern=one.pattern
-            )
-        )
-        for one in caller.grants
-    ]
+    rules = []
+    for one in caller.grants:
+        allow, deny = flags(one.allow), flags(one.deny)
+        grant = checked_grant(one.path, "g", allow=allow, deny=deny, path_pattern=one.pattern, created_at=1)
+        rules.append(rule_of(grant))
     return dataclasses.replace(identity, rights=GrantedRights(rules))
 
 
