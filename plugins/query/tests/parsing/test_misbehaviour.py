@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -153,11 +154,11 @@ SERVE = """
 """
 
 
-def start(body: str, patch: str = "") -> subprocess.Popen[str]:
+def start(body: str, patch: str = "", folder: Path | None = None) -> subprocess.Popen[str]:
     code = textwrap.dedent(PARENT).format(
         path=[item for item in sys.path if item], patch=patch, body=textwrap.dedent(body).strip()
     )
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=folder)
 
 
 @pytest.mark.parametrize("action", [b"fine", b"sleep", b"loop", b"hold"])
@@ -171,6 +172,31 @@ def test_children_die_with_a_parent_that_was_killed(action: bytes) -> None:
         while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not Path(f"/proc/{child}").exists()
+
+
+AMONG_DATA = """
+    import json, os
+    from misbehaving_parsers import Reach
+    sys.path.insert(0, os.getcwd())
+    result = pool.parse(Reach(), os.path.join(os.getcwd(), "data.svcdb\\n1").encode(), source)
+    print(json.dumps(result.document))
+    pool.close()
+"""
+
+
+def test_a_server_that_was_started_among_its_data_does_not_show_them(
+    pool: ParserPool, tmp_path: Path
+) -> None:
+    if not granted_by_the_kernel(pool)["files"]:
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "data.svcdb").write_text("of the database")
+    for importable, outcome in ((False, "PermissionError"), (True, "done")):
+        if importable:
+            (tmp_path / "module.py").write_text("")
+        with start(AMONG_DATA, folder=tmp_path) as parent:
+            output, _ = parent.communicate(timeout=100)
+        document = json.loads(output)
+        assert (document["read"], document["write"]) == (outcome, "PermissionError")
 
 
 IN_GREENLETS = """
