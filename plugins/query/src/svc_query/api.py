@@ -104,7 +104,7 @@ class TermIndexType(IndexType):
     type says only what the terms of a value are.
 
     Attributes:
-        ordered: whether a value has one term, which sorts as the value does: null, booleans, numbers, strings.
+        ordered: whether a value has one term that sorts as the value does: null, booleans, numbers, strings.
             Rows can then be ordered by it; wide ranges of terms are cheap, for 2 bytes a document more.
     """
 
@@ -305,9 +305,9 @@ class Predicate(ABC):
     Attributes:
         certain: whether every candidate matches, with the score 1, so that none need be tested.
         scored: whether scores differ from 1, so that candidates are tested when scores are needed.
-        bounds: (low, high) where the one index that answers is ``ordered``: every document that matches has a
-            term from ``low`` on and before ``high``; None: nothing is known. Rows in the order of that index are
-            then sought there alone.
+        bounds: (low, high) where the one index that answers is ``ordered``: every document that matches has
+            a term from ``low`` on and before ``high``; None: nothing is known. Rows in the order of that
+            index are then sought there alone.
     """
 
     certain: bool = False
