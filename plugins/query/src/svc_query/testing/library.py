@@ -436,6 +436,8 @@ def check_answers(
     for predicate in predicates:
         matching = _matching(predicate, documents)
         living = matching - set(dead)
+        known = reader.documents()
+        assert known is None or living <= set(known), "Documents that it knows are left out."
         candidates = predicate.candidates(indexes)
         if candidates is not None:
             found = {number for number in candidates if number < above}
