@@ -99,7 +99,7 @@ class InRange(Predicate):
                 behind = after(behind)
             elif high_inclusive:
                 behind = after(behind)
-        self._range = first, behind
+        self._range = self.bounds = first, behind
 
     def test(self, value: Value) -> float | None:
         """Compares one value."""
@@ -171,7 +171,7 @@ class StartsWith(Predicate):
         term = encode_string(start)
         self.certain = is_exact(term)
         # No byte of UTF-8 is FF: behind this term stands the first string that begins otherwise.
-        self._range = term, term + b"\xff"
+        self._range = self.bounds = term, term + b"\xff"
 
     def test(self, value: Value) -> float | None:
         """Compares one value."""
