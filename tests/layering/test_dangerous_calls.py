@@ -21,6 +21,12 @@ SOURCES = sorted(
 UNSAFE_PARSERS = {"pickle", "marshal", "shelve", "dill", "jsonpickle", "yaml", "xml", "lxml", "plistlib"}
 """Formats whose reading runs code, or follows names to other places."""
 
+GUARDED_PARSERS = {"plugins/parsers/src/svc_parsers/safe_yaml.py": {"yaml"}}
+"""Modules that import one of them all the same; what they may use of it is asserted below. They run in child
+processes that reach no file and no network."""
+
+OF_YAML = {"CSafeLoader", "MappingNode", "SequenceNode", "YAMLError"}
+
 CRYPTOGRAPHY = {"blake3", "cryptography", "hashlib", "hmac", "jwt", "secrets", "ssl"}
 """Where every cryptographic operation comes from; the security page lists them."""
 
@@ -86,7 +92,35 @@ def test_no_command_goes_through_a_shell() -> None:
 
 
 def test_nothing_is_read_by_a_parser_that_can_be_made_to_run_or_fetch() -> None:
-    assert [(path, name) for path, tree in trees() for name in imported(tree) & UNSAFE_PARSERS] == []
+    found = {path: names for path, tree in trees() if (names := imported(tree) & UNSAFE_PARSERS)}
+    assert found == GUARDED_PARSERS
+
+
+def test_yaml_is_read_by_the_safe_loader_alone() -> None:
+    (path,) = GUARDED_PARSERS
+    tree = dict(trees())[path]
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
+    }
+    assert used == OF_YAML
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "yaml"]
+
+
+def test_xml_is_read_without_entities_and_without_anything_elsewhere() -> None:
+    forbidden = {"forbid_entities": True, "forbid_external": True}
+    readers = [
+        (path, call)
+        for path, tree in trees()
+        if "defusedxml" in imported(tree)
+        for name, call in calls(tree)
+        if name == "parse"
+    ]
+    assert [path for path, _ in readers] == ["plugins/parsers/src/svc_parsers/xml_documents.py"]
+    for _, call in readers:
+        given = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        assert given.items() >= forbidden.items()
 
 
 def test_cryptography_comes_from_libraries_that_the_security_page_lists() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from itertools import pairwise
 
 import pytest
@@ -287,6 +288,52 @@ def test_another_process_reads_each_state_while_this_one_writes(tmp_path):
             assert process.stdout.readline().strip() == str(turn * 20 + 20)
         process.stdin.close()
         assert process.wait(timeout=30) == 0
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from pyroaring import BitMap
+from svc_index_fulltext.index_type import FulltextIndexType
+from svc_query.api import IndexDocument
+kind = FulltextIndexType()
+known = kind.normalize({})
+state = bytes.fromhex(sys.argv[2]) if sys.argv[2] else None
+first = int(sys.argv[3])
+while True:
+    writer = kind.open_writer(Path(sys.argv[1]), known, state)
+    for _ in range(3):
+        writer.add([IndexDocument(first + n, ("x",), [f"word w{first + n}"]) for n in range(300)])
+        first += 300
+        state = writer.flush(BitMap(range(0, first, 3)))
+        print(first, state.hex(), flush=True)
+        sys.stdin.readline()
+    writer.close()
+"""
+
+
+def test_a_writer_that_is_killed_leaves_a_state_to_go_on_from(tmp_path):
+    known, state, first = TYPE.normalize({}), "", 0
+    for turn in range(6):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITING, str(tmp_path), state, str(first)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            for _ in range(2 + turn):
+                shown, state = process.stdout.readline().split()
+                process.stdin.write("counts\n")
+                process.stdin.flush()
+            first = int(shown)
+            # It is somewhere in the next flush, or behind it, at a state that does not count.
+            time.sleep(0.008 * turn)
+            process.kill()
+        reader = TYPE.open_reader(tmp_path, known, bytes.fromhex(state))
+        living = set(range(first)) - set(range(0, first, 3))
+        assert living <= set(found(reader, "word"))
+        assert found(reader, f"w{first - 2}") == [first - 2]
+        assert found(reader, f"w{first}") == []
 
 
 def test_dead_documents_go_and_files_with_them(tmp_path):

@@ -90,11 +90,13 @@ from svc.pipeline import requires_any as requires_any
 from svc.pipeline import requires_identity as requires_identity
 from svc.pipeline import requires_in_body as requires_in_body
 from svc.pipeline import requires_root as requires_root
+from svc.pipeline import seal as seal
 from svc.pipeline import send_content as send_content
 from svc.pipeline import send_json as send_json
 from svc.pipeline import send_json_items as send_json_items
 from svc.pipeline import send_stream as send_stream
 from svc.pipeline import set_fields as set_fields
+from svc.pipeline import unseal as unseal
 from svc.pipeline import vary_by as vary_by
 from svc.pipeline import visible_parts as visible_parts
 from svc.plugins import API_VERSION as API_VERSION
@@ -115,6 +117,7 @@ from svc.plugins import HealthStatus as HealthStatus
 from svc.plugins import Identity as Identity
 from svc.plugins import JobContext as JobContext
 from svc.plugins import JobRegistry as JobRegistry
+from svc.plugins import KnownUser as KnownUser
 from svc.plugins import LogPlace as LogPlace
 from svc.plugins import LogStorage as LogStorage
 from svc.plugins import NamedRegistry as NamedRegistry

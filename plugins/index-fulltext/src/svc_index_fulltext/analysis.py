@@ -47,6 +47,9 @@ _MAXIMUM_STOP_WORDS = 1_000
 _LONGEST_WORD = 200
 """Bytes. What is longer is no word: encoded data, for example. It is left out."""
 
+_LONG = re.compile(r"\S{50}")
+"""What might be longer than the longest word, in bytes."""
+
 _CJK = re.compile(
     "["
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3031-\u3035\u303b\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf"
@@ -84,6 +87,7 @@ class Analysis:
         self.language: str | None = options["language"]
         self.cjk = options["tokenizer"] == "cjk"
         self.analyzer = _analyzer(options)
+        self._has_gaps = self.cjk or bool(options["stop_words"])
         self._plain = _analyzer({**options, "language": None, "stop_words": False})
 
     def words(self, text: str) -> list[Word]:
@@ -97,6 +101,13 @@ class Analysis:
         if places is None:
             return words
         return [word._replace(start=places[word.start], end=places[word.end]) for word in words]
+
+    def words_together(self, text: str) -> list[str] | None:
+        """Returns the words of a text without their places; None where there may be gaps between them."""
+        if self._has_gaps or _LONG.search(text) is not None:
+            return None
+        found: list[str] = self.analyzer.analyze(_clean(text)[0])
+        return found
 
     def asked_words(self, text: str, *, plain: bool = False) -> list[Word]:
         """Returns the words that a text must have to hold those of this one, one behind the other.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
@@ -33,14 +34,21 @@ _PATH_BYTES = 200
 class WordTable:
     """The words of some documents, in order, and which documents have a word.
 
-    Documents have numbers of their own here, from 0.
+    Documents have numbers of their own here, from 0. One thread at a time adds; others may look meanwhile,
+    and see what was there before.
+
+    Attributes:
+        lengths: how many words each document has.
+        words: the sum of them.
     """
 
     def __init__(self, analysis: Analysis) -> None:
-        self.analysis = analysis
+        self.lengths: list[int] = []
         self.words = 0
-        self._vocabulary: dict[str, int] = {}
+        self._analysis = analysis
         self._having: list[array[int]] = [array("I")]
+        self._counts: list[array[int]] = [array("I")]
+        self._vocabulary = _Vocabulary(self._having, self._counts)
         self._texts: list[array[int]] = []
 
     def __len__(self) -> int:
@@ -55,65 +63,82 @@ class WordTable:
                 if text:
                     text.extend([_GAP] * VALUE_GAP)
                 self._add_words(text, value)
+        counts = Counter(text)
+        length = len(text) - counts.pop(_GAP, 0)
         self._texts.append(text)
-        for word in set(text):
+        self.lengths.append(length)
+        self.words += length
+        for word, count in counts.items():
+            self._counts[word].append(count)
             self._having[word].append(number)
-        self.words += len(text) - text.count(_GAP)
 
     def _add_words(self, text: array[int], value: str) -> None:
+        together = self._analysis.words_together(value)
+        if together is not None:
+            text.extend(map(self._vocabulary.__getitem__, together))
+            return
         start = len(text)
-        vocabulary = self._vocabulary
-        for word in self.analysis.words(value):
+        for word in self._analysis.words(value):
             place = start + word.position
             if place > len(text):
                 text.extend([_GAP] * (place - len(text)))
-            number = vocabulary.get(word.text)
-            if number is None:
-                number = vocabulary[word.text] = len(vocabulary) + 1
-                self._having.append(array("I"))
-            text.append(number)
+            text.append(self._vocabulary[word.text])
 
     def having(self, word: str) -> BitMap:
         """Returns the documents that have a word."""
-        return BitMap(self._having[self._vocabulary.get(word, _GAP)] if word in self._vocabulary else ())
+        return BitMap(self._having[self._vocabulary.get(word, _GAP)])
+
+    def occurrences(self, word: str) -> Iterator[tuple[int, int]]:
+        """Yields (document, how often it has the word)."""
+        number = self._vocabulary.get(word, _GAP)
+        return zip(self._having[number], self._counts[number], strict=False)
 
     def beginning(self, prefix: str) -> BitMap:
         """Returns the documents that have a word that begins so."""
-        found = BitMap()
+        found = array("I")
         for word, number in list(self._vocabulary.items()):
             if word.startswith(prefix):
-                found.update(self._having[number])
-        return found
+                found.extend(self._having[number])
+        return BitMap(found)
 
     def having_phrase(self, parts: tuple[tuple[int, str], ...], among: BitMap) -> BitMap:
         """Returns those of some documents that have words at fixed distances, in one value."""
-        return BitMap(number for number in among if self.frequency(number, parts))
+        return BitMap([number for number in among if self.count_phrase(number, parts)])
 
-    def count(self, word: str) -> int:
-        """Returns how many documents have a word."""
-        number = self._vocabulary.get(word)
-        return 0 if number is None else len(self._having[number])
-
-    def length(self, number: int) -> int:
-        """Returns how many words a document has."""
-        text = self._texts[number]
-        return len(text) - text.count(_GAP)
-
-    def frequency(self, number: int, parts: tuple[tuple[int, str], ...]) -> int:
-        """Returns how often a document has words at fixed distances; one part is a word."""
+    def count_phrase(self, number: int, parts: tuple[tuple[int, str], ...]) -> int:
+        """Returns how often a document has words at fixed distances."""
         text = self._texts[number]
         wanted = [(distance, self._vocabulary.get(word, _GAP)) for distance, word in parts]
         if any(word == _GAP for _, word in wanted):
             return 0
         first = wanted[0][1]
-        if len(wanted) == 1:
-            return text.count(first)
-        size = len(text)
-        return sum(
-            all(place + distance < size and text[place + distance] == word for distance, word in wanted)
-            for place in range(size)
-            if text[place] == first
-        )
+        behind = len(text) - wanted[-1][0]
+        count, place = 0, -1
+        while True:
+            try:
+                place = text.index(first, place + 1, behind)
+            except ValueError:
+                return count
+            count += all(text[place + distance] == word for distance, word in wanted)
+
+    def count(self, word: str) -> int:
+        """Returns how many documents have a word."""
+        return len(self._having[self._vocabulary.get(word, _GAP)])
+
+
+class _Vocabulary(dict[str, int]):
+    """Numbers of words; one that is asked for by ``[]`` gets one."""
+
+    def __init__(self, *columns: list[array[int]]) -> None:
+        super().__init__()
+        self._columns = columns
+
+    def __missing__(self, word: str) -> int:
+        number = len(self._columns[0])
+        for column in self._columns:
+            column.append(array("I"))
+        self[word] = number
+        return number
 
 
 class FulltextTail(LibraryTail):
@@ -199,11 +224,11 @@ class TailReader(SearchReader):
 
     def best(self, node: Node, limit: int, below: Sequence[Path] | None) -> list[tuple[int, float]]:
         """Returns (number, score) of the best documents, best first."""
-        found: Iterable[int] = documents_of(node, self._table)
+        found = documents_of(node, self._table)
         if below is not None:
             wanted = frozenset(below)
             lengths = sorted({len(path) for path in wanted})
-            found = (place for place in found if self._is_below(place, wanted, lengths))
+            found = BitMap([place for place in found if self._is_below(place, wanted, lengths)])
         return self._ranked(node, found, limit)
 
     def scores(self, node: Node, documents: BitMap) -> dict[int, float]:
@@ -217,63 +242,71 @@ class TailReader(SearchReader):
         path = self._paths[place]
         return any(path[:length] in wanted for length in lengths if length <= len(path))
 
-    def _ranked(self, node: Node, places: Iterable[int], limit: int) -> list[tuple[int, float]]:
-        scorer = _Scorer(self._table, self._beside)
-        scored = ((score_of(scorer.score(node, place) or 0.0), -self._numbers[place]) for place in places)
+    def _ranked(self, node: Node, places: BitMap, limit: int) -> list[tuple[int, float]]:
+        scores = _Scorer(self._table, self._beside).scores(node)
+        scored = [(score_of(scores[place]), -self._numbers[place]) for place in places if place in scores]
         return [(-negative, score) for score, negative in heapq.nlargest(limit, scored)]
 
 
 class _Scorer:
-    """Scores documents of a table as the library does."""
+    """Scores the documents of a table as the library does."""
 
     def __init__(self, table: WordTable, beside: SearchReader | None) -> None:
         self._table = table
         self._beside = beside
-        self._average = max(1.0, table.words / max(1, len(table)))
-        self._weights: dict[str, float] = {}
-        self._beginnings: dict[str, BitMap] = {}
+        average = max(1.0, table.words / max(1, len(table)))
+        self._norms = [_K1 * (1 - _B + _B * length / average) for length in table.lengths]
 
-    def score(self, node: Node, place: int) -> float | None:
-        """Returns the score of a document; None when it does not answer that part."""
+    def scores(self, node: Node) -> dict[int, float]:
+        """Returns the scores of all documents that answer."""
         match node:
             case Term():
-                return self._occurrences(((0, node.text),), place)
+                return self._of_word(node.text)
             case Phrase():
-                return self._occurrences(node.parts, place)
+                return self._of_phrase(node)
             case Beginning():
-                return 1.0 if place in self._beginning(node.text) else None
+                return dict.fromkeys(self._table.beginning(node.text), 1.0)
             case AllOf():
-                parts = [self.score(item, place) for item in node.wanted]
-                excluded = any(self.score(item, place) is not None for item in node.unwanted)
-                return None if excluded or None in parts else sum(part for part in parts if part is not None)
+                parts = sorted(map(self.scores, node.wanted), key=len)
+                for item in node.unwanted:
+                    unwanted = documents_of(item, self._table)
+                    parts[0] = {place: score for place, score in parts[0].items() if place not in unwanted}
+                return {
+                    place: score + sum(part[place] for part in parts[1:])
+                    for place, score in parts[0].items()
+                    if all(place in part for part in parts[1:])
+                }
             case AnyOf():
-                found = [part for item in node.items if (part := self.score(item, place)) is not None]
-                return sum(found) if found else None
+                total: dict[int, float] = {}
+                for part in map(self.scores, node.items):
+                    for place, score in part.items():
+                        total[place] = total.get(place, 0.0) + score
+                return total
             case _:
-                return None
+                return {}
 
-    def _occurrences(self, parts: tuple[tuple[int, str], ...], place: int) -> float | None:
-        frequency = self._table.frequency(place, parts)
-        if not frequency:
-            return None
-        weight = sum(self._weight(word) for _, word in parts)
-        norm = _K1 * (1 - _B + _B * self._table.length(place) / self._average)
-        return weight * frequency / (frequency + norm)
+    def _of_word(self, word: str) -> dict[int, float]:
+        weight, norms = self._weight(word), self._norms
+        return {
+            place: weight * count / (count + norms[place])
+            for place, count in self._table.occurrences(word)
+            if place < len(norms)
+        }
 
-    def _beginning(self, prefix: str) -> BitMap:
-        found = self._beginnings.get(prefix)
-        if found is None:
-            found = self._beginnings[prefix] = self._table.beginning(prefix)
-        return found
+    def _of_phrase(self, node: Phrase) -> dict[int, float]:
+        weight = sum(self._weight(word) for _, word in node.parts)
+        scores: dict[int, float] = {}
+        for place in documents_of(node, self._table):
+            if place < len(self._norms):
+                count = self._table.count_phrase(place, node.parts)
+                scores[place] = weight * count / (count + self._norms[place])
+        return scores
 
     def _weight(self, word: str) -> float:
-        weight = self._weights.get(word)
-        if weight is None:
-            documents = len(self._table)
-            having = self._table.count(word)
-            if self._beside is not None:
-                documents += self._beside.documents
-                having += self._beside.count_word(word)
-            rarity = math.log(1 + (documents - having + 0.5) / (having + 0.5))
-            weight = self._weights[word] = rarity * (1 + _K1)
-        return weight
+        documents = len(self._table)
+        having = self._table.count(word)
+        if self._beside is not None:
+            documents += self._beside.documents
+            having += self._beside.count_word(word)
+        rarity = math.log(1 + (documents - having + 0.5) / (having + 0.5))
+        return rarity * (1 + _K1)

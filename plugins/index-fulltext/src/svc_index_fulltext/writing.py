@@ -98,8 +98,7 @@ class FulltextWriter(LibraryWriter):
         state: where to begin; None with an empty index.
 
     Raises:
-        FileNotFoundError: that state is gone.
-        CorruptRecord: it can't be read.
+        CorruptRecord: that state is gone, or can't be read.
     """
 
     def __init__(self, directory: FilePath, options: Mapping[str, Any], state: bytes | None) -> None:
@@ -112,8 +111,7 @@ class FulltextWriter(LibraryWriter):
         self._forgotten = self._read_forgotten()
         idle = take(directory, state)
         if idle is None:
-            self._work = self._begin_work()
-            index = self._open_work()
+            self._work, index = self._begin_work()
             self._writer = index.writer(HEAP_BYTES, 1)
         else:
             self._work, self._writer = idle.work, idle.writer
@@ -196,6 +194,10 @@ class FulltextWriter(LibraryWriter):
         place = state_directory(self._directory, self._base) / _FORGOTTEN
         try:
             return BitMap.deserialize(place.read_bytes())
+        except FileNotFoundError as error:
+            raise CorruptRecord(
+                "The last state of a full-text index is gone: it must be made anew."
+            ) from error
         except ValueError as error:
             raise CorruptRecord("The deleted documents of a full-text index can't be read.") from error
 
@@ -210,17 +212,18 @@ class FulltextWriter(LibraryWriter):
             found.append(self._base.number)
         return max(found, default=0)
 
-    def _begin_work(self) -> FilePath:
+    def _begin_work(self) -> tuple[FilePath, tantivy.Index]:
         work = self._directory / f"{_WORK}{os.getpid()}-{secrets.token_hex(4)}"
         work.mkdir()
-        if self._base is not None:
-            _link_all(state_directory(self._directory, self._base), work)
-        return work
-
-    def _open_work(self) -> tantivy.Index:
         if self._base is None:
-            return make_index(self._work, self._analysis)
-        return open_index(self._work, self._analysis)
+            return work, make_index(work, self._analysis)
+        try:
+            _link_all(state_directory(self._directory, self._base), work)
+            return work, open_index(work, self._analysis)
+        except FileNotFoundError as error:
+            raise CorruptRecord(
+                "The last state of a full-text index is gone: it must be made anew."
+            ) from error
 
     def _make_state(self, state: State) -> None:
         """Links the files of the last commit to a directory that is there whole, or not at all."""

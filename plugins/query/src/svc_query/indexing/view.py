@@ -60,13 +60,18 @@ class IndexView:
         return view
 
     @property
+    def context(self) -> PluginContext:
+        """The plugin in the database."""
+        assert self._context is not None, "the view was bound to a database"
+        return self._context
+
+    @property
     def extensions(self) -> Extensions:
         """The index types and parsers that are in use now; the same object while they are the same."""
-        assert self._context is not None, "the view was bound to a database"
-        types, parsers = self._context.extensions(INDEX_TYPES), self._context.extensions(PARSERS)
+        types, parsers = self.context.extensions(INDEX_TYPES), self.context.extensions(PARSERS)
         found = self._extensions
         if found is None or found[0] is not types or found[1] is not parsers:
-            configuration = self._context.configuration or QueryConfiguration()
+            configuration = self.context.configuration or QueryConfiguration()
             made = Extensions(
                 {name: one.value for name, one in types.items()},
                 {name: one.value for name, one in parsers.items()},
