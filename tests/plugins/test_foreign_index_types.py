@@ -28,7 +28,7 @@ def test_their_own_tests_pass_where_they_are_installed(tmp_path: Path) -> None:
     sample = write_distribution(tmp_path / "acme-domain", "acme.domain", "acme_domain", files_of_page(PAGE))
     installed = Installation(tmp_path / "venv")
     sources = [str(copy_source(name, tmp_path / name)) for name in (*BESIDE, "contrib/index-vector")]
-    installed.add(*sources, str(sample), "pytest")
+    installed.add(*sources, str(sample), "pytest", "hypothesis")
     for tests in (SOURCE / "tests", sample / "tests"):
         done = subprocess.run(
             [installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",

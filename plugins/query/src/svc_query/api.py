@@ -170,6 +170,9 @@ class LibraryIndexType(IndexType):
             directory: of this index alone; empty at first. Files may be ahead of ``state`` after a crash.
             options: what ``normalize`` returned.
             state: what the last ``flush`` returned that counts; None when none does.
+
+        Raises:
+            CorruptRecord: that state is gone, or can't be read.
         """
 
     @abstractmethod
@@ -222,6 +225,13 @@ class LibraryReader(ABC):
     @abstractmethod
     def size(self) -> int:
         """Bytes that the index takes on the disk, or in memory."""
+
+    def documents(self) -> BitMap | None:
+        """Returns the documents that it was given, dead ones too; None: it can't tell. Cheap; not to be changed.
+
+        Where directories have different indexes, a query asks each for what it knows, and tests the rest.
+        """
+        return None
 
     def close(self) -> None:
         """Lets go of files and memory."""
