@@ -84,7 +84,9 @@ class Many:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, Many]]:
     with ask_as_root(tmp_path_factory.mktemp("cursors") / "x.svcdb", {"docs": CONFIGURATION}) as asking:
-        yield asking, Many(asking, scaled(2_000, most=100_000))
+        documents = Many(asking, scaled(1_000, most=100_000))
+        asking.index()
+        yield asking, documents
 
 
 @pytest.mark.timeout(0 if EXTENT.scale > 1 else 120)
