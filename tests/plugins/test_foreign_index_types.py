@@ -18,7 +18,10 @@ from .test_third_party import ROOT, Installation, copy_source, write_distributio
 SOURCE = ROOT / "contrib" / "index-vector"
 PAGE = ROOT / "docs" / "plugins" / "writing-an-index-type.md"
 QUOTED = re.compile(r"^`svc_index_vector/([\w.]+)`:\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-BESIDE = ("core/kernel", "core/client", "core/worker", "core/server", "core/testing", "plugins/query")
+BESIDE = (
+    "core/kernel", "core/client", "core/worker", "core/server", "core/testing", "plugins/query",
+    "plugins/index-exact", "plugins/parsers",
+)  # fmt: skip
 
 # Distributions are built and installed, which takes minutes on a machine with other work.
 pytestmark = pytest.mark.timeout(400)
@@ -28,7 +31,7 @@ def test_their_own_tests_pass_where_they_are_installed(tmp_path: Path) -> None:
     sample = write_distribution(tmp_path / "acme-domain", "acme.domain", "acme_domain", files_of_page(PAGE))
     installed = Installation(tmp_path / "venv")
     sources = [str(copy_source(name, tmp_path / name)) for name in (*BESIDE, "contrib/index-vector")]
-    installed.add(*sources, str(sample), "pytest")
+    installed.add(*sources, str(sample), "pytest", "hypothesis")
     for tests in (SOURCE / "tests", sample / "tests"):
         done = subprocess.run(
             [installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",

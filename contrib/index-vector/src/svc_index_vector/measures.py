@@ -31,13 +31,13 @@ def as_vector(value: Any, dimensions: int | None) -> Floats | None:
     """
     if not isinstance(value, tuple | list) or not value or dimensions not in (None, len(value)):
         return None
-    if not all(_is_number(number) and abs(number) <= LARGEST for number in value):
+    if not all(_is_number(number) for number in value):
         return None
     return np.asarray(value, dtype=np.float32)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def scores_of(metric: Metric, wanted: Floats, vectors: Floats) -> npt.NDArray[np.float64]:

@@ -36,10 +36,13 @@ class NearestOperator(QueryOperator):
         vector = as_vector(leaf.value, dimensions)
         if vector is None or len(vector) > MAXIMUM_DIMENSIONS:
             length = f"{dimensions}" if dimensions else f"1 to {MAXIMUM_DIMENSIONS:,}"
-            raise InvalidInput(f"The value of 'nearest' is an array of {length} numbers.", field="value")
+            raise InvalidInput(
+                f"What is nearest in {leaf.field!r} is asked with an array of {length} numbers.",
+                field="value",
+            )
         k = leaf.options.get("k")
         if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InvalidInput("'k' is how many of the nearest documents count: 1 or more.", field="k")
+            raise InvalidInput(f"'k' for {leaf.field!r} is how many documents match: 1 or more.", field="k")
         return NearestPredicate(vector, options.get("metric", "cosine"), k)
 
 

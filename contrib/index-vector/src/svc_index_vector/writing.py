@@ -101,7 +101,10 @@ class VectorWriter(LibraryWriter):
         return self._known
 
     def _open(self, part: _Part) -> Segment:
-        return Segment.open(self._directory / part.name, self._metric)
+        try:
+            return Segment.open(self._directory / part.name, self._metric)
+        except FileNotFoundError as error:
+            raise CorruptRecord("A segment of a vector index is gone: it must be made anew.") from error
 
     def _written(self, rows: Any) -> _Part:
         name = secrets.token_hex(8)

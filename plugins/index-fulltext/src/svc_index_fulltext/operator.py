@@ -37,8 +37,12 @@ class SearchOperator(QueryOperator):
             InvalidInput: it is no text, or can't be read.
         """
         if not isinstance(leaf.value, str):
-            raise InvalidInput('A search is a text: words, or "phrases".', field="value")
-        return SearchPredicate(parse(leaf.value), analysis_of(leaf.index_options.get(INDEX_TYPE, {})))
+            raise InvalidInput(f"A search of {leaf.field!r} is a text: words, or phrases.", field="value")
+        try:
+            item = parse(leaf.value)
+        except InvalidInput as error:
+            raise InvalidInput(f"The search of {leaf.field!r}: {error.message}", **error.details) from error
+        return SearchPredicate(item, analysis_of(leaf.index_options.get(INDEX_TYPE, {})))
 
 
 class SearchPredicate(RankedPredicate):

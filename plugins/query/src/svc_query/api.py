@@ -104,7 +104,7 @@ class TermIndexType(IndexType):
     type says only what the terms of a value are.
 
     Attributes:
-        ordered: whether a value has one term, which sorts as the value does: null, booleans, numbers, strings.
+        ordered: whether a value has one term that sorts as the value does: null, booleans, numbers, strings.
             Rows can then be ordered by it; wide ranges of terms are cheap, for 2 bytes a document more.
     """
 
@@ -170,6 +170,9 @@ class LibraryIndexType(IndexType):
             directory: of this index alone; empty at first. Files may be ahead of ``state`` after a crash.
             options: what ``normalize`` returned.
             state: what the last ``flush`` returned that counts; None when none does.
+
+        Raises:
+            CorruptRecord: that state is gone, or can't be read.
         """
 
     @abstractmethod
@@ -222,6 +225,13 @@ class LibraryReader(ABC):
     @abstractmethod
     def size(self) -> int:
         """Bytes that the index takes on the disk, or in memory."""
+
+    def documents(self) -> BitMap | None:
+        """Returns the documents that it was given, dead ones too; None: it can't tell. Cheap; not changed.
+
+        Where directories have different indexes, a query asks each for what it knows, and tests the rest.
+        """
+        return None
 
     def close(self) -> None:
         """Lets go of files and memory."""
@@ -302,9 +312,9 @@ class Predicate(ABC):
     Attributes:
         certain: whether every candidate matches, with the score 1, so that none need be tested.
         scored: whether scores differ from 1, so that candidates are tested when scores are needed.
-        bounds: (low, high) where the one index that answers is ``ordered``: every document that matches has a
-            term from ``low`` on and before ``high``; None: nothing is known. Rows in the order of that index are
-            then sought there alone.
+        bounds: (low, high) where the one index that answers is ``ordered``: every document that matches has
+            a term from ``low`` on and before ``high``; None: nothing is known. Rows in the order of that
+            index are then sought there alone.
     """
 
     certain: bool = False

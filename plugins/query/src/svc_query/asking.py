@@ -1,4 +1,4 @@
-"""Questions as the routes and commands ask them: bodies in, answers out, of a database as one caller sees it."""
+"""Questions as routes and commands ask them: bodies in, answers out, of a database as one caller sees it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Asker(NamedTuple):
 
         Raises:
             InvalidInput: the query is not one that can be answered.
-            NotFound: its path, snapshot, version or fork is not there for this caller, or nothing is indexed there.
+            NotFound: its path, snapshot, version or fork is not there for this caller, or nothing there is
+                indexed.
             ServiceUnavailable: the index is behind, or the time of the query is over.
         """
         settings = self.settings
@@ -231,7 +232,7 @@ class Asker(NamedTuple):
             raise path_not_found(path)
         known = found and permitted(identity, found, directory=_is_directory(entry)) & _SHOWN
         if entry is None and known:
-            # To those who may not see the directory itself, one that is not there is one without anything for them.
+            # To others one that is not there looks like one without anything for them.
             raise path_not_found(path)
         return found, Caller(
             ((found, False),) if parts is None or head is not None else parts,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from falcon.testing import Result, TestClient
+from svc_query.indexing import finish_work
 
 from svc.plugin import ROOT_IDENTITY, Database, Identity, ScopedRule
 from svc.plugins import Plugins
-from svc_query.indexing import finish_work
 from svc_testing import PathRights, load_with_testing_auth, serve_in_process
 
 PLUGINS = ("query", "index.exact", "index.trigram", "index.phonetic", "index.fulltext", "parsers")

@@ -35,7 +35,10 @@ def leaf(field: str, op: str, value: Any = None, **options: Any) -> dict[str, An
         ([leaf("year", "eq", 1869), leaf("author", "eq", "Tolstoi")], "war"),
         ({"or": [leaf("price", "gt", 10), leaf("tags", "eq", "history")]}, "gull war"),
         ({"not": leaf("author", "eq", "Tolstoi")}, "gull idiot notes"),
-        ({"and": [{"not": {"or": [leaf("year", "eq", 1864)]}}, leaf("author", "phonetic", "Dostojevski")]}, "idiot"),
+        (
+            {"and": [{"not": {"or": [leaf("year", "eq", 1864)]}}, leaf("author", "phonetic", "Dostojevski")]},
+            "idiot",
+        ),
         (leaf("author", "similar", "Tolstoj"), "anna war"),
         (leaf("author", "fuzzy", "Tolstoj"), "anna war"),
         (leaf("author", "match", "tolst"), "anna war"),
@@ -75,8 +78,8 @@ def test_the_row_of_a_file(books: Any) -> None:
 
 
 def test_a_projection_keeps_the_envelope(books: Any) -> None:
-    answer = books.query([], "/books/ru", select=["@path", "title", "tags", "price", "nobody", "@hash"], limit=2,
-                         include_total=True)  # fmt: skip
+    names = ["@path", "title", "tags", "price", "nobody", "@hash"]
+    answer = books.query([], "/books/ru", select=names, limit=2, include_total=True)
     entry = books.database.at().get(("books", "ru", "anna.json"))
     assert answer["results"][0] == {
         "path": "/books/ru/anna.json", "title": "Anna Karenina", "tags": "novel", "hash": entry.hash.hex(),
@@ -88,7 +91,9 @@ def test_a_projection_keeps_the_envelope(books: Any) -> None:
 
 def test_orders(books: Any) -> None:
     def names(*order: Any) -> list[str]:
-        fields = [{"field": name.lstrip("-"), "direction": "desc" if name[0] == "-" else "asc"} for name in order]
+        fields = [
+            {"field": name.lstrip("-"), "direction": "desc" if name[0] == "-" else "asc"} for name in order
+        ]
         return [path[10:-5] for path in books.paths([], "/books/ru", order_by=fields)]
 
     assert names("year") == ["notes", "idiot", "war", "anna", "gull"]
@@ -113,7 +118,9 @@ def test_the_default_limit_is_told(books: Any) -> None:
 def test_aggregates(books: Any) -> None:
     answer = books.query(
         [], "/books/ru",
-        aggregate={"count": True, "sum": ["year", "price"], "avg": ["price"], "min": ["year", "title"], "max": ["year"]},
+        aggregate={
+            "count": True, "sum": ["year", "price"], "avg": ["price"], "min": ["year", "title"], "max": ["year"],
+        },
     )  # fmt: skip
     assert answer == {
         "count": 5,
@@ -133,7 +140,9 @@ def test_aggregates(books: Any) -> None:
     answer = books.query([], "/books/ru", aggregate={"group_by": ["tags"]}, limit=9,
                          order_by=[{"field": "@count", "direction": "desc"}])  # fmt: skip
     assert answer["groups"] == [
-        {"key": {}, "count": 3}, {"key": {"tags": "novel"}, "count": 2}, {"key": {"tags": "history"}, "count": 1},
+        {"key": {}, "count": 3},
+        {"key": {"tags": "novel"}, "count": 2},
+        {"key": {"tags": "history"}, "count": 1},
     ]  # fmt: skip
 
 
@@ -145,7 +154,9 @@ def test_sums_of_integers_are_exact(books: Any) -> None:
 
 def test_plans(books: Any) -> None:
     books.finish()
-    where = {"and": [leaf("year", "gt", 1865), {"not": leaf("title", "contains", "war")}, leaf("@size", "gt", 0)]}
+    where = {
+        "and": [leaf("year", "gt", 1865), {"not": leaf("title", "contains", "war")}, leaf("@size", "gt", 0)]
+    }
     plan = books.query(where, "/books/ru", explain="plan")
     assert "results" not in plan
     tree = plan["plan"]["children"][0]
@@ -249,7 +260,9 @@ def test_search_without_full_text_looks_at_names(http: Any) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_answered_is_refused_in_words(books: Any, where: Any, members: Any, field: Any) -> None:
+def test_what_cannot_be_answered_is_refused_in_words(
+    books: Any, where: Any, members: Any, field: Any
+) -> None:
     error = books.refused(where, "/books/ru", **members)
     assert error["code"] == "INVALID_INPUT"
     if field is not None:

@@ -176,6 +176,7 @@ class Compared(Predicate):
         self._low, self._high = low, high
         self._with_low, self._with_high = with_low, with_high
         self._bounded = bounded
+        self.bounds = self._terms()
 
     def test(self, value: Value) -> float | None:
         kind, key = sort_key(value)

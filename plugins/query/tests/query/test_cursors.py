@@ -7,10 +7,10 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from svc.errors import InvalidInput
 from svc_query.cursors import Cursors
 from svc_query.ordering import Order, OrderField
+
+from svc.errors import InvalidInput
 
 ORDER = Order([OrderField("a"), OrderField("b", descending=True), OrderField("@score")])
 ID = b"one database"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from svc_query.filters import MAXIMUM_LEAVES, MAXIMUM_NESTING, And, LeafFilter, Not, Or, parse_filter
 
 from svc.errors import InvalidInput
-from svc_query.filters import MAXIMUM_LEAVES, MAXIMUM_NESTING, And, LeafFilter, Not, Or, parse_filter
 
 LEAF = {"field": "year", "op": "eq", "value": 1}
 PARSED = LeafFilter("year", "eq", 1, True, {})

@@ -1,4 +1,4 @@
-"""Planner and executor against a brute-force evaluator: filters, orders, pages both ways, callers, aggregates."""
+"""Planner and executor against brute force: filters, orders, pages both ways, callers, aggregates."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ STRATEGIES = {
     "as it is": {},
     "walking": {"_DOCUMENT": 1e9, "_SCORED_AT_ONCE": 0, "_FIRST_RANKED": 1},
     "sorting": {"_DOCUMENT": 0.0},
+    "probing": {"_DOCUMENT": 1e9, "_MANY": 0, "_MOST_PROBED": 40},
 }
 """So few documents would always be sorted: these make the other ways cheaper."""
 
@@ -158,7 +159,8 @@ def ask(snapshot: MemorySnapshot, caller: Caller, where: Any, **members: Any) ->
         return answer_query(snapshot, caller, question, OPERATORS, Budget(60, 100_000), ID).body
     except InvalidInput as error:
         # Where the caller looks no directory has an index of the type: another test's business.
-        assert "index_type" in error.details
+        if "index_type" not in error.details:
+            raise
         reject()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,10 +17,14 @@ from svc_query.snapshot import Document, Snapshot
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-__all__ = ["Match", "Matching", "Row"]
+__all__ = ["Match", "Matching", "ProbeFailed", "Row"]
 
 _BATCH = 256
 _FIRST_BATCH = 32
+
+
+class ProbeFailed(Exception):
+    """Too many documents were tested without an index."""
 
 
 class Match(NamedTuple):
@@ -59,7 +64,10 @@ class Matching:
         self.budget = budget
         self.tested = 0
         self.walked_to: Path | None = None
-        self.tail = BitMap([one.id for one in snapshot.tail()]) & scope.numbers
+        # Documents of the tail are at hand: no table need be asked for them.
+        self._at_hand = {one.id: one for one in snapshot.tail()}
+        self.tail = BitMap(list(self._at_hand)) & scope.numbers if self._at_hand else BitMap()
+        self._probing: int | None = None
         self._numbers: BitMap | None = None
         self._exact = False
         self._checked = not scope.unchecked
@@ -123,15 +131,36 @@ class Matching:
                 self.node.prepare(BitMap(batch), self.budget)
             for number in batch:
                 self.budget.tick()
-                document = self.snapshot.document(number)
+                document = self._at_hand.get(number) or self.snapshot.document(number)
                 if document is None or not self.scope.admits(number, document.path):
                     continue
                 score: float | None = 1.0
                 if tests:
                     self.tested += 1
+                    if self._probing is not None and self.tested > self._probing:
+                        raise ProbeFailed
                     score = self.node.score(number, document, self.snapshot)
                 if score is not None:
                     yield Match(document, score)
+
+    @contextmanager
+    def probe(self, most: int) -> Iterator[None]:
+        """Takes all documents for possible matches in a block, and asks no index; only before ``numbers``.
+
+        Args:
+            most: documents that may be tested; with one more ``ProbeFailed`` is raised.
+        """
+        self._numbers, self._exact, self._narrowed = self.scope.numbers, False, False
+        self._probing = self.tested + most
+        try:
+            yield
+        finally:
+            self._numbers, self._probing = None, None
+
+    @property
+    def is_collected(self) -> bool:
+        """Whether the indexes have been asked."""
+        return self._numbers is not None
 
     def settle(self) -> BitMap:
         """Tests everything that is not certain, and returns the documents that match and may be read.

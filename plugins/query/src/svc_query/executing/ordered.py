@@ -11,11 +11,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from svc.plugin import Path
 from svc_query.api import MAXIMUM_TERM_BYTES, RankedPredicate, TermIndexType, Value
-from svc_query.executing.matching import Match, Matching, Row
+from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
 from svc_query.ordering import SCORE, Key, Order, OrderField, sort_key
 from svc_query.planning.nodes import AndNode, LeafNode
 from svc_query.snapshot import Coverage, FieldIndex
@@ -32,7 +32,11 @@ _DOCUMENT = 12.0
 _MOST_RANKED = 100_000
 _SCORED_AT_ONCE = 1_000
 _FIRST_RANKED = 64
+_MANY = 2_000
+"""Among fewer documents the indexes are asked at once."""
+_MOST_PROBED = 400
 _MISSING = (1,)
+_Bounds: TypeAlias = tuple[bytes | None, bytes | None]
 
 
 class Paging(NamedTuple):
@@ -82,15 +86,50 @@ def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
         ServiceUnavailable: the time of the query is over.
     """
     wanted = paging.rows + paging.skip + 1
+    page = _probed(matching, coverage, paging, wanted)
+    if page is not None:
+        return page
     matching.walked_to = None
     strategy, rows = choose_strategy(matching, coverage, paging)
     found = [row.match for row in islice(rows(), wanted)]
+    return _page(matching, paging, strategy, found)
+
+
+def _page(matching: Matching, paging: Paging, strategy: str, found: list[Match]) -> Page:
+    wanted = paging.rows + paging.skip + 1
     more = len(found) == wanted
     found = found[paging.skip : paging.skip + paging.rows]
     if paging.reverse:
         found.reverse()
     stopped_at = None if more else matching.walked_to
     return Page(found, more or stopped_at is not None, strategy, stopped_at)
+
+
+def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int) -> Page | None:
+    """A page of a filter that many documents match: found in order, without the indexes' lists of all."""
+    node, total = matching.node, len(matching.scope.numbers)
+    expected = wanted * total / max(1, node.estimate)
+    if matching.is_collected or node.scored or (not node.children and not isinstance(node, LeafNode)):
+        return None
+    if total < _MANY or expected > _MOST_PROBED / 4 or len(matching.tail) > _MOST_PROBED / 4:
+        return None
+    direction = paging.order.path_direction(scored=False)
+    index = None if direction else _order_index(matching, coverage, paging.order)
+    if not direction and index is None:
+        return None
+    try:
+        with matching.probe(_MOST_PROBED):
+            if index is None:
+                rows = _walk_paths(matching, matching.numbers, paging, direction)
+            else:
+                rows = _by_terms(matching, index, _known_bounds(matching, index), paging)
+            found = [row.match for row in islice(rows, wanted)]
+    except ProbeFailed:
+        return None
+    matching.walked_to = None
+    if len(found) < wanted:
+        return None
+    return _page(matching, paging, "path order" if index is None else "index order", found)
 
 
 def choose_strategy(
@@ -120,8 +159,10 @@ def choose_strategy(
     if leaf is not None:
         return "best first", lambda: _best_first(matching, leaf, paging, wanted)
     index = _order_index(matching, coverage, order)
-    if index is not None and _walks_terms(matching, wanted):
-        return "index order", lambda: _by_terms(matching, index, paging)
+    if index is not None:
+        bounds = _known_bounds(matching, index)
+        if _walks_terms(matching, index, bounds, wanted):
+            return "index order", lambda: _by_terms(matching, index, bounds, paging)
     return "sort", sort
 
 
@@ -201,20 +242,37 @@ def _order_index(matching: Matching, coverage: Coverage, order: Order) -> FieldI
     return found[0] if len(found) == 1 and hasattr(found[0].reader, "documents") else None
 
 
-def _walks_terms(matching: Matching, wanted: int) -> bool:
+def _known_bounds(matching: Matching, index: FieldIndex) -> _Bounds:
+    """Between which terms the values lie that rows are ordered by, as far as the filter says."""
+    reader, node = index.reader, matching.node
+    low: bytes | None = None
+    high: bytes | None = None
+    for leaf in node.children if isinstance(node, AndNode) else (node,):
+        if not isinstance(leaf, LeafNode) or leaf.field != index.field or len(leaf.sources) != 1:
+            continue
+        source = leaf.sources[0]
+        if source.predicate.bounds is None or list(source.readers.values()) != [reader] or leaf.uncovered:
+            continue
+        first, last = source.predicate.bounds
+        low = first if low is None else low if first is None else max(low, first)
+        high = last if high is None else high if last is None else min(high, last)
+    if (low, high) == (None, None) or reader.count_range(None, None) != len(reader.documents()):
+        # A document with several values may match by one and be ordered by another.
+        return None, None
+    return low, high
+
+
+def _walks_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, wanted: int) -> bool:
     """Whether walking the terms costs less than to look at all that match."""
     count = len(matching.numbers)
-    known = (
-        len(matching.scope.numbers) if matching.scope.caller.sees_all else matching.snapshot.count_below(())
-    )
-    walking = wanted * (known / max(1, count)) * _TERM_STEP + wanted * _DOCUMENT
+    walking = wanted * (index.reader.count_range(*bounds) / max(1, count)) * _TERM_STEP + wanted * _DOCUMENT
     return count > matching.budget.rows or walking < count * _DOCUMENT
 
 
-def _by_terms(matching: Matching, index: FieldIndex, paging: Paging) -> Iterator[Row]:
+def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Paging) -> Iterator[Row]:
     """All rows from a place on: those of the index, then those without a value, and the tail among them."""
     numbers = matching.numbers - matching.tail if matching.tail else matching.numbers
-    first: Iterable[Row] = _term_rows(matching, index, numbers, paging)
+    first: Iterable[Row] = _term_rows(matching, index, bounds, numbers, paging)
     last: Iterable[Row] = _missing_rows(matching, index, numbers, paging)
     flushed = _chained((last, first) if paging.reverse else (first, last))
     if not matching.tail:
@@ -229,17 +287,14 @@ def _chained(parts: Iterable[Iterable[Row]]) -> Iterator[Row]:
         yield from part
 
 
-def _term_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging: Paging) -> Iterator[Row]:
-    descending = paging.order.fields[0].descending
-    backward = descending != paging.reverse
-    here: bytes | None = None
-    if paging.place is not None:
-        if paging.place[0] == _MISSING:
-            if not paging.reverse:
-                return
-        else:
-            here = _term_of(index, _value_of(paging.place[0][1], descending))
-    low, high = (None, None) if here is None else (None, here + b"\0") if backward else (here, None)
+def _term_rows(
+    matching: Matching, index: FieldIndex, bounds: _Bounds, numbers: BitMap, paging: Paging
+) -> Iterator[Row]:
+    backward = paging.order.fields[0].descending != paging.reverse
+    place = _place_in_terms(index, bounds, paging, backward)
+    if place is None:
+        return
+    low, high, here = place
     plain = _is_plain(matching, paging.order)
     for term, documents in index.reader.scan(low, high, reverse=backward):
         matching.budget.step()
@@ -252,8 +307,8 @@ def _term_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging: P
             continue
         rows: Iterable[Row]
         if plain and len(group) > _FIRST_RANKED and len(term) < MAXIMUM_TERM_BYTES:
-            place = paging.place[-1] if paging.place is not None and term == here else None
-            rows = _same_value(matching, group, paging, place)
+            start = paging.place[-1] if paging.place is not None and term == here else None
+            rows = _same_value(matching, group, paging, start)
         else:
             matching.require_rows(
                 len(group), "because they have the same value of the first field of order_by"
@@ -266,6 +321,26 @@ def _term_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging: P
         for row in rows:
             if _behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
                 yield row
+
+
+def _place_in_terms(
+    index: FieldIndex, bounds: _Bounds, paging: Paging, backward: bool
+) -> tuple[bytes | None, bytes | None, bytes | None] | None:
+    """Where the walk begins and ends, and the term of the place that the page begins at; None: nowhere."""
+    low, high = bounds
+    here: bytes | None = None
+    if paging.place is not None:
+        if paging.place[0] != _MISSING:
+            here = _term_of(index, _value_of(paging.place[0][1], paging.order.fields[0].descending))
+        elif not paging.reverse:
+            return None
+    if here is not None and backward:
+        high = here + b"\0" if high is None else min(high, here + b"\0")
+    elif here is not None:
+        low = here if low is None else max(low, here)
+    if low is not None and high is not None and low >= high:
+        return None
+    return low, high, here
 
 
 def _is_plain(matching: Matching, order: Order) -> bool:

@@ -36,7 +36,7 @@ class StatusResource:
 
     @requires_identity
     def on_get(self, req: SvcRequest, resp: falcon.Response) -> None:
-        """Answers configurations, indexes, jobs and failures; for root, or who may read or configure all of it."""
+        """Answers configurations, indexes, jobs and failures, to who may read or configure all of it."""
         from svc_query.indexing import index_status, read_snapshot
 
         context = req.context
