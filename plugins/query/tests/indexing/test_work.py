@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from svc.errors import ServiceUnavailable
 from svc_query.indexing import applying, index_status, rebuild, table, working
 from svc_query.testing.indexed_database import Indexed, contents_of, paths
+
+from svc.errors import ServiceUnavailable
 
 TITLE = {"name": "title", "type": "exact"}
 LINES = {"name": "lines", "type": "exact", "source": ["lines", ""]}

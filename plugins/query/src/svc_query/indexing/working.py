@@ -32,6 +32,9 @@ FLUSH_DOCUMENTS = 4_096
 JOB_FLUSH_DOCUMENTS = 16_384
 """The same while a job goes on."""
 
+MERGED_AT_ONCE = 8
+"""While a job goes on, merges are looked for after so many flushes."""
+
 IDLE_FLUSH_DOCUMENTS = 256
 """The same when there is nothing else to do."""
 
@@ -60,6 +63,7 @@ class Worker:
         self._waiting = WaitingFiles()
         self._maintained: tuple[int, int, int] | None = None
         self._is_new = True
+        self._merge_at = 0
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
@@ -171,16 +175,19 @@ class Worker:
         most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
         if tail >= most or state.tail_bytes >= FLUSH_BYTES:
             return flush(self)
+        if jobs and state.flushes < self._merge_at:
+            return self._run_job(jobs[0][0])
         if jobs:
-            return self._run_job(*jobs[0])
+            # Queries go on meanwhile: they shall not have to look into ever more segments.
+            self._merge_at = state.flushes + MERGED_AT_ONCE
+            return merge(self)
         if tail >= IDLE_FLUSH_DOCUMENTS:
             return flush(self)
         if self._maintained != _maintenance_mark(state):
             return self._maintain()
         return None
 
-    def _run_job(self, number: int, job: object) -> Generator[None, None, None]:
-        del job
+    def _run_job(self, number: int) -> Generator[None, None, None]:
         state = self.table.state
         epoch = state.epoch
         while True:
@@ -197,6 +204,7 @@ class Worker:
 
     def _maintain(self) -> Generator[None, None, None]:
         mark = _maintenance_mark(self.table.state)
+        self._merge_at = 0
         yield from merge(self)
         yield from drop_unused(self)
         # What was dropped is gone for readers that come from now on.
