@@ -30,7 +30,7 @@ MAXIMUM_DOCUMENT_VALUES = 500_000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_ENCODER = msgspec.json.Encoder()
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
@@ -41,8 +41,8 @@ class TooLarge(ValueError):
 def encode_document(document: Any, maximum: int) -> bytes:
     """Returns what a parser gave, as JSON within the limits.
 
-    Dates and times become ISO 8601, bytes base64, sets and tuples lists, keys strings; a number that is not
-    finite becomes null, half of a surrogate pair a replacement character.
+    Dates, times and durations become ISO 8601, bytes base64, sets and tuples lists, keys strings; a number
+    that is not finite becomes null, half of a surrogate pair a question mark.
 
     Args:
         document: what the parser returned.
@@ -133,6 +133,8 @@ def _plain_leaf(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode("ascii")
+    if isinstance(value, dt.timedelta):
+        return msgspec.to_builtins(value)
     raise TypeError(f"it gave a value of the type {type(value).__name__}, which JSON does not have")
 
 
@@ -143,6 +145,8 @@ def _key(key: Any) -> str:
         return {None: "null", True: "true", False: "false"}[key]
     if isinstance(key, (int, float, dt.date, dt.time)):
         return str(key)
+    if isinstance(key, bytes):
+        return base64.b64encode(key).decode("ascii")
     raise TypeError(f"it gave a key of the type {type(key).__name__}, which JSON does not have")
 
 

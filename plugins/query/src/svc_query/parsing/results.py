@@ -12,6 +12,8 @@ __all__ = ["MAXIMUM_FAILURE", "ParseResult", "describe_error", "mebibytes", "rea
 MAXIMUM_FAILURE = 300
 """Characters of a message."""
 
+_MAXIMUM_WORDS = 200
+
 
 class ParseResult(msgspec.Struct, frozen=True):
     """What came of one parse.
@@ -59,7 +61,7 @@ def describe_error(name: str, error: BaseException, memory: int | None = None) -
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         return f"The parser {name} wanted to end its process."
     try:
-        text = readable(str(error))
+        text = readable(str(error), _MAXIMUM_WORDS)
     except Exception:  # noqa: BLE001
         text = ""
     if not isinstance(error, ValueError) or not text:
