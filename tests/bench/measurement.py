@@ -26,17 +26,24 @@ class Bench:
         directory: empty, on the disk that is measured, and removed when the measurement ends.
         shared: kept until the whole run ends, for what several measurements read.
         quick: whether small sizes and few rounds are wanted.
+        wanted_documents: how many documents are queried; None for the usual number.
     """
 
     report: Report
     directory: Path
     shared: Path
     quick: bool
+    wanted_documents: int | None = None
     _materials: dict[str, object] = field(default_factory=dict)
 
     def choose(self, whole: Value, quick: Value) -> Value:
         """One of two sizes, by whether the run is a quick one."""
         return quick if self.quick else whole
+
+    @property
+    def documents(self) -> int:
+        """How many documents are queried."""
+        return self.wanted_documents or self.choose(100_000, 5_000)
 
     def rounds(self, whole: int) -> int:
         """How often a measurement is repeated."""

@@ -27,6 +27,7 @@ import kernel
 import large_files
 import objects
 import opening
+import query
 import starting
 import versioning
 from measurement import Bench
@@ -52,6 +53,9 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,
+    "query": query.in_process,
+    "query-http": query.over_http,
+    "query-writes": query.between_writes,
     "p99": beside_load.slowest_gets,
     "seaweed": objects.small,
     "seaweed-large": objects.large,
@@ -73,7 +77,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     report = Report()
     with tempfile.TemporaryDirectory(prefix="svc-bench-", dir=options.directory) as directory:
-        _measure(report, Path(directory).resolve(), options.names or list(MEASUREMENTS), options.quick)
+        names = options.names or list(MEASUREMENTS)
+        _measure(report, Path(directory).resolve(), names, options.quick, options.documents)
         _publish(report, options)
     sys.exit(1 if report.broken else 0)
 
@@ -85,6 +90,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="say what there is to measure")
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
+    parser.add_argument(
+        "--documents", type=int, metavar="N", help="documents that are queried; 100,000 without it"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and curves to this file too")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves into this PNG file")
     parser.add_argument(
@@ -98,7 +106,9 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _measure(report: Report, directory: Path, names: Sequence[str], quick: bool) -> None:
+def _measure(
+    report: Report, directory: Path, names: Sequence[str], quick: bool, documents: int | None
+) -> None:
     shared = directory / "shared"
     shared.mkdir()
     materials: dict[str, object] = {}
@@ -107,7 +117,8 @@ def _measure(report: Report, directory: Path, names: Sequence[str], quick: bool)
         report.name = name
         with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=directory, ignore_cleanup_errors=True) as own:
             try:
-                (MEASUREMENTS | ONLY_NAMED)[name](Bench(report, Path(own), shared, quick, materials))
+                bench = Bench(report, Path(own), shared, quick, documents, materials)
+                (MEASUREMENTS | ONLY_NAMED)[name](bench)
             except Exception as error:
                 # The others are worth having.
                 report.broken[name] = f"{type(error).__name__}: {error}"

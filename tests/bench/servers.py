@@ -130,6 +130,13 @@ def sqlite_app(directory: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
+def sqlite_queries_app(directory: Path) -> Iterator[Server]:
+    """Queries of the table ``documents.sqlite`` in a directory, by svc's own worker class."""
+    with _gunicorn(directory, "sqlite_queries", OWN_WORKER) as server:
+        yield server
+
+
+@contextlib.contextmanager
 def nginx(directory: Path, root: Path) -> Iterator[Server]:
     """nginx with one worker and its file cache, serving the files below a directory."""
     port = _free_port()

@@ -32,7 +32,7 @@ def run(script: str, directory: Path) -> str:
 
 
 def test_the_two_commands_stand_there() -> None:
-    start, test = blocks()[0], blocks()[6]
+    start, test = blocks()[0], blocks()[7]
     assert start.strip() == "pip install uv && uv run svc start"
     assert test.strip() == "pip install uv && uv run tox"
     script = (README.parent / ".ci" / "run").read_text()
@@ -71,3 +71,10 @@ def test_the_commands_at_the_shell(tmp_path: Path) -> None:
     assert_same_tree(photos, tmp_path / "copy")
     assert "Files:       1" in output
     assert (tmp_path / "full.svcdb").is_file()
+
+
+def test_the_search(tmp_path: Path) -> None:
+    output = run(blocks()[6].replace("uv run svc", svc_program()), tmp_path)
+    assert "/books/warden.json" in output
+    assert "Leo Tolstoy" in output
+    assert '"year": 1869' in output

@@ -30,6 +30,7 @@ WORDS = {
     ("information.py", "files"): "a number in a report",
     ("info_command.py", "files"): "a number in a report",
     ("verify_command.py", "files"): "a number in a report",
+    ("access.py", "query"): "the query of a URL",
     ("plugins_command.py", "files"): "files that hold settings",
     ("views.py", "files"): "the directory of a view that keeps files",
     ("verify.py", "versions"): "what a progress bar counts",

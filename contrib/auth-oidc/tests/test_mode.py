@@ -13,7 +13,7 @@ from svc_auth_oidc.health import IssuerCheck
 from svc_auth_oidc.mode import OidcAuthMode
 
 from svc.errors import AuthRequired, ServiceUnavailable, UsageError
-from svc.plugin import AuthContext, Credentials, Operation, is_unrestricted_root
+from svc.plugin import ROOT_USER_ID, AuthContext, Credentials, Operation, is_unrestricted_root
 from svc_testing import AuthModeContract, PluginContract
 from svc_users.api import own_group
 
@@ -93,6 +93,14 @@ def test_claims_become_a_user_and_groups(database, issuer):
     other = mode.authenticate(bearer(issuer.sign(sub="another", preferred_username=None)))
     assert other.user_id != ann.user_id
     assert other.name == "another"
+
+
+def test_every_id_may_be_a_users_and_no_name_is(database, issuer):
+    mode = bind(database, issuer)
+    ann = mode.authenticate(bearer(issuer.sign()))
+    assert mode.find_user(ann.user_id) == mode.find_user(ann.user_id.upper()) == (ann.user_id, None)
+    for text in ("ann", "", ROOT_USER_ID, "{" + ann.user_id + "}", ann.user_id.replace("-", "")):
+        assert mode.find_user(text) is None
 
 
 def test_settings_say_which_claims_are_read(database, issuer):

@@ -55,5 +55,9 @@ def test_tokens_open_a_server_as_far_as_the_groups_go(issuer, database_path):
             assert after.rights.allows(Operation.READ, ("docs", "a"))
             assert not after.rights.allows(Operation.UPDATE, ("docs", "a"))
             assert not after.rights.allows(Operation.READ, ("other",))
+            alone = {"path": "/other", "group": f"user:{after.user_id}", "allow": "-r------"}
+            assert post(server, "/system/grants", alone, root).status == 201
+            assert mode.authenticate(credentials).rights.allows(Operation.READ, ("other",))
+            assert post(server, "/system/grants", {**alone, "group": "user:ann"}, root).status == 404
         assert root not in server.errors + server.output
         assert get(server, "/system/health").json()["status"] == "healthy"

@@ -144,6 +144,56 @@ def test_a_group_of_the_file_has_grants_of_the_database(
     assert caller("GET", "/files/other").status == 403
 
 
+def test_a_single_user_of_the_file_is_granted_and_shared_with(
+    server: Server, root: Caller, ann: tuple[str, str]
+) -> None:
+    caller = Caller(server).signed_in(ann[0])
+    ann_id = caller("GET", "/system/whoami").json()["user_id"]
+    for name in ("granted", "by-name", "by-id"):
+        assert root("PUT", f"/files/{name}/file.txt", b"hers").status == 201
+    grant = {"path": "/granted", "group": f"user:{ann_id.upper()}", "allow": "-r------"}
+    made = root("POST", "/system/grants", grant)
+    assert made.status == 201, made.body
+    assert caller("GET", "/files/granted/file.txt").status == 200
+    listed = root("GET", f"/system/grants?group=user:{ann_id}").json()["grants"]
+    assert [one["path"] for one in listed] == ["/granted"]
+    for path, named in (("/by-name", "Ann"), ("/by-id", ann_id)):
+        body = {"paths": [path], "users": [named], "permissions": "-r--l---"}
+        shared = root("POST", "/files/share", body)
+        assert shared.status == 200, shared.body
+        assert shared.json()["users"] == [{"user_id": ann_id, "username": "ann"}]
+        assert caller("GET", f"/files{path}/file.txt").status == 200
+        (item,) = root("GET", f"/files/shares?path={path}").json()["shares"]
+        assert (item["user_id"], item["username"]) == (ann_id, "ann")
+        assert root("DELETE", "/files/shares", {"paths": [path], "users": [named]}).json()["removed"] == 1
+        assert caller("GET", f"/files{path}/file.txt").status == 403
+
+
+def test_whom_neither_the_file_nor_the_database_knows_is_granted_nothing(
+    server: Server, root: Caller
+) -> None:
+    nobody = "11111111-2222-3333-4444-555555555555"
+    assert root("PUT", "/files/nobodys.txt", b"").status in (200, 201)
+    grant = {"path": "/nobodys.txt", "group": f"user:{nobody}", "allow": "-r------"}
+    assert root("POST", "/system/grants", grant).status == 404
+    for named in (nobody, "nobody", "root", "00000000-0000-0000-0000-000000000000"):
+        body = {"paths": ["/nobodys.txt"], "users": [named], "permissions": "-r------"}
+        assert root("POST", "/files/share", body).status == 404, named
+
+
+def test_a_user_of_the_file_comes_before_one_of_the_database_of_the_same_name(
+    server: Server, root: Caller, ann: tuple[str, str]
+) -> None:
+    other = root("POST", "/system/users", {"username": "ann"}).json()["user_id"]
+    caller = Caller(server).signed_in(ann[0])
+    assert root("PUT", "/files/whose.txt", b"").status == 201
+    body = {"paths": ["/whose.txt"], "users": ["ann"], "permissions": "-r------"}
+    assert root("POST", "/files/share", body).json()["users"][0]["user_id"] != other
+    assert caller("GET", "/files/whose.txt").status == 200
+    body = {"paths": ["/whose.txt"], "users": [other], "permissions": "-r------"}
+    assert root("POST", "/files/share", body).json()["users"][0]["user_id"] == other
+
+
 def test_who_is_taken_out_of_the_file_is_out_on_every_worker(server: Server, file: Path) -> None:
     key, lines = new_key()
     text = file.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from svc.errors import AuthRequired, UsageError
-from svc.plugin import AuthContext, AuthMode, Credentials, Database, Identity
+from svc.plugin import ROOT_USER_ID, AuthContext, AuthMode, Credentials, Database, Identity, KnownUser
 from svc_auth_oidc.claims import caller_of
 from svc_auth_oidc.configuration import OidcSettings
 from svc_auth_oidc.documents import SigningKey, is_trusted_url
@@ -114,6 +115,14 @@ class BoundOidcMode(OidcAuthMode):
             self._known.pop(token, None)
             _refuse()
         return self._with_rights(token, known)
+
+    def find_user(self, name_or_id: str) -> KnownUser | None:
+        """Returns whoever has an id: nobody knows an account of the issuer before it signs in."""
+        try:
+            is_id = str(uuid.UUID(name_or_id)) == name_or_id.lower()
+        except ValueError:
+            return None
+        return KnownUser(name_or_id.lower(), None) if is_id and name_or_id != ROOT_USER_ID else None
 
     def _check(self, token: str) -> _Known:
         """Checks a token that is not known, or whose key is not the same any more."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from svc.paths import Path
 
@@ -43,12 +44,16 @@ class PathGlob:
     Attributes:
         matches: whether the glob fits the absolute text of a path, as anything true or None; the compiled
             expression's own method, for many globs are tried for one path.
+        literal: its segments before the first with a wildcard: whatever it fits lies at or below them.
     """
 
-    __slots__ = ("_segments", "matches")
+    __slots__ = ("_segments", "literal", "matches")
 
     def __init__(self, segments: Sequence[str]) -> None:
         self.matches: Callable[[str], object] = _path_expression(segments).fullmatch
+        self.literal: Path = tuple(
+            takewhile(lambda segment: "*" not in segment and "?" not in segment, segments)
+        )
         # One for each segment; None for "**".
         self._segments = tuple(
             None if segment == "**" else re.compile(segment_expression(segment, classes=False))

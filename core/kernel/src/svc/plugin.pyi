@@ -90,12 +90,15 @@ from svc.pipeline import requires_any as requires_any
 from svc.pipeline import requires_identity as requires_identity
 from svc.pipeline import requires_in_body as requires_in_body
 from svc.pipeline import requires_root as requires_root
+from svc.pipeline import seal as seal
 from svc.pipeline import send_content as send_content
 from svc.pipeline import send_json as send_json
 from svc.pipeline import send_json_items as send_json_items
 from svc.pipeline import send_stream as send_stream
 from svc.pipeline import set_fields as set_fields
+from svc.pipeline import unseal as unseal
 from svc.pipeline import vary_by as vary_by
+from svc.pipeline import visible_parts as visible_parts
 from svc.plugins import API_VERSION as API_VERSION
 from svc.plugins import ROOT_IDENTITY as ROOT_IDENTITY
 from svc.plugins import ROOT_USER_ID as ROOT_USER_ID
@@ -104,6 +107,7 @@ from svc.plugins import AuthMode as AuthMode
 from svc.plugins import BackgroundJob as BackgroundJob
 from svc.plugins import BackupRule as BackupRule
 from svc.plugins import CommandRegistry as CommandRegistry
+from svc.plugins import ContentCheck as ContentCheck
 from svc.plugins import Credentials as Credentials
 from svc.plugins import Extension as Extension
 from svc.plugins import Family as Family
@@ -113,6 +117,7 @@ from svc.plugins import HealthStatus as HealthStatus
 from svc.plugins import Identity as Identity
 from svc.plugins import JobContext as JobContext
 from svc.plugins import JobRegistry as JobRegistry
+from svc.plugins import KnownUser as KnownUser
 from svc.plugins import LogPlace as LogPlace
 from svc.plugins import LogStorage as LogStorage
 from svc.plugins import NamedRegistry as NamedRegistry

@@ -135,6 +135,90 @@ def test_the_view_contract_catches_a_view_that_counts_deliveries(tmp_path):
         )
 
 
+class WorkingView:
+    """The sizes of all files: commits note which paths they touch, and work looks there.
+
+    It keeps in itself which files of the path in hand it has seen, as long as the storage is the same.
+    """
+
+    name = "test.working"
+    format = 1
+    starts_at_head = True
+
+    def __init__(self):
+        self.storage, self.seen = None, set()
+
+    def apply(self, commit, before, after, storage):
+        for transaction in commit.transactions:
+            for change in transaction.changes:
+                for path in filter(None, (change.path, change.source)):
+                    storage.put(b"look at/" + "/".join(path).encode(), commit.sequence.to_bytes(8, "big"))
+
+    def start(self, storage, commit):
+        storage.put(b"look at/", b"")
+
+    def work(self, storage, at, should_stop):
+        if not self.goes_on_with(storage):
+            self.storage, self.seen = storage, set()
+        for key, _ in list(storage.scan(b"look at/")):
+            place = key.removeprefix(b"look at/")
+            held = b"size/" + place
+            for stored, _ in list(storage.scan(held)):
+                known = tuple(stored.removeprefix(b"size/").decode().split("/"))
+                if (stored == held or not place or stored.startswith(held + b"/")) and at.get(known) is None:
+                    storage.delete(stored)
+            for path, entry in self.files_at(at, place.decode()):
+                if (key, path) not in self.seen:
+                    self.seen.add((key, path))
+                    storage.put(b"size/" + "/".join(path).encode(), b"%d" % entry.size)
+                    if should_stop():
+                        return True
+            storage.delete(key)
+            self.seen.clear()
+            if should_stop():
+                return True
+        return False
+
+    def goes_on_with(self, storage):
+        return storage is self.storage
+
+    @staticmethod
+    def files_at(at, place):
+        path = tuple(place.split("/")) if place else ()
+        entry = at.get(path) if path else None
+        if entry is not None and entry.totals is None:
+            return [(path, entry)]
+        return [] if path and entry is None else list(at.walk(path, files_only=True))
+
+
+class ForgetfulView(WorkingView):
+    """A view that breaks the contract: it goes on with what it has in itself, whatever is stored."""
+
+    def goes_on_with(self, storage):
+        self.storage = storage
+        return True
+
+
+class TestWorkingView(ViewContract):
+    @pytest.fixture
+    def view(self):
+        return WorkingView()
+
+
+def test_the_view_contract_catches_work_that_trusts_what_it_has_in_itself(tmp_path):
+    with pytest.raises(AssertionError):
+        ViewContract().test_work_that_is_cut_off_changes_nothing(ForgetfulView(), tmp_path)
+
+
+def test_the_view_contract_catches_a_start_that_is_not_what_following_gives(tmp_path):
+    class Lazy(WorkingView):
+        def start(self, storage, commit):
+            pass
+
+    with pytest.raises(AssertionError):
+        ViewContract().test_beginning_at_any_commit_gives_the_same(Lazy(), tmp_path)
+
+
 class PasswordMode(AuthMode):
     """A mode with one password."""
 

@@ -43,6 +43,35 @@ class Fragile:
         storage.put(b"count", str(commit.sequence).encode())
 
 
+class Working:
+    """Counts its own work: three pieces for each path, which it takes while no commit waits or in between."""
+    name = "test.working"
+    format = 1
+    starts_at_head = True
+    def bind(self, context):
+        bound = Working()
+        bound.word = context.plugin_id
+        return bound
+    def start(self, storage, commit):
+        storage.put(b"q/started", b"")
+    def apply(self, commit, before, after, storage):
+        for transaction in commit.transactions:
+            for change in transaction.changes:
+                storage.put(b"q/" + "/".join(change.path).encode(), b"")
+    def work(self, storage, at, should_stop):
+        if Path("fail-work").exists():
+            raise RuntimeError("The work was asked to fail.")
+        if Path("late-work").exists():
+            storage.put(b"late", b"")
+        for key, _ in list(storage.scan(b"q/")):
+            time.sleep(0.005)
+            storage.delete(key)
+            storage.put(b"done/" + key[2:], self.word.encode())
+            if should_stop():
+                return True
+        return Path("endless-work").exists()
+
+
 class Counting(BackgroundJob):
     name = "counting"
     interval_s = 0.05
@@ -65,6 +94,7 @@ class Hanging(BackgroundJob):
 def svc_register_views(views):
     views.add(Names())
     views.add(Fragile())
+    views.add(Working())
 
 
 @hookimpl

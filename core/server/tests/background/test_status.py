@@ -52,6 +52,7 @@ def test_where_nothing_runs_it_says_so_and_how_far_views_are(
     assert [(view.name, view.applied, view.behind) for view in found.views] == [
         ("test.names", 0, sequence),
         ("test.fragile", 0, sequence),
+        ("test.working", 0, sequence),
     ]
     assert not list(database.state_directory.glob("views/test.names*"))
 

@@ -66,6 +66,67 @@ def test_a_view_that_fails_is_told_and_tried_again_while_the_others_go_on(
     assert (healed.applied, healed.failures, healed.failing_since_ms) == (sequence, 0, None)
 
 
+def done(database: Database) -> list[str]:
+    def read(storage: Any) -> list[str]:
+        found = dict(storage.scan(b"done/"))
+        assert set(found.values()) <= {PLUGIN_ID.encode()}
+        return [key.removeprefix(b"done/").decode() for key in found]
+
+    return database.view("test.working").read(read)
+
+
+def test_the_work_of_views_is_done_by_itself(
+    running: BackgroundWork, database: Database, work: Path, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    eventually(lambda: done(database) == ["started"])
+    put("a")
+    view(running, "test.working")
+    eventually(lambda: "a" in done(database))
+    # Nothing is left; what comes up by itself is found all the same.
+    (work / "late-work").touch()
+    eventually(lambda: database.view("test.working").read(lambda storage: storage.get(b"late")) == b"")
+
+
+def test_work_without_end_and_commits_without_end_both_get_on(
+    running: BackgroundWork, database: Database, work: Path, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    eventually(lambda: done(database) == ["started"])
+    (work / "endless-work").touch()
+    for number in range(200):
+        sequence = put(f"{number:03}")
+        running.look()
+    eventually(lambda: view(running, "test.working").applied == sequence)
+    eventually(lambda: len(done(database)) == 201)
+    assert view(running, "test.working").failures == 0
+
+
+def test_work_that_fails_is_told_and_commits_are_applied_meanwhile(
+    running: BackgroundWork, database: Database, work: Path, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    eventually(lambda: done(database) == ["started"])
+    (work / "fail-work").touch()
+    for number in range(3):
+        sequence = put(f"{number}")
+        eventually(lambda sequence=sequence: view(running, "test.working").applied == sequence)
+        eventually(lambda: view(running, "test.working").failures)
+    failing = view(running, "test.working")
+    assert failing.error == "RuntimeError: The work was asked to fail"
+    assert [item.code for item in running.findings() if item.subject == "test.working"]
+    assert done(database) == ["started"]
+    (work / "fail-work").unlink()
+    healed = eventually(lambda: state if (state := view(running, "test.working")).error is None else None)
+    assert healed.applied == sequence
+    eventually(lambda: len(done(database)) == 4)
+
+
+def test_the_process_ends_in_the_middle_of_endless_work(
+    running: BackgroundWork, database: Database, work: Path, eventually: Eventually
+) -> None:
+    (work / "endless-work").touch()
+    eventually(lambda: done(database) == ["started"])
+    assert running.stop() is True
+
+
 def test_a_job_runs_again_and_again_also_after_it_failed(
     running: BackgroundWork, work: Path, eventually: Eventually
 ) -> None:

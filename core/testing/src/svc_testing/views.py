@@ -6,31 +6,36 @@ It holds for both forms: commits come one by one, and to a ``BatchView`` several
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 
 from svc_testing.view_storage import MemoryViewStorage, StorageInterrupted
 
 if TYPE_CHECKING:
-    from svc.database import BatchView, CommitStep, Database, View, ViewStorage
+    from svc.database import BatchView, CommitStep, Database, Version, View, ViewReader, ViewStorage
 
 __all__ = ["ViewContract"]
 
 MAXIMUM_INTERRUPTIONS = 40
+MAXIMUM_WORK = 10_000
+"""Calls of ``work`` until nothing may be left."""
 SIZES = (1, 2, 64)
 """How many commits a batch gets at once; a view that takes them one by one is tested with 1 alone."""
 
 
 class ViewContract:
-    """Tests of a view. A subclass gives the fixture ``view``, and may replace ``history``."""
+    """Tests of a view. A subclass gives the fixture ``view``, and may replace ``history``.
+
+    The work of a view is done before its contents are compared.
+    """
 
     @pytest.fixture
     def view(self) -> View | BatchView:
-        """The view under test: a fresh object."""
+        """The view under test: a fresh object, bound to a context where it needs one."""
         pytest.fail(f"{type(self).__name__} must give the fixture 'view'.")
 
     def contents(self, storage: ViewStorage) -> object:
@@ -77,9 +82,9 @@ class ViewContract:
             reader = database.register_view(view)
             for _ in self.history(database):
                 reader.catch_up()
-            followed = reader.read(self.contents)
+            followed = self._finished(reader)
             reader.rebuild()
-            assert reader.read(self.contents) == followed
+            assert self._finished(reader) == followed
 
     def test_a_restart_between_commits_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
         """A view goes on from its mark in another opening of the database."""
@@ -91,9 +96,9 @@ class ViewContract:
                 pass
         with _open(tmp_path) as database:
             reader = database.register_view(view)
-            caught_up = reader.read(self.contents)
+            caught_up = self._finished(reader)
             reader.rebuild()
-            assert reader.read(self.contents) == caught_up
+            assert self._finished(reader) == caught_up
 
     def test_a_torn_write_leaves_no_trace(self, view: View | BatchView, tmp_path: Path) -> None:
         """A transaction that breaks off at any of its writes is lost, and applying it anew heals.
@@ -109,7 +114,7 @@ class ViewContract:
                     except StorageInterrupted:
                         again = MemoryViewStorage(state.contents, interrupted.directory)
                         trial.apply(again, commits)
-                        assert self.contents(cast("ViewStorage", again)) == whole
+                        assert trial.finished(self, again, commits) == whole
                     else:
                         break
 
@@ -123,7 +128,7 @@ class ViewContract:
                     trial.apply(storage, commits, cut=cut)
                     again = MemoryViewStorage(storage.contents, storage.directory)
                     left = trial.apply(again, commits, start=cut)
-                    assert self.contents(cast("ViewStorage", again)) == whole
+                    assert trial.finished(self, again, commits) == whole
                     assert left in (steps, steps - cut)
 
     def test_files_that_are_ahead_of_the_data_change_nothing(
@@ -138,7 +143,7 @@ class ViewContract:
                 trial.apply(lost, commits)
                 again = MemoryViewStorage(state.contents, lost.directory)
                 trial.apply(again, commits)
-                assert self.contents(cast("ViewStorage", again)) == whole
+                assert trial.finished(self, again, commits) == whole
 
     def test_a_commit_that_comes_twice_changes_nothing_the_second_time(
         self, view: View | BatchView, tmp_path: Path
@@ -149,7 +154,7 @@ class ViewContract:
                 twice = state.copy(trial.directory())
                 trial.apply(twice, commits)
                 trial.apply(twice, commits)
-                assert self.contents(cast("ViewStorage", twice)) == whole
+                assert trial.finished(self, twice, commits) == whole
 
     def test_batches_of_any_size_give_the_same(self, view: View | BatchView, tmp_path: Path) -> None:
         """How many commits come at once makes no difference."""
@@ -157,9 +162,10 @@ class ViewContract:
             results = []
             for size in trial.sizes():
                 storage = MemoryViewStorage({}, trial.directory())
+                commits: list[CommitStep] = []
                 for commits in trial.runs(size):
                     trial.apply(storage, commits)
-                results.append(self.contents(cast("ViewStorage", storage)))
+                results.append(trial.finished(self, storage, commits))
             assert all(result == results[0] for result in results)
 
     def test_its_directory_belongs_to_its_data(self, view: View | BatchView, tmp_path: Path) -> None:
@@ -168,7 +174,7 @@ class ViewContract:
             for _ in self.history(database):
                 pass
             reader = database.register_view(view)
-            held = reader.read(self.contents)
+            held = self._finished(reader)
             first = reader.read(_directory)
             if not getattr(view, "keeps_files", False):
                 assert first is None
@@ -179,7 +185,70 @@ class ViewContract:
             assert second is not None
             assert (second.is_dir(), first.exists(), second.parent) == (True, False, first.parent)
             shutil.rmtree(second)
-            assert reader.read(self.contents) == held
+            assert self._finished(reader) == held
+
+    def test_work_may_be_done_between_commits_and_by_others(
+        self, view: View | BatchView, tmp_path: Path
+    ) -> None:
+        """Two openings do a little work in turns while commits come, and rebuilding gives the same."""
+        with _open(tmp_path) as database, _open(tmp_path) as other:
+            readers = [database.register_view(view), other.register_view(view)]
+            if not readers[0].has_work:
+                return
+            for number, _ in enumerate(self.history(database)):
+                readers[number % 2].catch_up()
+                for turn in range(number):
+                    readers[(number + turn // 2) % 2].work(should_stop=_at_once)
+            worked = self._finished(readers[1])
+            readers[0].rebuild()
+            assert self._finished(readers[0]) == worked
+            assert self._finished(readers[1]) == worked
+
+    def test_work_that_is_cut_off_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+        """Work that breaks off at any of its writes, or ends after any call, is done from what is stored."""
+        if not hasattr(view, "work"):
+            return
+        with self._made(view, tmp_path) as trial:
+            for state, commits, whole in trial.transactions(self):
+                applied = state.copy(trial.directory())
+                trial.apply(applied, commits)
+                for writes in range(MAXIMUM_INTERRUPTIONS):
+                    again = trial.work_until_torn(applied.copy(trial.directory(), writes), commits)
+                    assert trial.finished(self, again, commits) == whole
+                for calls in range(MAXIMUM_INTERRUPTIONS):
+                    begun = applied.copy(trial.directory())
+                    more = all(trial.work(begun, commits, _at_once) for _ in range(calls))
+                    again = MemoryViewStorage(begun.contents, begun.directory)
+                    assert trial.finished(self, again, commits) == whole
+                    if not more:
+                        break
+
+    def test_beginning_at_any_commit_gives_the_same(self, view: View | BatchView, tmp_path: Path) -> None:
+        """A view that starts at HEAD holds what one holds that has followed every commit."""
+        if not getattr(view, "starts_at_head", False):
+            return
+        with self._made(view, tmp_path) as trial:
+            steps = [step for (step,) in trial.runs(1)]
+            storage = MemoryViewStorage({}, trial.directory())
+            trial.apply_all(storage, steps)
+            followed = trial.finished(self, storage, steps)
+            for number in range(len(steps)):
+                for calls in (0, 1, MAXIMUM_WORK):
+                    storage = MemoryViewStorage({}, trial.directory())
+                    trial.start(storage, steps[number])
+                    for _ in range(calls):
+                        if not trial.work(storage, steps[: number + 1], _at_once):
+                            break
+                    trial.apply_all(storage, steps[number + 1 :])
+                    assert trial.finished(self, storage, steps) == followed
+
+    def _finished(self, reader: ViewReader) -> object:
+        """What a view holds when its work is done."""
+        reader.catch_up()
+        for _ in range(MAXIMUM_WORK):
+            if not reader.work():
+                return reader.read(self.contents)
+        pytest.fail(f"The work of the view {reader.name} does not end.")
 
     def _made(self, view: View | BatchView, directory: Path) -> _Trial:
         database = _open(directory)
@@ -232,7 +301,8 @@ class _Trial:
             for commits in self.runs(size):
                 after = state.copy(self.directory())
                 self.apply(after, commits)
-                yield state, commits, contract.contents(cast("ViewStorage", after))
+                whole = self.finished(contract, after, commits)
+                yield state, commits, whole
                 state = after
 
     def apply(
@@ -256,6 +326,48 @@ class _Trial:
             batch.close()
         return steps
 
+    def apply_all(self, storage: MemoryViewStorage, commits: list[CommitStep]) -> None:
+        """Applies commits, as many at once as the view takes."""
+        size = max(self.sizes())
+        for first in range(0, len(commits), size):
+            self.apply(storage, commits[first : first + size])
+
+    def start(self, storage: MemoryViewStorage, commit: CommitStep) -> None:
+        """Lets the view begin at a commit."""
+        from svc.database import EMPTY_ROOT
+
+        view: Any = self._view
+        view.start(storage, commit._replace(before=self._database.version_of(EMPTY_ROOT)))
+
+    def work(
+        self, storage: MemoryViewStorage, commits: list[CommitStep], should_stop: Callable[[], bool]
+    ) -> bool:
+        """Lets the view work once on top of commits; returns whether more is left."""
+        view: Any = self._view
+        at: Version = commits[-1].after
+        return hasattr(view, "work") and bool(view.work(storage, at, should_stop))
+
+    def work_until_torn(self, storage: MemoryViewStorage, commits: list[CommitStep]) -> MemoryViewStorage:
+        """Lets the view work until a write fails; returns what was committed, with the files as they are."""
+        committed = dict(storage.contents)
+        try:
+            for _ in range(MAXIMUM_WORK):
+                if not self.work(storage, commits, _at_once):
+                    break
+                committed = dict(storage.contents)
+        except StorageInterrupted:
+            return MemoryViewStorage(committed, storage.directory)
+        return MemoryViewStorage(storage.contents, storage.directory)
+
+    def finished(
+        self, contract: ViewContract, storage: MemoryViewStorage, commits: list[CommitStep]
+    ) -> object:
+        """Lets the view do all its work; returns what it holds then."""
+        for _ in range(MAXIMUM_WORK):
+            if not self.work(storage, commits, _never):
+                return contract.contents(cast("ViewStorage", storage))
+        pytest.fail("The work of the view does not end.")
+
     def _steps(self) -> Iterator[CommitStep]:
         from svc.database import CommitStep
 
@@ -269,6 +381,14 @@ def _open(directory: Path) -> Database:
     from svc.database import Database
 
     return Database(directory / "view.svcdb")
+
+
+def _at_once() -> bool:
+    return True
+
+
+def _never() -> bool:
+    return False
 
 
 def _directory(storage: ViewStorage) -> Path | None:

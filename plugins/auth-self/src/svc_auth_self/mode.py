@@ -16,7 +16,16 @@ from typing import Any, ClassVar
 import msgspec
 
 from svc.errors import AuthRequired
-from svc.plugin import AuthContext, AuthMode, Credentials, Database, Identity, ScopedRule
+from svc.plugin import (
+    ROOT_USER_ID,
+    AuthContext,
+    AuthMode,
+    Credentials,
+    Database,
+    Identity,
+    KnownUser,
+    ScopedRule,
+)
 from svc_auth_self.accounts import Account, Accounts, DatabaseAccounts
 from svc_auth_self.keys import KeyRecord, find_key, key_id_of, verified_key
 from svc_auth_self.records import now_ms
@@ -125,6 +134,13 @@ class TokenAuthMode(AuthMode):
         if known is not None and known.stamp is stamp and time.time() < known.expires_s:
             return known.identity
         return self._judge(token, stamp, head.sequence)
+
+    def find_user(self, name_or_id: str) -> KnownUser | None:
+        """Returns whom a name or an id means among the accounts; see ``AuthMode``."""
+        found = self.accounts.find(name_or_id.lower()) or self.accounts.find_by_name(name_or_id)
+        if found is None or found.user_id == ROOT_USER_ID:
+            return None
+        return KnownUser(found.user_id, found.username)
 
     # -- what other modes may change -------------------------------------------------------------
 

@@ -12,18 +12,13 @@ from __future__ import annotations
 import base64
 import binascii
 
-from blake3 import blake3
-
 from svc.errors import InvalidInput
-from svc.plugin import Path
+from svc.plugin import Path, seal, unseal
 
 __all__ = ["Cursors"]
 
 _VERSION = "1"
-_TAG_BYTES = 16
-_PADDED_TO = 64
-_TAG_CONTEXT = "svc files 2026 tag of a sealed cursor"
-_TEXT_CONTEXT = "svc files 2026 text of a sealed cursor"
+_PURPOSE = "files"
 
 
 class Cursors:
@@ -48,11 +43,7 @@ class Cursors:
         text = _text_of(place, skip)
         if not self._sealed:
             return _printable(text)
-        text += b"\0" * (-len(text) % _PADDED_TO)
-        # The tag is a function of the text, and the only input of the key stream: what is sealed twice looks
-        # the same, and nothing else can be told (a synthetic initialization vector, as in RFC 5297).
-        tag = self._tag(text)
-        return _printable(b"\0" + tag + self._mixed(text, tag))
+        return _printable(b"\0" + seal(self._id, text, _PURPOSE))
 
     def decode(self, cursor: str) -> tuple[Path, int]:
         """Returns the place of a cursor, and how many rows are still to be left out.
@@ -63,18 +54,10 @@ class Cursors:
         data = _bytes_of(cursor)
         if data[:1] != b"\0":
             return _parsed(data)
-        tag, text = data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
-        text = self._mixed(text, tag)
-        if self._tag(text) != tag:
+        text = unseal(self._id, data[1:], _PURPOSE)
+        if text is None:
             raise _foreign()
-        return _parsed(text.rstrip(b"\0"))
-
-    def _tag(self, text: bytes) -> bytes:
-        return blake3(self._id + text, derive_key_context=_TAG_CONTEXT).digest(_TAG_BYTES)
-
-    def _mixed(self, text: bytes, tag: bytes) -> bytes:
-        stream = blake3(self._id + tag, derive_key_context=_TEXT_CONTEXT).digest(len(text))
-        return bytes(left ^ right for left, right in zip(text, stream, strict=True))
+        return _parsed(text)
 
 
 def _text_of(place: Path, skip: int) -> bytes:

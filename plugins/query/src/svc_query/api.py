@@ -104,7 +104,8 @@ class TermIndexType(IndexType):
     type says only what the terms of a value are.
 
     Attributes:
-        ordered: whether wide ranges of terms are asked for; makes them cheap for 2 bytes a document more.
+        ordered: whether a value has one term that sorts as the value does: null, booleans, numbers, strings.
+            Rows can then be ordered by it; wide ranges of terms are cheap, for 2 bytes a document more.
     """
 
     ordered: ClassVar[bool] = False
@@ -131,6 +132,19 @@ class TermReader(Protocol):
     def postings(self, term: bytes) -> BitMap:
         """Returns the documents that have a term; a new bitmap."""
 
+    def postings_of_any(self, terms: Iterable[bytes]) -> BitMap:
+        """Returns the documents that have one of some terms, in one go; a new bitmap."""
+
+    def postings_of_all(self, terms: Iterable[bytes]) -> BitMap:
+        """Returns the documents that have all of some terms, at least one; a new bitmap.
+
+        It may hold some that have only the rarest of them, where looking further would cost more than to
+        test those few.
+        """
+
+    def terms(self, low: bytes | None = None, high: bytes | None = None) -> Iterator[bytes]:
+        """Yields the terms of a range, without order; one may come several times."""
+
     def count_range(self, low: bytes | None, high: bytes | None) -> int:
         """Returns how many documents a range of terms has, at most: one may count several times."""
 
@@ -156,6 +170,9 @@ class LibraryIndexType(IndexType):
             directory: of this index alone; empty at first. Files may be ahead of ``state`` after a crash.
             options: what ``normalize`` returned.
             state: what the last ``flush`` returned that counts; None when none does.
+
+        Raises:
+            CorruptRecord: that state is gone, or can't be read.
         """
 
     @abstractmethod
@@ -209,6 +226,13 @@ class LibraryReader(ABC):
     def size(self) -> int:
         """Bytes that the index takes on the disk, or in memory."""
 
+    def documents(self) -> BitMap | None:
+        """Returns the documents that it was given, dead ones too; None: it can't tell. Cheap; not changed.
+
+        Where directories have different indexes, a query asks each for what it knows, and tests the rest.
+        """
+        return None
+
     def close(self) -> None:
         """Lets go of files and memory."""
         return
@@ -222,8 +246,13 @@ class LibraryTail(ABC):
         """Adds documents."""
 
     @abstractmethod
-    def reader(self) -> LibraryReader:
-        """Returns a reader of what was added, of the same class as that of the files."""
+    def reader(self, beside: LibraryReader | None = None) -> LibraryReader:
+        """Returns a reader of what was added, for the same operators as that of the files; cheap.
+
+        Args:
+            beside: the reader of the files, so that scores are comparable with its: how rare a word is, some
+                documents alone can't tell.
+        """
 
 
 # -- query operators -------------------------------------------------------------------------------
@@ -239,6 +268,9 @@ class Leaf(msgspec.Struct, frozen=True):
         options: the other members (``value2``, ``threshold``, ...), only those that the operator takes.
         value_type: of the field: ``auto``, ``string``, ``integer``, ``float``, ``boolean``, ``timestamp``,
             ``text`` or ``array``.
+        index_options: what ``normalize`` of the field's index types returned, by the name of the type, where
+            the operator answers from those; empty when it answers from none. Where directories differ in
+            them, the leaf is compiled once for each.
     """
 
     field: str
@@ -246,6 +278,7 @@ class Leaf(msgspec.Struct, frozen=True):
     value: Any = None
     options: Mapping[str, Any] = {}
     value_type: str = "auto"
+    index_options: Mapping[str, Mapping[str, Any]] = {}
 
 
 class QueryOperator(ABC):
@@ -279,10 +312,14 @@ class Predicate(ABC):
     Attributes:
         certain: whether every candidate matches, with the score 1, so that none need be tested.
         scored: whether scores differ from 1, so that candidates are tested when scores are needed.
+        bounds: (low, high) where the one index that answers is ``ordered``: every document that matches has
+            a term from ``low`` on and before ``high``; None: nothing is known. Rows in the order of that
+            index are then sought there alone.
     """
 
     certain: bool = False
     scored: bool = False
+    bounds: tuple[bytes | None, bytes | None] | None = None
 
     @abstractmethod
     def test(self, value: Value) -> float | None:

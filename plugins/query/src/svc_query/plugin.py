@@ -1,5 +1,91 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its view, routes, checks and commands, and the operators of its own."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import (
+        BatchView,
+        CommandRegistry,
+        ContentCheck,
+        HealthCheck,
+        NamedRegistry,
+        RouteRegistry,
+    )
+    from svc_query.api import QueryOperator
+
+__all__ = [
+    "COMMANDS",
+    "svc_register_commands",
+    "svc_register_content_checks",
+    "svc_register_health_checks",
+    "svc_register_query_operators",
+    "svc_register_routes",
+    "svc_register_views",
+]
+
+COMMANDS = {
+    "query": ("svc_query.commands:query", "Finds files by the values of their fields."),
+    "search": ("svc_query.commands:search", "Finds files by words, the best first."),
+    "index": ("svc_query.commands:index", "Shows, makes anew and proposes indexes."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the routes of queries, searches and the state of the index."""
+    from svc_query.resources.querying import QueryResource, SearchResource
+    from svc_query.resources.state import RebuildResource, StatusResource
+
+    query = QueryResource()
+    routes.add("/query", query)
+    routes.add("/files/query", query)
+    routes.add("/files/search", SearchResource())
+    routes.add("/query/status", StatusResource())
+    routes.add("/query/rebuild", RebuildResource())
+
+
+@hookimpl
+def svc_register_views(views: NamedRegistry[BatchView]) -> None:
+    """Adds the view that keeps the indexes."""
+    from svc_query.indexing.view import IndexView
+
+    views.add(IndexView())
+
+
+@hookimpl
+def svc_register_content_checks(content_checks: NamedRegistry[ContentCheck]) -> None:
+    """Adds the check of ``indexes.json``."""
+    from svc_query.indexing.checking import IndexesCheck
+
+    content_checks.add(IndexesCheck())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of the index."""
+    from svc_query.health import IndexHealth
+
+    health_checks.add(IndexHealth())
+
+
+@hookimpl
+def svc_register_query_operators(query_operators: NamedRegistry[QueryOperator]) -> None:
+    """Adds ``exists`` and ``match``."""
+    from svc_query.built_in_operators import BUILT_IN_OPERATORS
+
+    for operator in BUILT_IN_OPERATORS:
+        query_operators.add(operator)
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands of queries."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

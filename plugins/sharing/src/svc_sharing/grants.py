@@ -12,7 +12,18 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
-from svc.plugin import Database, Path, Transaction, Version, format_path, parse_path, pause
+from svc.plugin import (
+    Database,
+    KnownUser,
+    Path,
+    Transaction,
+    Version,
+    format_path,
+    parse_path,
+    pause,
+    seal,
+    unseal,
+)
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import (
     checked_permissions,
@@ -22,7 +33,7 @@ from svc_sharing.shared_paths import (
 )
 from svc_users.api import (
     Grant,
-    User,
+    UserLookup,
     checked_grant,
     find_grant,
     find_user,
@@ -40,6 +51,7 @@ __all__ = ["ShareRequest", "Shares", "list_shares", "share", "shared_with", "uns
 
 NO_FLAGS = "-" * 8
 _TURN = 32
+_PURPOSE = "sharing"
 
 
 class ShareRequest(msgspec.Struct, frozen=True):
@@ -66,7 +78,7 @@ class Shares(msgspec.Struct, frozen=True):
 class _Receivers(msgspec.Struct, frozen=True):
     """Users and groups that exist, and the groups that grants are for."""
 
-    users: list[User]
+    users: list[KnownUser]
     groups: list[str]
 
     @property
@@ -74,12 +86,18 @@ class _Receivers(msgspec.Struct, frozen=True):
         return [*(own_group(user.user_id) for user in self.users), *self.groups]
 
     def as_json(self) -> dict[str, Any]:
-        users = [{"user_id": user.user_id, "username": user.username} for user in self.users]
+        users = [{"user_id": user.user_id, "username": user.name} for user in self.users]
         return {"users": users, "groups": self.groups}
 
 
 def share(
-    database: Database, request: ShareRequest, permissions: str, *, most: int, actor: str | None
+    database: Database,
+    request: ShareRequest,
+    permissions: str,
+    *,
+    most: int,
+    actor: str | None,
+    users: UserLookup | None = None,
 ) -> dict[str, Any]:
     """Shares paths with users and groups, in one commit; blocks.
 
@@ -91,6 +109,7 @@ def share(
         permissions: 8 flag letters.
         most: most grants that are made.
         actor: who shares (a user id).
+        users: knows the users of the auth mode, wherever it keeps them; None: those of the database alone.
 
     Raises:
         NotFound: a path, a user or a group does not exist.
@@ -103,13 +122,13 @@ def share(
     now_ms = time.time_ns() // 1_000_000
 
     def decide(transaction: Transaction, system: Version) -> _Receivers:
-        receivers = _receivers(system, request)
+        receivers = _receivers(system, request, users)
         for path, group in _pairs(paths, receivers):
             grant = checked_grant(path, group, allow=flags, created_at=now_ms, created_by=actor)
             present = find_grant(system, grant.grant_id)
             if present is not None:
                 grant = msgspec.structs.replace(grant, deny=present.deny)
-            put_grant(transaction, system, grant)
+            put_grant(transaction, system, grant, users)
         return receivers
 
     receivers = commit_decided(database, decide, actor=actor, message="share")
@@ -117,7 +136,14 @@ def share(
     return {**answer, "permissions": flags, "shared_at": now_ms}
 
 
-def unshare(database: Database, request: ShareRequest, *, most: int, actor: str | None) -> dict[str, Any]:
+def unshare(
+    database: Database,
+    request: ShareRequest,
+    *,
+    most: int,
+    actor: str | None,
+    users: UserLookup | None = None,
+) -> dict[str, Any]:
     """Takes shares back, in one commit; blocks. Paths need not exist any more.
 
     What is denied at the same place stays denied.
@@ -131,7 +157,7 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
 
     def decide(transaction: Transaction, system: Version) -> int:
         removed = 0
-        for path, group in _pairs(paths, _receivers(system, request)):
+        for path, group in _pairs(paths, _receivers(system, request, users)):
             wanted = checked_grant(path, group, allow="crudlify", created_at=0)
             present = find_grant(system, wanted.grant_id)
             if present is None or present.allow == NO_FLAGS:
@@ -140,7 +166,7 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
             if present.deny == NO_FLAGS:
                 remove_grant(transaction, present)
             else:
-                put_grant(transaction, system, msgspec.structs.replace(present, allow=NO_FLAGS))
+                put_grant(transaction, system, msgspec.structs.replace(present, allow=NO_FLAGS), users)
         return removed
 
     removed = commit_decided(database, decide, actor=actor, message="unshare")
@@ -149,17 +175,25 @@ def unshare(database: Database, request: ShareRequest, *, most: int, actor: str 
     return {"removed": removed, "paths": [format_path(path) for path in paths]}
 
 
-def list_shares(database: Database, path: Path, *, limit: int, after: str | None) -> Shares:
+def list_shares(
+    database: Database, path: Path, *, limit: int, after: str | None, users: UserLookup | None = None
+) -> Shares:
     """Returns a page of the grants that hang on a path itself, by their ids."""
     system = database.system()
     found = (grant for grant in grants_at(system, path) if after is None or grant.grant_id > after)
     page = list(islice(found, limit + 1))
-    items = [_share_item(system, grant) for grant in page[:limit]]
+    items = [_share_item(system, grant, users) for grant in page[:limit]]
     return Shares(items, items[-1]["grant_id"] if len(page) > limit else None)
 
 
 def shared_with(
-    groups: Iterable[str], version: Version, system: Version, *, limit: int, after: str | None
+    groups: Iterable[str],
+    version: Version,
+    system: Version,
+    *,
+    database_id: bytes,
+    limit: int,
+    after: str | None,
 ) -> tuple[list[tuple[Path, Grant]], str | None]:
     """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
 
@@ -167,6 +201,7 @@ def shared_with(
         groups: names of the caller's groups.
         version: where the paths are looked for.
         system: where the grants are.
+        database_id: seals the cursor, which may name a grant that the caller's key must not see.
         limit: most grants that are looked at.
         after: the cursor of the page before.
 
@@ -174,7 +209,8 @@ def shared_with(
         InvalidInput: the cursor is none of these.
     """
     items: list[tuple[Path, Grant]] = []
-    for number, (group, grant) in enumerate(_grants_after(groups, system, after)):
+    place = None if after is None else _place(database_id, after)
+    for number, (group, grant) in enumerate(_grants_after(groups, system, place)):
         if number % _TURN == _TURN - 1:
             pause()
         if grant.allow != NO_FLAGS:
@@ -182,26 +218,28 @@ def shared_with(
             if not path or version.get(path) is not None:
                 items.append((path, grant))
         if number + 1 == limit:
-            return items, _cursor(group, grant.grant_id)
+            return items, _cursor(database_id, group, grant.grant_id)
     return items, None
 
 
-def _grants_after(groups: Iterable[str], system: Version, after: str | None) -> Iterator[tuple[str, Grant]]:
-    first, grant_id = ("", None) if after is None else _place(after)
+def _grants_after(
+    groups: Iterable[str], system: Version, place: tuple[str, str] | None
+) -> Iterator[tuple[str, Grant]]:
+    first, grant_id = ("", None) if place is None else place
     for group in sorted(groups):
         if group >= first:
             for grant in grants_of(system, group, after=grant_id if group == first else None):
                 yield group, grant
 
 
-def _share_item(system: Version, grant: Grant) -> dict[str, Any]:
+def _share_item(system: Version, grant: Grant, users: UserLookup | None) -> dict[str, Any]:
     user_id = user_of_own_group(grant.group)
-    user = None if user_id is None else find_user(system, user_id)
+    user = None if user_id is None else _known_user(system, user_id, users)
     return {
         "grant_id": grant.grant_id,
         "path": grant.path,
         "user_id": user_id,
-        "username": None if user is None else user.username,
+        "username": None if user is None else user.name,
         "group": None if user_id is not None else grant.group,
         "permissions": grant.allow,
         "deny": grant.deny,
@@ -225,18 +263,24 @@ def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
     return paths
 
 
-def _receivers(system: Version, request: ShareRequest) -> _Receivers:
-    users: dict[str, User] = {}
+def _receivers(system: Version, request: ShareRequest, users: UserLookup | None) -> _Receivers:
+    found: dict[str, KnownUser] = {}
     for number, name in enumerate(request.users):
         if number % _TURN == _TURN - 1:
             pause()
-        user = find_user(system, name) or find_user_by_name(system, name)
+        user = _known_user(system, name, users)
         require_known(user, "user", name, "users")
         assert user is not None
-        users[user.user_id] = user
-    return _Receivers(
-        list(users.values()), list(dict.fromkeys(require_group(system, name) for name in request.groups))
-    )
+        found[user.user_id] = user
+    groups = dict.fromkeys(require_group(system, name, users) for name in request.groups)
+    return _Receivers(list(found.values()), list(groups))
+
+
+def _known_user(system: Version, name_or_id: str, users: UserLookup | None) -> KnownUser | None:
+    """The user of the auth mode, or else of the database, who may have the same name as one of the mode."""
+    known = None if users is None else users(name_or_id)
+    user = (find_user(system, name_or_id) or find_user_by_name(system, name_or_id)) if known is None else None
+    return known if user is None else KnownUser(user.user_id, user.username)
 
 
 def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path, str]]:
@@ -248,13 +292,14 @@ def _pairs(paths: Sequence[Path], receivers: _Receivers) -> Iterator[tuple[Path,
         yield pair
 
 
-def _cursor(group: str, grant_id: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode((group, grant_id))).decode().rstrip("=")
+def _cursor(database_id: bytes, group: str, grant_id: str) -> str:
+    sealed = seal(database_id, msgspec.json.encode((group, grant_id)), _PURPOSE)
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def _place(cursor: str) -> tuple[str, str]:
+def _place(database_id: bytes, cursor: str) -> tuple[str, str]:
     try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return msgspec.json.decode(text, type=tuple[str, str])
-    except (binascii.Error, ValueError, UnicodeError, RecursionError):
+        sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        return msgspec.json.decode(unseal(database_id, sealed, _PURPOSE) or b"", type=tuple[str, str])
+    except (binascii.Error, ValueError, UnicodeError):
         raise InvalidInput("The cursor is not one of this listing.", field="after") from None

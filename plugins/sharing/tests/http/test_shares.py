@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from typing import Any
 
@@ -181,6 +182,29 @@ def test_a_key_with_rules_finds_no_more_than_it_may_see(shared: Http) -> None:
     scoped = shared.token_of(shared.key_of(ann, [{"/other/**": "-r------"}]))
     items = shared.get("/files/shared-with-me", token=scoped).json["items"]
     assert [(item["path"], item["effective_permissions"]) for item in items] == [("/other/c", "-r------")]
+
+
+def test_a_cursor_tells_nothing_of_a_grant_that_a_key_must_not_see(shared: Http) -> None:
+    ann, whole = shared.user("ann")
+    shared.group("board-of-directors", ann)
+    shared.post("/files/share", {"paths": ["/plans"], "groups": ["board-of-directors"], "permissions": READ})
+    shared.post("/files/share", {"paths": ["/other/c"], "users": ["ann"], "permissions": READ})
+    scoped = shared.token_of(shared.key_of(ann, [{"/other/**": "-r------"}]))
+    first = shared.get("/files/shared-with-me", params={"limit": 1}, token=scoped).json
+    assert (first["items"], first["has_more"]) == ([], True)
+    cursor = first["next_cursor"]
+    (grant,) = shared.get("/files/shares", params={"path": "/plans"}).json["shares"]
+    assert shared.get("/files/shared-with-me", params={"limit": 1}, token=whole).json["next_cursor"] == cursor
+    told = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    for secret in (grant["grant_id"], grant["grant_id"][:8], "board", "plans"):
+        assert secret not in cursor
+        assert secret.encode() not in told
+    after = shared.get("/files/shared-with-me", params={"after": cursor}, token=scoped).json
+    assert [item["path"] for item in after["items"]] == ["/other/c"]
+    flipped = cursor[:-4] + ("AAAA" if cursor[-4:] != "AAAA" else "BBBB")
+    for wrong in (flipped, cursor[:-2], cursor * 2, ""):
+        refused = shared.get("/files/shared-with-me", params={"after": wrong}, token=scoped)
+        assert refused.status_code == 400, wrong
 
 
 def test_shares_that_are_made_at_once_all_last(shared: Http) -> None:

@@ -7,6 +7,7 @@ few lookups however many users, groups and grants there are.
 from __future__ import annotations
 
 from svc_users.grants import (
+    UserLookup,
     checked_grant,
     find_grant,
     grants_at,
@@ -35,6 +36,7 @@ __all__ = [
     "Group",
     "RightsCache",
     "User",
+    "UserLookup",
     "checked_email",
     "checked_grant",
     "checked_group_name",

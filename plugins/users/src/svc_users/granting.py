@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import Database, Path, Version, attempt
 from svc_users.changing import Page, page_of, present_ms
-from svc_users.grants import checked_grant, find_grant, put_grant, remove_grant, require_group
+from svc_users.grants import (
+    UserLookup,
+    checked_grant,
+    find_grant,
+    put_grant,
+    remove_grant,
+    require_group,
+)
 from svc_users.lookup import names_in
 from svc_users.names import name_key, path_key
 from svc_users.records import GRANTS, GRANTS_BY_PATH, NO_FLAGS, Grant, grants_of_group
@@ -26,8 +33,11 @@ def grant(
     deny: str = NO_FLAGS,
     path_pattern: str | None = None,
     actor: str | None = None,
+    users: UserLookup | None = None,
 ) -> tuple[Grant, bool]:
     """Makes a grant, or replaces the one of the same group, path and pattern; blocks for a commit.
+
+    ``users`` knows users whom the database does not keep; see ``require_group``.
 
     Returns:
         The grant, and whether it is new.
@@ -41,7 +51,7 @@ def grant(
         system = database.system()
         made = checked_grant(
             path,
-            require_group(system, group),
+            require_group(system, group, users),
             allow=allow,
             deny=deny,
             path_pattern=path_pattern,
@@ -50,7 +60,7 @@ def grant(
         )
         is_new = find_grant(system, made.grant_id) is None
         transaction = database.transaction(actor=actor, message=f"grant {made.path} to {made.group}")
-        put_grant(transaction, system, made)
+        put_grant(transaction, system, made, users)
         transaction.commit()
         return made, is_new
 

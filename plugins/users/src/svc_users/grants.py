@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import (
+    KnownUser,
     Path,
     Transaction,
     Version,
@@ -33,6 +34,7 @@ from svc_users.records import (
 from svc_users.rights import mask_of
 
 __all__ = [
+    "UserLookup",
     "checked_grant",
     "find_grant",
     "grants_at",
@@ -45,15 +47,24 @@ __all__ = [
 _ID_DIGITS = 32
 
 
-def require_group(system: Version, name: str) -> str:
+UserLookup = Callable[[str], KnownUser | None]
+"""Finds users by id or name: ``AuthMode.find_user``, since a mode may keep its users elsewhere."""
+
+
+def require_group(system: Version, name: str, users: UserLookup | None = None) -> str:
     """Returns the name of a group as it is stored; that of a user's own group is ``user:<id>``.
+
+    Args:
+        system: the system tree.
+        name: of the group, in any case.
+        users: knows users whom the database does not keep; None: there are no others.
 
     Raises:
         NotFound: there is no such group, or no such user.
     """
     user_id = user_of_own_group(name)
     if user_id is not None:
-        if find_user(system, user_id) is None:
+        if find_user(system, user_id) is None and (users is None or users(user_id) is None):
             raise NotFound("There is no user with this id.", group=name)
         return name.lower()
     group = group_named(system, name)
@@ -146,7 +157,9 @@ def checked_grant(
     )
 
 
-def put_grant(transaction: Transaction, system: Version, grant: Grant) -> None:
+def put_grant(
+    transaction: Transaction, system: Version, grant: Grant, users: UserLookup | None = None
+) -> None:
     """Adds a grant to a transaction; one of the same group, path and pattern is replaced.
 
     Args:
@@ -154,11 +167,12 @@ def put_grant(transaction: Transaction, system: Version, grant: Grant) -> None:
             ``system`` was read: read it again, and try again.
         system: the system tree as it is now.
         grant: what ``checked_grant`` returned.
+        users: as for ``require_group``.
 
     Raises:
         NotFound: the group, or the user whose own group it is, does not exist.
     """
-    require_group(system, grant.group)
+    require_group(system, grant.group, users)
     if user_of_own_group(grant.group) is None:
         keep(transaction, system, group_file(name_key(grant.group)))
     transaction.put_system(grant_file(grant.grant_id), encode(grant))

@@ -9,7 +9,7 @@ A question costs a few lookups: what a directory passes on to what is in it is w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ __all__ = ["GrantedRights", "Rule", "bit_of", "mask_of", "rule_of"]
 _BITS: Final = {operation.letter: operation.bit for operation in Operation}
 _EVERYTHING: Final = (1 << len(FLAGS)) - 1
 _MOST_REMEMBERED = 8192
+_MOST_PARTS_REMEMBERED = 64
 
 
 class _Pattern(NamedTuple):
@@ -110,7 +111,7 @@ class GrantedRights:
         rules: of the grants of all groups of a user, in any order.
     """
 
-    __slots__ = ("_deepest", "_denied_below", "_levels", "_passed")
+    __slots__ = ("_deepest", "_denied_below", "_levels", "_parts", "_passed")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._levels = _levels_of(rules)
@@ -118,6 +119,7 @@ class GrantedRights:
         self._deepest = max(map(len, self._levels), default=0)
         # By directory: the bits that it passes on, or what to ask where patterns have a say.
         self._passed: dict[Path, int | _Passed] = {}
+        self._parts: dict[tuple[Operation, Path], tuple[tuple[Path, bool], ...]] = {}
 
     def allows(self, operation: Operation, path: Path) -> bool:
         """Whether the operation is granted on the path. A fraction of a microsecond; does not block."""
@@ -144,6 +146,24 @@ class GrantedRights:
         if isinstance(passed, int):
             return bool(passed & bit)
         return _allowed(passed, bit, path) and _allowed_below(passed, bit, path)
+
+    def visible_parts(self, operation: Operation, path: Path) -> tuple[tuple[Path, bool], ...]:
+        """Where the operation may be granted on files at and below a path; see ``svc.plugin.Rights``."""
+        key = operation, path
+        known = self._parts.get(key)
+        if known is None:
+            bit = _BITS[operation._value_]
+            found = _granted_above(self._passed_to(path), bit, path)
+            if path not in found:
+                depth = len(path)
+                for at, level in self._levels.items():
+                    if len(at) > depth and at[:depth] == path:
+                        found.update(_granted_at(level, bit, at))
+            known = tuple((at, self.allows_below(operation, at)) for at in found)
+            if len(self._parts) >= _MOST_PARTS_REMEMBERED:
+                self._parts.clear()
+            self._parts[key] = known
+        return known
 
     def _passed_to(self, path: Path) -> int | _Passed:
         """What counts for a path: what the grants at it say, else what its directory passes on."""
@@ -210,6 +230,34 @@ def _allowed_below(passed: _Passed, bit: int, path: Path) -> bool:
         if any(pattern.allow & bit and pattern.glob.covers(text) for pattern in level.patterns):
             return True
     return bool(passed.rest & bit)
+
+
+def _granted_at(level: _Level, bit: int, at: Path) -> Iterator[Path]:
+    """The paths outside of which a level grants nothing."""
+    if level.allow & bit:
+        yield at
+    elif not level.deny & bit:
+        for pattern in level.patterns:
+            if pattern.allow & bit:
+                yield at + pattern.glob.literal
+
+
+def _granted_above(passed: int | _Passed, bit: int, path: Path) -> set[Path]:
+    """The paths at or below a path outside of which what is passed on to it grants nothing."""
+    if isinstance(passed, int):
+        return {path} if passed & bit else set()
+    found: set[Path] = set()
+    for level in passed.levels:
+        if level.deny & bit:
+            return found
+        at = path[: level.depth]
+        for pattern in level.patterns:
+            if pattern.allow & bit and pattern.glob.may_match_below(path[level.depth :]):
+                literal = at + pattern.glob.literal
+                found.add(literal if literal[: len(path)] == path else path)
+        if level.allow & bit:
+            return found | {path}
+    return found | {path} if passed.rest & bit else found
 
 
 def _levels_of(rules: Iterable[Rule]) -> dict[Path, _Level]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import click
 
     from svc.database import BatchView, Database, View
+    from svc.database.content_checks import PathCheck
     from svc.log import StorageBackend
     from svc.plugins import Extension, Family, Plugins, SystemPaths
 
@@ -73,8 +74,10 @@ def open_database(
                 f"'svc plugins enable {plugin_id} -D {database.location}' enables it.",
                 plugin=plugin_id,
             )
+        if not read_only:
+            database.use_content_checks_later(lambda: _content_checks_of(database))
         if plugin_id is not None:
-            database.register_views_later(lambda: _views_of(plugin_id))
+            database.register_views_later(lambda: _views_of(database, plugin_id))
     except BaseException:
         database.close()
         raise
@@ -201,12 +204,51 @@ def declared_system_paths() -> SystemPaths:
     return SystemPaths(load_descriptors(parse_allowed(_allowed())))
 
 
-def _views_of(plugin_id: str) -> Iterable[View | BatchView]:
-    from svc.plugins import all_needed, load_plugins
+def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
+    from svc.plugins import all_needed, enabled_plugins, load_plugins, validate_settings
+    from svc.plugins.lifecycle import bound_view, make_context
 
     used = all_needed([plugin_id], boot_commands().descriptors)
     plugins = load_plugins(used, families=("views",))
-    return [item.value for item in plugins.registries.views.of_plugin(plugin_id)]
+    enabled = enabled_plugins(database, plugins).get(plugin_id)
+    # One that the first start will enable has its settings by default.
+    configuration = (
+        validate_settings(plugins.descriptors[plugin_id], {}) if enabled is None else enabled.configuration
+    )
+    context = make_context(plugin_id, configuration, database, _ExtensionsOfCommand(database))
+    return [bound_view(item.value, context) for item in plugins.registries.views.of_plugin(plugin_id)]
+
+
+def _content_checks_of(database: Database) -> Iterable[PathCheck]:
+    """The checks of all plugins that are enabled in a database, loaded when something is first written."""
+    from svc.plugins import enabled_plugins, load_plugins, parse_allowed
+    from svc.plugins.lifecycle import is_usable, make_context, path_checks
+
+    plugins = _booted(
+        "content checks", lambda: load_plugins(parse_allowed(_allowed()), families=("content_checks",))
+    )
+    source = _ExtensionsOfCommand(database)
+    contexts = {
+        plugin.id: make_context(plugin.id, plugin.configuration, database, source)
+        for plugin in enabled_plugins(database, plugins).values()
+        if is_usable(plugin)
+    }
+    return path_checks(plugins.registries, contexts)
+
+
+class _ExtensionsOfCommand:
+    """Knows what others have added to the families of a command's plugin; loads each when it is needed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[str, Mapping[str, Extension[Any]]] = {}
+
+    def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """See ``PluginContext.extensions``."""
+        found = self._known.get(family.name)
+        if found is None:
+            found = self._known[family.name] = extensions_of(self._database, driver_id, family)
+        return found
 
 
 def _plugins_of(database: Database) -> Collection[str]:

@@ -18,6 +18,7 @@ from svc.database.commit import DatabaseTotals
 from svc.database.commit_access import CommitAccess
 from svc.database.commit_feed import CommitFeed
 from svc.database.committer import CommitRequest, Committer
+from svc.database.content_checks import ContentChecks, PathCheck
 from svc.database.findings import database_findings
 from svc.database.head import Head
 from svc.database.naming import head_at, named_version
@@ -25,7 +26,8 @@ from svc.database.opening import Opened, open_state
 from svc.database.references import HEAD_NAME, reference_path, references
 from svc.database.transaction import Transaction
 from svc.database.version import Version
-from svc.database.views import BatchView, View, ViewReader, ViewSet
+from svc.database.view_set import ViewSet
+from svc.database.views import BatchView, View, ViewReader
 from svc.errors import DatabaseClosed, InvalidInput, NotFound, ReadOnly
 from svc.executor import Executor, current_executor
 from svc.findings import Finding
@@ -100,6 +102,8 @@ class Database(CommitAccess):
         store = partial(ContentWriter, self._state.objects, begin_blocking=self.executor.begin)
         self._writer, self._system_writer = store(), store(system=True)
         self._feed = CommitFeed(self._state)
+        self._checks = ContentChecks()
+        self._bring_checks: Callable[[], Iterable[PathCheck]] | None = None
         self._views = ViewSet(self, self._opened.directory / "views")
         # A head and its version: one attribute, so that threads see a pair.
         self._present: tuple[Head | None, Version] = (None, Version(self._state.objects, EMPTY_ROOT))
@@ -433,9 +437,14 @@ class Database(CommitAccess):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def register_view(self, view: View | BatchView) -> ViewReader:
-        """Makes a view known, and returns the way to read it."""
-        return self._views.register(view)
+    def register_view(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
+        """Makes a view known, and returns the way to read it.
+
+        Args:
+            view: the view; where one of its name is registered, that one stays.
+            replace: whether this one takes its place all the same, on the same data.
+        """
+        return self._views.register(view, replace=replace)
 
     def register_views_later(self, bring: Callable[[], Iterable[View | BatchView]]) -> None:
         """Registers what ``bring`` gives when a view is first asked for that is not registered."""
@@ -453,6 +462,24 @@ class Database(CommitAccess):
     def views(self) -> dict[str, ViewReader]:
         """Returns all registered views by name."""
         return self._views.all()
+
+    # -- checks of contents --------------------------------------------------------------------
+
+    def content_checks(self) -> ContentChecks:
+        """The checks that contents must pass before they are committed."""
+        bring, self._bring_checks = self._bring_checks, None
+        if bring is not None:
+            self._checks = ContentChecks(bring())
+        return self._checks
+
+    def use_content_checks(self, checks: Iterable[PathCheck]) -> None:
+        """Lets commits of this object pass other checks from now on: those of the plugins in use."""
+        self._bring_checks = None
+        self._checks = ContentChecks(checks)
+
+    def use_content_checks_later(self, bring: Callable[[], Iterable[PathCheck]]) -> None:
+        """Lets commits pass what ``bring`` gives when something is first committed."""
+        self._bring_checks = bring
 
     # -- internal ------------------------------------------------------------------------------
 

@@ -214,6 +214,8 @@ class Relocate(msgspec.Struct, frozen=True, gc=False):
     keep_source: bool
     overwrite: bool = False
     condition: Condition | None = None
+    expected: Hash | None = None
+    """The content of the file that was checked for the new path."""
     system: ClassVar[bool] = False
 
     def touched(self) -> tuple[Path, ...]:
@@ -228,6 +230,10 @@ class Relocate(msgspec.Struct, frozen=True, gc=False):
         moved = _require(tree, self.source)
         if self.condition is not None:
             self.condition.check(self.source, moved)
+        if self.expected is not None and moved.hash != self.expected:
+            raise Conflict(
+                "The file was changed while it was checked; try again.", path=format_path(self.source)
+            )
         if self.source == self.path:
             raise Conflict("Source and destination are the same.", path=format_path(self.path))
         if self.path[: len(self.source)] == self.source:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from svc.database.committer import CommitRequest
+from svc.database.content_checks import CheckedContents
 from svc.database.operations import (
     Condition,
     Delete,
@@ -266,9 +267,16 @@ class Transaction:
         Raises:
             SvcError: the first operation that failed, its number in ``details["operation"]``; nothing
                 of the transaction was applied.
+            InvalidInput: also where a check of a plugin refuses a content at its path.
         """
         if self.result is not None:
             raise InvalidInput("The transaction is committed already.")
+        if any(_is_path_operation(operation) for operation in self._operations):
+            checks = self._database.content_checks()
+            if checks:
+                CheckedContents(
+                    self._database, self._ref, self._operations, self._small, self._pending
+                ).check(checks)
         if self._small.size:
             self._settle()
         request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)

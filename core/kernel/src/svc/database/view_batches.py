@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from svc.database.commit import Commit
@@ -16,7 +17,9 @@ from svc.hashing import Hash
 
 __all__ = [
     "MOST_AT_ONCE",
+    "Applying",
     "BatchView",
+    "BegunCommits",
     "CommitStep",
     "View",
     "ViewBatch",
@@ -56,7 +59,8 @@ class View(Protocol):
         format: number of the layout of its data; another number makes the view anew, and programs that know
             different ones keep their data apart.
 
-    With a further attribute ``keeps_files = True`` its storage has a ``directory`` of its own.
+    With a further attribute ``keeps_files = True`` its storage has a ``directory`` of its own. It may have
+    ``bind`` and ``work`` as a ``BatchView``.
     """
 
     name: str
@@ -127,6 +131,24 @@ class BatchView(Protocol):
     Attributes:
         name, format: as of ``View``.
         keeps_files: whether its storage has a ``directory`` of its own.
+
+    It may have more, each for itself:
+
+    - ``bind(context: PluginContext) -> BatchView`` gives the view of one database, of the same name and
+      format. Called whenever the view's plugin begins to be used for a database, or has new settings: in
+      servers before ``svc_start``, in commands when the view is first asked for. The context is that of the
+      plugin: settings, database, and what others add to the families that it drives.
+    - ``starts_at_head = True``: data that begin anew are at HEAD's commit at once, instead of following all
+      commits from the first one. ``start(storage, commit: CommitStep)`` is called in that transaction, with
+      the commit at HEAD, ``before`` being the empty tree; it writes down what is to be done, and its work
+      does that. In a database without commits nothing is started.
+    - ``work(storage, at: Version, should_stop: Callable[[], bool]) -> bool`` does a piece of work that
+      follows from no commit, on top of the commits that are in the view, in a transaction of its own. ``at``
+      is the user tree of the last of them. It asks ``should_stop`` every ten milliseconds or so and returns
+      when that says so; it does something, however little, before it asks first. The answer is whether more
+      is left. All work must be possible from what is stored. A view may keep more in itself between two
+      calls, but only as long as ``storage`` is the same object: another one means that somebody else has
+      written, or that something was lost. Called in one thread at a time.
     """
 
     name: str
@@ -191,3 +213,43 @@ def slices(feed: Iterable[CommitStep], most: int) -> Iterator[Sequence[CommitSte
             run, changes = [], 0
     if run:
         yield tuple(run)
+
+
+class BegunCommits(NamedTuple):
+    """Commits in the middle of which a transaction ended, to go on with.
+
+    Attributes:
+        mark: what stood in the storage then; another mark means that somebody else has gone on.
+        commits: the commits.
+        steps: what the batch's ``apply`` gave.
+        batch: the batch.
+        storage: the storage that it holds.
+        view: whose batch it is.
+    """
+
+    mark: bytes
+    commits: Sequence[CommitStep]
+    steps: Iterator[None]
+    batch: ViewBatch
+    storage: ViewStorage
+    view: View | BatchView
+
+
+@dataclass(slots=True)
+class Applying:
+    """What one transaction applies commits with.
+
+    Attributes:
+        view: the view.
+        batch: the batch, from the first commit on.
+        begun: the commits in the middle of which it goes on, or has ended.
+    """
+
+    view: View | BatchView
+    batch: ViewBatch | None = None
+    begun: BegunCommits | None = None
+
+    def close(self) -> None:
+        """Lets go of the batch, which may be in the middle of anything."""
+        if self.batch is not None:
+            self.batch.close()

@@ -115,6 +115,10 @@ class ViewStorage:
         self._database = database
         self.changes = 0
 
+    def take_over(self, other: ViewStorage) -> None:
+        """Goes on in the transaction of another storage of the same data; for the kernel's own use."""
+        self.move_to(other._transaction, other._database)
+
 
 def _stored_key(key: bytes) -> bytes:
     """LMDB takes keys up to 511 bytes: a longer one is cut and told apart by its hash."""

@@ -12,18 +12,20 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import lmdb
 
+from svc.database.version import Version
 from svc.database.view_batches import (
+    Applying,
     BatchView,
+    BegunCommits,
     CommitStep,
     View,
     ViewBatch,
@@ -34,10 +36,12 @@ from svc.database.view_batches import (
 from svc.database.view_files import FILES_KEY, begin_files
 from svc.database.view_marks import MAP_SIZE, MARK_KEY, ViewMark, mark_is_of_log, storage_directory
 from svc.database.view_storage import ViewStorage
-from svc.errors import DatabaseClosed, InsufficientStorage, NotFound, ReadOnly, ServiceUnavailable
+from svc.database.view_work import ViewWork
+from svc.errors import DatabaseClosed, InsufficientStorage, InvalidInput, ReadOnly, ServiceUnavailable
 from svc.findings import describe_failure
 from svc.log.creation import FULL
 from svc.objects.environments import SharedEnvironment, close_environment, is_full, open_environment
+from svc.objects.store import EMPTY_ROOT
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -54,44 +58,8 @@ CHANGES_PER_TRANSACTION = 2000
 _READ_ATTEMPTS = 8
 
 
-class _Begun(NamedTuple):
-    """Commits in the middle of which a transaction ended, to go on with.
-
-    Attributes:
-        mark: what stood in the storage then; another mark means that somebody else has gone on.
-        commits: the commits.
-        steps: what the batch's ``apply`` gave.
-        batch: the batch.
-        storage: the storage that it holds.
-    """
-
-    mark: bytes
-    commits: Sequence[CommitStep]
-    steps: Iterator[None]
-    batch: ViewBatch
-    storage: ViewStorage
-
-
-@dataclass(slots=True)
-class _Work:
-    """What one transaction works with.
-
-    Attributes:
-        batch: the batch, from the first commit on.
-        begun: the commits in the middle of which it goes on, or has ended.
-    """
-
-    batch: ViewBatch | None
-    begun: _Begun | None
-
-    def close(self) -> None:
-        """Lets go of the batch, which may be in the middle of anything."""
-        if self.batch is not None:
-            self.batch.close()
-
-
 class ViewFailure(NamedTuple):
-    """That a view could not be applied in this process.
+    """That a view could not be applied in this process, or could not do its work.
 
     Attributes:
         applied: number of the last commit that was in it.
@@ -126,8 +94,9 @@ class ViewReader:
         self._closed = False
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
-        self._begun: _Begun | None = None
+        self._begun: BegunCommits | None = None
         self._failure: ViewFailure | None = None
+        self._work = ViewWork()
 
     @property
     def name(self) -> str:
@@ -141,12 +110,35 @@ class ViewReader:
             mark = self._mark(transaction)
         return self._executor.run(self._take_over) if mark is None else mark.applied
 
+    @property
+    def has_work(self) -> bool:
+        """Whether the view does work of its own, beside what follows from commits."""
+        return callable(getattr(self._view, "work", None))
+
     def failure(self) -> ViewFailure | None:
         """Why the view does not get on in this process; None when it does, or another has brought it on."""
         failure = self._failure
-        if failure is not None and self.applied > failure.applied:
-            failure = self._failure = None
+        if failure is not None:
+            with self._open().begin() as transaction:
+                mark = self._mark(transaction)
+            if mark is not None and mark.applied > failure.applied:
+                failure = self._failure = None
         return failure
+
+    def use(self, view: View | BatchView) -> None:
+        """Goes on with another object of the same view, whose plugin has got other settings perhaps.
+
+        Raises:
+            InvalidInput: its data are not those of the view that it replaces.
+        """
+        present = self._view
+        if (view.name, view.format, bool(getattr(view, "keeps_files", False))) != (
+            present.name,
+            present.format,
+            self._keeps_files,
+        ):
+            raise InvalidInput(f"The view {view.name} has other data than the view {present.name}.")
+        self._view = view
 
     def read(self, function: Callable[[ViewStorage], T], *, minimum: int | None = None) -> T:
         """Calls a function with the view's data, once they hold what the caller must see.
@@ -196,8 +188,26 @@ class ViewReader:
             applied = self._executor.run(self._apply_some)
         return applied
 
+    def work(self, *, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Lets the view do some of its own work, in one transaction; returns whether more is left.
+
+        A commit that is half applied comes first: then this goes on with it. Takes 0.2 seconds and a step of
+        the view. In a server it runs in a thread, and blocks the greenlet that calls it.
+
+        Args:
+            should_stop: asked by the view every few milliseconds; when it says so, the rest is left.
+
+        Raises:
+            InsufficientStorage: the disk is full. What the view itself raises passes; nothing of the
+                transaction is kept then.
+        """
+        return self.has_work and self._executor.run(self._work_some, should_stop)
+
     def rebuild(self) -> None:
-        """Forgets the view's data and computes them anew from the first commit."""
+        """Forgets the view's data and computes them anew: from the first commit, or as the view starts.
+
+        The view's own work is not done here.
+        """
         shared = self._open()
         with self._writing(shared) as transaction:
             self._empty(shared, transaction)
@@ -235,15 +245,16 @@ class ViewReader:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
         shared = self._open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
-        work = _Work(None, None)
+        work = Applying(self._view)
         try:
             with self._writing(shared) as transaction:
+                self._work.look(transaction)
                 mark = self._mark(transaction) or self._empty(shared, transaction)
                 begun, self._begun = self._begun, None
-                if begun is not None and begun.mark == mark.pack():
+                if begun is not None and begun.mark == mark.pack() and begun.view is work.view:
                     storage = begun.storage
                     storage.move_to(transaction, shared.databases[0])
-                    work = _Work(begun.batch, begun)
+                    work.batch, work.begun = begun.batch, begun
                 else:
                     if begun is not None:
                         begun.batch.close()
@@ -251,6 +262,7 @@ class ViewReader:
                 mark = self._apply_until(deadline, mark, work, storage)
                 storage.write()
                 transaction.put(MARK_KEY, mark.pack())
+                self._work.note(transaction, changes=True)
         except BaseException as error:
             work.close()
             self._note_failure(error)
@@ -262,18 +274,20 @@ class ViewReader:
         return mark.applied
 
     def _note_failure(self, error: BaseException) -> None:
-        if isinstance(error, Exception) and self._good is not None:
+        self._work.forget()
+        if isinstance(error, Exception):
             now_ms = time.time_ns() // 1_000_000
             since_ms = now_ms if self._failure is None else self._failure.since_ms
-            self._failure = ViewFailure(self._good[1].applied, describe_failure(error), since_ms)
+            applied = 0 if self._good is None else self._good[1].applied
+            self._failure = ViewFailure(applied, describe_failure(error), since_ms)
 
-    def _apply_until(self, deadline: float, mark: ViewMark, work: _Work, storage: ViewStorage) -> ViewMark:
+    def _apply_until(self, deadline: float, mark: ViewMark, work: Applying, storage: ViewStorage) -> ViewMark:
         """Applies commits until a time; returns the new mark, and leaves what is not done yet in ``work``."""
         taken = 0
         begun, work.begun = work.begun, None
-        for commits in self._slices(mark, begun):
+        for commits in self._slices(mark, begun, most_at_once(work.view)):
             if work.batch is None:
-                work.batch = begin_batch(self._view, storage)
+                work.batch = begin_batch(work.view, storage)
             if begun is not None:
                 steps, done = begun.steps, mark.steps
                 begun = None
@@ -286,7 +300,7 @@ class ViewReader:
                 if storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline:
                     work.batch.end()
                     mark = mark._replace(steps=done, more=len(commits) - 1, begun=last.identity)
-                    work.begun = _Begun(mark.pack(), commits, steps, work.batch, storage)
+                    work.begun = BegunCommits(mark.pack(), commits, steps, work.batch, storage, work.view)
                     return mark
             mark = ViewMark(mark.format, mark.database_id, last.commit.sequence, last.identity)
             taken += len(commits)
@@ -300,7 +314,9 @@ class ViewReader:
             work.batch.end()
         return mark
 
-    def _slices(self, mark: ViewMark, begun: _Begun | None) -> Iterator[Sequence[CommitStep]]:
+    def _slices(
+        self, mark: ViewMark, begun: BegunCommits | None, most: int
+    ) -> Iterator[Sequence[CommitStep]]:
         """Yields the commits behind the mark as ``apply`` gets them; first those that were begun."""
         after = mark.applied
         if begun is not None:
@@ -318,7 +334,44 @@ class ViewReader:
         if begun is None and mark.steps:
             # As many as they were when they were begun: the number of steps counts over all of them.
             yield tuple(islice(feed, mark.more + 1))
-        yield from slices(feed, most_at_once(self._view))
+        yield from slices(feed, most)
+
+    # -- the view's own work -------------------------------------------------------------------
+
+    def _work_some(self, should_stop: Callable[[], bool]) -> bool:
+        """One transaction of work; in a plain thread, never across a greenlet switch."""
+        shared = self._open()
+        deadline = time.monotonic() + TRANSACTION_SECONDS
+
+        def is_over(storage: ViewStorage) -> bool:
+            return storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline or should_stop()
+
+        view: Any = self._view
+        more = True
+        try:
+            with self._writing(shared) as transaction:
+                self._work.look(transaction)
+                present = self._mark(transaction)
+                mark = self._empty(shared, transaction) if present is None else present
+                if not mark.steps:
+                    storage = self._storage(transaction, shared)
+                    more, changes = self._work.run(view, self._tree_at(mark), storage, is_over)
+                    if changes:
+                        # Also where nothing but rows that were not there were deleted: it shall count.
+                        transaction.put(MARK_KEY, mark.pack())
+                    self._work.note(transaction, changes=changes or present is None)
+        except BaseException as error:
+            self._note_failure(error)
+            raise
+        if mark.steps:
+            self._apply_some()
+        else:
+            self._failure = None
+        return more
+
+    def _tree_at(self, mark: ViewMark) -> Version:
+        root = self._database.commit_state(mark.applied)[1] if mark.applied else EMPTY_ROOT
+        return self._database.version_of(root)
 
     # -- the data ------------------------------------------------------------------------------
 
@@ -376,12 +429,30 @@ class ViewReader:
             return (self._mark(transaction) or self._empty(shared, transaction)).applied
 
     def _empty(self, shared: SharedEnvironment, transaction: lmdb.Transaction[bytes]) -> ViewMark:
+        self._work.forget()
         transaction.drop(shared.databases[0], delete=False)
         mark = ViewMark(self._view.format, self._database.database_id)
+        started = self._commit_to_start_at()
+        if started is not None:
+            mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
         transaction.put(MARK_KEY, mark.pack())
         if self._keeps_files:
             transaction.put(FILES_KEY, begin_files(self._files))
+        if started is not None:
+            view: Any = self._view
+            storage = self._storage(transaction, shared)
+            view.start(storage, started)
+            storage.write()
         return mark
+
+    def _commit_to_start_at(self) -> CommitStep | None:
+        """HEAD's commit, for a view that starts there; None: it follows all commits from the first."""
+        sequence = self._database.head().sequence
+        if not sequence or not getattr(self._view, "starts_at_head", False):
+            return None
+        commit, identity = self._database.read_commit(sequence)
+        version_of = self._database.version_of
+        return CommitStep(commit, version_of(EMPTY_ROOT), version_of(commit.root), identity)
 
     def _storage(self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment) -> ViewStorage:
         name = transaction.get(FILES_KEY) if self._keeps_files else None
@@ -396,62 +467,3 @@ class ViewReader:
     def _files(self) -> FilePath:
         """Where the view's directory is made; it has another name each time the view begins anew."""
         return (self._directory if self._temporary is None else FilePath(self._temporary.name)) / "files"
-
-
-class ViewSet:
-    """The views of one open database, by name.
-
-    Args:
-        database: whose feed they follow.
-        directory: where their data live.
-
-    Attributes:
-        bring: gives views to register when one is asked for that is not; None when nobody does.
-    """
-
-    def __init__(self, database: Database, directory: FilePath) -> None:
-        self.bring: Callable[[], Iterable[View | BatchView]] | None = None
-        self._database = database
-        self._directory = directory
-        self._readers: dict[str, ViewReader] = {}
-
-    def register(self, view: View | BatchView) -> ViewReader:
-        """Makes a view known; registering the same name again replaces nothing."""
-        reader = self._readers.get(view.name)
-        if reader is None:
-            reader = self._readers[view.name] = ViewReader(self._database, view, self._directory)
-        return reader
-
-    def get(self, name: str) -> ViewReader:
-        """Returns a view.
-
-        Raises:
-            NotFound: no view of this name is registered.
-        """
-        if name not in self._readers:
-            self._bring()
-        reader = self._readers.get(name)
-        if reader is None:
-            raise NotFound(f"There is no view named {name}.")
-        return reader
-
-    def all(self) -> dict[str, ViewReader]:
-        """Returns all views by name."""
-        self._bring()
-        return dict(self._readers)
-
-    def _bring(self) -> None:
-        bring, self.bring = self.bring, None
-        if bring is not None:
-            for view in bring():
-                self.register(view)
-
-    def close(self) -> None:
-        """Closes all views."""
-        for reader in self._readers.values():
-            reader.close()
-
-    def remove_other_formats(self) -> None:
-        """Removes what programs with other formats left; nobody else may have the database open."""
-        for reader in self._readers.values():
-            reader.remove_other_formats()

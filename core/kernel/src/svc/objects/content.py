@@ -13,15 +13,23 @@ import msgspec
 
 from svc.errors import InvalidInput, PayloadTooLarge
 from svc.hashing import Hash, ObjectKind, hash_content, hash_object
+from svc.log.framing import verified_payload
 from svc.objects.chunking import WHOLE_LIMIT, Readable
-from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import place_of
 from svc.objects.large_content import LargeContent
 from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
 
-__all__ = ["ContentWriter", "SmallContents", "StoredContent", "read_range", "stored_chunks"]
+__all__ = [
+    "ContentWriter",
+    "SmallContents",
+    "StoredContent",
+    "read_content",
+    "read_range",
+    "stored_chunks",
+]
 
 _NOTHING_PENDING = PendingObjects()
 
@@ -170,6 +178,10 @@ class SmallContents:
             self.size += size
         return StoredContent(size, content_hash, None, b"", _NOTHING_PENDING)
 
+    def get(self, content_hash: Hash) -> bytes | None:
+        """Returns a content that waits, or None."""
+        return self._waiting.get(content_hash)
+
     def settle(self) -> None:
         """Makes pending what waits, but for much that is stored already; afterwards nothing waits."""
         waiting, size = self._waiting, self.size
@@ -232,6 +244,32 @@ def read_range(
         yield _part(objects.read_chunk(record.chunks[index], record.lengths[index]), skip, length)
         index += 1
         skip = 0
+
+
+def read_content(objects: ObjectStore, content: StoredContent, pending: PendingObjects) -> bytes:
+    """Returns all bytes of a content that may not be committed yet.
+
+    Args:
+        objects: the database's objects.
+        content: belongs to the user tree.
+        pending: the objects that the database may not have yet.
+    """
+    if not content.size:
+        return b""
+    if content.record is None:
+        return _read_pending(objects, content.content_hash, pending)
+    record = FileRecord.decode(_read_pending(objects, content.record, pending))
+    return b"".join(_read_pending(objects, chunk, pending) for chunk in record.chunks)
+
+
+def _read_pending(objects: ObjectStore, hash: Hash, pending: PendingObjects) -> bytes:
+    waiting = pending.records.get(hash)
+    if waiting is not None:
+        framed, place = waiting
+        payload = verified_payload(framed, 0, place.stored_length, hash)
+        return payload if place.codec == Codec.RAW else decompress(place.codec, payload, place.raw_length)
+    placed = pending.placed.get(hash)
+    return objects.read(hash) if placed is None else objects.read_at(hash, placed)
 
 
 def _part(chunk: bytes, start: int, length: int) -> bytes:

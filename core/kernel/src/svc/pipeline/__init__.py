@@ -47,9 +47,11 @@ from svc.pipeline.permission import (
 from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range, select_range
 from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
 from svc.pipeline.routing import check_route
+from svc.pipeline.sealing import seal, unseal
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.service import Service
 from svc.pipeline.settings import Limits, PipelineSettings
+from svc.pipeline.visible_parts import visible_parts
 from svc.plugins import Operation
 
 __all__ = [
@@ -106,11 +108,14 @@ __all__ = [
     "requires_identity",
     "requires_in_body",
     "requires_root",
+    "seal",
     "select_range",
     "send_content",
     "send_json",
     "send_json_items",
     "send_stream",
     "set_fields",
+    "unseal",
     "vary_by",
+    "visible_parts",
 ]

@@ -21,6 +21,7 @@ FLAG_LETTERS = "".join(operation.letter for operation in Operation)
 
 _ON_THE_WAY = Operation.READ.bit | Operation.LIST.bit
 _KNOWN_RULES = 4096
+_KNOWN_PARTS = 64
 
 
 def parse_flags(flags: str) -> frozenset[Operation] | None:
@@ -58,7 +59,7 @@ class RuleSet:
         rules: in their order.
     """
 
-    __slots__ = ("_depths", "_found", "_rules", "_ways")
+    __slots__ = ("_depths", "_found", "_parts", "_rules", "_ways")
 
     def __init__(self, rules: tuple[ScopedRule, ...]) -> None:
         self._rules: list[_Rule] = []
@@ -74,6 +75,7 @@ class RuleSet:
                 ways.update(literal[:length] for length in range(min(len(literal) + 1, len(segments))))
         self._depths = tuple(sorted({len(literal) for literal in self._found}))
         self._ways = frozenset(ways)
+        self._parts: dict[tuple[Operation, Path], tuple[tuple[Path, bool], ...]] = {}
 
     def mask(self, path: Path, *, directory: bool) -> int:
         """Returns the operations that the rules allow at a path, as the bits of ``Operation.bit``.
@@ -117,6 +119,21 @@ class RuleSet:
             if not rule.mask & operation.bit and rule.glob.may_match_below(path):
                 return False
         return False
+
+    def parts(self, operation: Operation, path: Path) -> tuple[tuple[Path, bool], ...]:
+        """Where the rules may allow an operation on files; as ``Rights.visible_parts``."""
+        known = self._parts.get((operation, path))
+        if known is None:
+            found = set()
+            for rule in self._rules:
+                literal = rule.glob.literal
+                if rule.mask & operation.bit and rule.glob.may_match_below(path):
+                    found.add(literal if literal[: len(path)] == path else path)
+            known = tuple((at, self.allows_below(operation, at)) for at in sorted(found))
+            if len(self._parts) >= _KNOWN_PARTS:
+                self._parts.clear()
+            self._parts[operation, path] = known
+        return known
 
     @staticmethod
     def _leads_on(found: list[_Rule] | None, path: Path) -> bool:

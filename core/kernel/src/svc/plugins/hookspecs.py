@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from svc.log import StorageBackend
     from svc.plugins.contracts import (
         AuthMode,
+        ContentCheck,
         HealthCheck,
         JobRegistry,
     )
@@ -64,6 +65,15 @@ def svc_register_views(views: NamedRegistry[View]) -> None:
 
     Called at boot. A view is fed the commits of every database in which the plugin is enabled, and keeps what
     it makes of them beside the database; it can be rebuilt from the log at any time.
+    """
+
+
+@hookspec
+def svc_register_content_checks(content_checks: NamedRegistry[ContentCheck]) -> None:
+    """Adds checks of files before they are stored: ``content_checks.add(MyCheck())``.
+
+    Called at boot. A check is asked before each commit, in every process that writes, that puts a file at a
+    path of its kind in a database where the plugin is enabled.
     """
 
 

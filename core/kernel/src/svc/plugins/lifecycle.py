@@ -10,11 +10,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from svc.errors import PluginError
 from svc.findings import Finding, describe_failure
 from svc.plugins.enabling import EnabledPlugin, enabled_plugins
 from svc.plugins.families import (
@@ -27,9 +28,13 @@ from svc.plugins.families import (
 )
 
 if TYPE_CHECKING:
-    from svc.database import Database, Head
+    from svc.database import BatchView, Database, Head, View
+    from svc.database.content_checks import PathCheck
     from svc.hashing import Hash
+    from svc.paths import Path
+    from svc.plugins.contracts import ContentCheck
     from svc.plugins.loading import Plugins
+    from svc.plugins.registries import Registries
 
 __all__ = ["ActivePlugins", "PluginContext", "register_views"]
 
@@ -102,10 +107,77 @@ def usable_extensions(
 
 def register_views(database: Database, plugins: Plugins) -> None:
     """Lets the views of the plugins that are enabled in a database follow its commits."""
+    contexts: dict[str, PluginContext] = {}
     enabled = enabled_plugins(database, plugins)
+    source = _EnabledExtensions(database, plugins)
     for item in plugins.registries.views:
-        if is_usable(enabled.get(item.plugin_id)):
-            database.register_view(item.value)
+        plugin = enabled.get(item.plugin_id)
+        if plugin is not None and is_usable(plugin):
+            context = contexts.get(plugin.id)
+            if context is None:
+                context = make_context(plugin.id, plugin.configuration, database, source)
+                contexts[plugin.id] = context
+            database.register_view(bound_view(item.value, context))
+
+
+def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchView:
+    """Returns a view as it is for one database; see ``BatchView``.
+
+    Args:
+        view: as its plugin added it.
+        context: of that plugin, in the database.
+
+    Raises:
+        PluginError: what ``bind`` gave is not this view.
+    """
+    bind: Callable[[PluginContext], View | BatchView] | None = getattr(view, "bind", None)
+    if bind is None:
+        return view
+    bound = bind(context)
+    if (getattr(bound, "name", None), getattr(bound, "format", None)) != (view.name, view.format):
+        raise PluginError(
+            f"What the view {view.name!r} gives for a database is not that view.", plugin=context.plugin_id
+        )
+    return bound
+
+
+class _EnabledExtensions:
+    """Knows the extensions of the plugins that are enabled in a database, for who starts none of them."""
+
+    def __init__(self, database: Database, plugins: Plugins) -> None:
+        self._database = database
+        self._plugins = plugins
+        self._known: dict[str, Mapping[str, Extension[Any]]] = {}
+
+    def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
+        """See ``PluginContext.extensions``."""
+        found = self._known.get(family.name)
+        if found is None:
+            found = usable_extensions(self._database, self._plugins, driver_id, family)
+            self._known[family.name] = found
+        require_driver(self._plugins.registries, driver_id, family)
+        return found
+
+
+def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -> list[PathCheck]:
+    """Returns the content checks of plugins, as a database takes them.
+
+    Args:
+        registries: of the boot.
+        contexts: of the plugins in use, by id; what others added stays out.
+    """
+    from svc.database.content_checks import PathCheck
+
+    return [
+        PathCheck(suffix, item.value.maximum_size, _check_in(item.value, contexts[item.plugin_id]))
+        for item in registries.content_checks
+        if item.plugin_id in contexts
+        for suffix in item.value.suffixes
+    ]
+
+
+def _check_in(check: ContentCheck, context: PluginContext) -> Callable[[Path, bytes], None]:
+    return lambda path, content: check.check(path, content, context)
 
 
 def is_usable(plugin: EnabledPlugin | None) -> bool:
@@ -259,7 +331,8 @@ class ActivePlugins:
         self._use({**self._contexts, plugin.id: context})
         try:
             for item in self._plugins.registries.views.of_plugin(plugin.id):
-                self._database.register_view(item.value)
+                view = bound_view(item.value, context)
+                self._database.register_view(view, replace=view is not item.value)
             self._plugins.call("svc_start", plugin.id, context=context)
         except (Exception, SystemExit) as error:
             logger.error("The plugin %r failed to start.", plugin.id, exc_info=error)
@@ -293,6 +366,7 @@ class ActivePlugins:
                 found[family] = known
         self._extensions = found
         self._contexts = contexts
+        self._database.use_content_checks(path_checks(self._plugins.registries, contexts))
 
     def _note(self, plugin: EnabledPlugin, verb: str, error: BaseException) -> None:
         self._findings[plugin.id] = Finding(

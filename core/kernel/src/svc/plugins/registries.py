@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from svc.errors import PluginError
-from svc.plugins.contracts import AuthMode, HealthCheck
+from svc.plugins.contracts import AuthMode, ContentCheck, HealthCheck
 from svc.plugins.families import Family
 from svc.plugins.registry import CommandRegistry, NamedRegistry, Registry, RouteCheck, RouteRegistry
 
@@ -44,6 +44,9 @@ class Registries:
     )
     views: NamedRegistry[View | BatchView] = field(
         default_factory=lambda: NamedRegistry("view", _problem_with_view)
+    )
+    content_checks: NamedRegistry[ContentCheck] = field(
+        default_factory=lambda: NamedRegistry("content check", _problem_with_content_check)
     )
     storage_backends: NamedRegistry[StorageBackend] = field(
         default_factory=lambda: NamedRegistry(
@@ -141,6 +144,26 @@ def _problem_with_view(thing: object) -> str | None:
     if callable(getattr(thing, "begin", None)) or callable(getattr(thing, "apply", None)):
         return None
     return "it has no method apply, and no method begin"
+
+
+def _problem_with_content_check(thing: object) -> str | None:
+    if isinstance(thing, type):
+        return "it is a class, and an instance is needed"
+    if not isinstance(thing, ContentCheck):
+        return "it is not an instance of ContentCheck"
+    suffixes = getattr(thing, "suffixes", None)
+    if not isinstance(suffixes, tuple) or not suffixes or not all(map(_is_suffix, suffixes)):
+        return "its suffixes are not tuples of the last segments of paths"
+    size = getattr(thing, "maximum_size", None)
+    return None if isinstance(size, int) and size >= 0 else "it has no maximum_size"
+
+
+def _is_suffix(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and bool(value)
+        and all(isinstance(segment, str) and segment and "/" not in segment for segment in value)
+    )
 
 
 def _problem_with_storage_backend(thing: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Keeps one view current: a thread that applies to it what the feed brings.
+"""Keeps one view current: a thread that applies to it what the feed brings, and lets it do its own work.
 
 Each view has its own, so that one that fails or is slow keeps no other back.
 """
@@ -25,6 +25,10 @@ _QUICK_S = 0.005
 _SLOW_S = 0.05
 _QUIET_AFTER = 200
 _GATHER_S = 0.05
+_WORK_S = 0.02
+"""A view with work of its own has so long for it between commits, however many there are."""
+_WORK_AGAIN_S = 1.0
+"""One that had none is asked again so often: time has passed, or another process has left some."""
 STUCK_SECONDS = 600.0
 """A view that has stood still for so long, with commits waiting, and has not failed either, is stuck."""
 
@@ -61,10 +65,16 @@ class Feed:
             self._moved.notify_all()
         return _QUICK_S
 
-    def wait_past(self, sequence: int, is_over: Callable[[], bool]) -> None:
-        """Waits until a commit behind ``sequence`` is there, or a ``wake`` after which ``is_over`` holds."""
+    def wait_past(self, sequence: int, is_over: Callable[[], bool], timeout: float | None = None) -> None:
+        """Waits until a commit behind ``sequence`` is there, or a ``wake`` after which ``is_over`` holds.
+
+        Args:
+            sequence: number of the commit.
+            is_over: whether to wait no more.
+            timeout: seconds after which this returns in any case; None: never.
+        """
         with self._moved:
-            self._moved.wait_for(lambda: self._sequence > sequence or is_over())
+            self._moved.wait_for(lambda: self._sequence > sequence or is_over(), timeout)
 
     def wake(self) -> None:
         """Wakes all who wait."""
@@ -91,6 +101,8 @@ class ViewFollower:
         self._on_error = on_error
         self._stopping = threading.Event()
         self._seen_at = (-1, time.monotonic())
+        self._work_fails = False
+        self._work_after = 0.0
         self.state = ViewState(name, plugin_id, 0)
         self.thread = threading.Thread(target=self._run, name=f"svc-view-{name}", daemon=True)
 
@@ -135,25 +147,65 @@ class ViewFollower:
                 self._stopping.wait(wait_after(self.state.failures))
 
     def _follow(self) -> None:
-        applied = self._reader.applied
+        reader = self._reader
+        applied = reader.applied
         self._note_progress(applied)
+        has_work = more_work = reader.has_work
         while not self._stopping.is_set():
             if self._feed.sequence <= applied:
-                self._feed.wait_past(applied, self._stopping.is_set)
+                if more_work:
+                    more_work = self._work(applied, _WORK_S)
+                    self._note_progress(applied)
+                else:
+                    self._feed.wait_past(applied, self._stopping.is_set, _WORK_AGAIN_S if has_work else None)
+                    more_work = has_work
                 continue
             before = applied
-            applied = self._reader.catch_up(
+            applied = reader.catch_up(
                 min(self._feed.sequence, applied + _BATCH), should_stop=self._stopping.is_set
             )
             self._note_progress(applied)
-            if applied - before < _BATCH:
-                # Commits that come one by one are taken in together; whoever reads before catches up.
+            # Commits that come one by one are taken in together; whoever reads before catches up.
+            gathers = applied - before < _BATCH
+            if has_work:
+                more_work = self._work(applied, _GATHER_S if gathers else _WORK_S)
+                self._note_progress(applied)
+            if gathers and not more_work:
                 self._stopping.wait(_GATHER_S)
+
+    def _work(self, applied: int, seconds: float) -> bool:
+        """Lets the view work until a commit comes, and for so long at least; returns whether more is left.
+
+        Work that fails is tried again later, and commits are applied meanwhile.
+        """
+        now = time.monotonic()
+        if now < self._work_after:
+            return False
+        enough = now + seconds
+
+        def should_stop() -> bool:
+            return self._stopping.is_set() or (time.monotonic() >= enough and self._feed.sequence > applied)
+
+        more = True
+        try:
+            while more and not should_stop():
+                more = self._reader.work(should_stop=should_stop)
+        except Exception as error:  # noqa: BLE001
+            self._work_fails = True
+            self._note_failure(error)
+            self._work_after = time.monotonic() + wait_after(self.state.failures)
+            return False
+        self._work_fails = False
+        return more
 
     def _note_progress(self, applied: int) -> None:
         state = self.state
-        if state.failures and applied <= state.applied and self._feed.sequence > applied:
-            return  # it was read, and has not got on yet
+        if state.failures and (
+            self._work_fails or (applied <= state.applied and self._feed.sequence > applied)
+        ):
+            # It was read, and has not got on yet.
+            self.state = msgspec.structs.replace(state, applied=max(applied, state.applied))
+            return
         if state.failures:
             logger.info("The view %s works again.", state.name)
         self.state = ViewState(state.name, state.plugin, applied)

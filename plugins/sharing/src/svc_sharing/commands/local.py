@@ -23,7 +23,7 @@ from svc_sharing.configuration import SharingConfiguration
 from svc_sharing.descriptor import PLUGIN
 from svc_sharing.grants import NO_FLAGS, ShareRequest, list_shares, share, shared_with, unshare
 from svc_sharing.links import LinkRequest, create_link, list_links, revoke_link
-from svc_users.api import RightsCache, find_user, find_user_by_name, groups_of
+from svc_users.api import Grant, RightsCache, find_user, find_user_by_name, groups_of
 
 __all__ = ["LocalShares"]
 
@@ -96,7 +96,12 @@ class LocalShares:
         groups = groups_of(system, found)
         rights = RightsCache(self._database).of(groups, system) if found.is_active else None
         identity = Identity(found.user_id, found.username, groups=groups, rights=rights)
-        for path, grant in _all(lambda after: shared_with(groups, version, system, limit=_PAGE, after=after)):
+        key = self._database.database_id
+
+        def page(after: str | None) -> tuple[list[tuple[Path, Grant]], str | None]:
+            return shared_with(groups, version, system, database_id=key, limit=_PAGE, after=after)
+
+        for path, grant in _all(page):
             permissions = effective_permissions(identity, path)
             if permissions != NO_FLAGS:
                 entry = version.get(path)

@@ -54,8 +54,15 @@ class MakeShareResource:
         body = read_json(req, ShareBody, MAXIMUM_JSON)
         context = context_of(req)
         request = ShareRequest(body.paths, body.users, body.groups)
-        most = settings_of(req).share_grants
-        send_json(resp, share(context.database, request, body.permissions, most=most, actor=context.actor))
+        made = share(
+            context.database,
+            request,
+            body.permissions,
+            most=settings_of(req).share_grants,
+            actor=context.actor,
+            users=context.auth_mode.find_user,
+        )
+        send_json(resp, made)
 
 
 class SharesResource:
@@ -69,7 +76,10 @@ class SharesResource:
             raise InvalidInput("The parameter path says whose shares are listed.", field="path")
         path = parse_path(text)
         after = query_text(req, "after")
-        page = list_shares(context_of(req).database, path, limit=page_limit(req), after=after)
+        context = context_of(req)
+        page = list_shares(
+            context.database, path, limit=page_limit(req), after=after, users=context.auth_mode.find_user
+        )
         answer = {"path": format_path(path), "shares": page.items}
         send_json(resp, {**answer, "has_more": page.next_cursor is not None, "next_cursor": page.next_cursor})
 
@@ -79,8 +89,14 @@ class SharesResource:
         body = read_json(req, UnshareBody, MAXIMUM_JSON)
         context = context_of(req)
         request = ShareRequest(body.paths, body.users, body.groups)
-        most = settings_of(req).share_grants
-        send_json(resp, unshare(context.database, request, most=most, actor=context.actor))
+        gone = unshare(
+            context.database,
+            request,
+            most=settings_of(req).share_grants,
+            actor=context.actor,
+            users=context.auth_mode.find_user,
+        )
+        send_json(resp, gone)
 
 
 class SharedWithMeResource:
@@ -92,7 +108,12 @@ class SharedWithMeResource:
         context = context_of(req)
         version, system = context.version, context.database.system()
         found, cursor = shared_with(
-            context.identity.groups, version, system, limit=page_limit(req), after=query_text(req, "after")
+            context.identity.groups,
+            version,
+            system,
+            database_id=context.database.database_id,
+            limit=page_limit(req),
+            after=query_text(req, "after"),
         )
         items = [
             _item(context, version, path, grant)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import UNSET
 
-from svc.plugin import Database, Path
+from svc.plugin import Database, KnownUser, Path
 from svc_users.answers import grant_answer, group_answer, user_answer
 from svc_users.changing import all_pages
 from svc_users.commands.store import Document
@@ -99,7 +99,7 @@ class LocalUsers:
     def grants(self, *, path: Path | None, group: str | None) -> Iterator[Document]:
         """All grants, or those on a path itself, or those of a group."""
         system = self._database.system()
-        stored = None if group is None else require_group(system, group)
+        stored = None if group is None else require_group(system, group, _anybody)
         found = all_pages(
             lambda after: list_grants(system, path=path, group=stored, limit=_PAGE, after=after)
         )
@@ -109,7 +109,9 @@ class LocalUsers:
         self, path: Path, group: str, allow: str, deny: str, pattern: str | None
     ) -> tuple[Document, bool]:
         """Makes or replaces a grant; says whether it is new."""
-        made, is_new = grant(self._database, path, group, allow=allow, deny=deny, path_pattern=pattern)
+        made, is_new = grant(
+            self._database, path, group, allow=allow, deny=deny, path_pattern=pattern, users=_anybody
+        )
         return grant_answer(made), is_new
 
     def ungrant(self, grant_id: str) -> Document:
@@ -124,3 +126,8 @@ class LocalUsers:
     def _ids(self, users: Iterable[str]) -> list[str]:
         system = self._database.system()
         return [named_user(system, one).user_id for one in users]
+
+
+def _anybody(user_id: str) -> KnownUser:
+    """Takes every id for a user's: which auth mode will serve the file is not known here."""
+    return KnownUser(user_id, None)

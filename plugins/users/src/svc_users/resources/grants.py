@@ -41,18 +41,20 @@ class GrantsResource:
             deny=body.deny,
             path_pattern=body.path_pattern,
             actor=context.actor,
+            users=context.auth_mode.find_user,
         )
         send_json(resp, grant_answer(made), 201 if is_new else 200)
 
     @requires_root
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them in pages: those on a path, those of a group, or all."""
-        system = context_of(req).database.system()
+        context = context_of(req)
+        system, users = context.database.system(), context.auth_mode.find_user
         path, group = query_text(req, "path"), query_text(req, "group")
         page = list_grants(
             system,
             path=None if path is None else parse_path(path),
-            group=None if group is None else require_group(system, group),
+            group=None if group is None else require_group(system, group, users),
             limit=page_limit(req),
             after=query_text(req, "after"),
             scanned=settings_of(req).scanned,

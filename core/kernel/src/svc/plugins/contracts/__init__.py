@@ -13,11 +13,13 @@ from svc.plugins.contracts.auth import (
     AuthMode,
     Credentials,
     Identity,
+    KnownUser,
     Operation,
     Rights,
     ScopedRule,
 )
 from svc.plugins.contracts.background import BackgroundJob, JobContext, JobRegistry
+from svc.plugins.contracts.content import ContentCheck
 from svc.plugins.contracts.health import HealthCheck, HealthReport, HealthStatus
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "AuthContext",
     "AuthMode",
     "BackgroundJob",
+    "ContentCheck",
     "Credentials",
     "HealthCheck",
     "HealthReport",
@@ -33,6 +36,7 @@ __all__ = [
     "Identity",
     "JobContext",
     "JobRegistry",
+    "KnownUser",
     "Operation",
     "Rights",
     "ScopedRule",

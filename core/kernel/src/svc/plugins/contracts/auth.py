@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,6 +26,7 @@ __all__ = [
     "AuthMode",
     "Credentials",
     "Identity",
+    "KnownUser",
     "Operation",
     "Rights",
     "ScopedRule",
@@ -73,6 +74,11 @@ class Rights(Protocol):
     Rights may have a third method, ``mask(path) -> int``: the bits of all operations that are granted on the
     path (see ``Operation.bit``). It is asked once for each row of a listing instead of ``allows`` for each
     operation, and must agree with it.
+
+    And a fourth, ``visible_parts(operation, path) -> Iterable[tuple[Path, bool]] | None``: paths at or below
+    ``path`` such that the operation is granted on no other file at or below ``path`` than in them; the flag
+    says whether ``allows_below`` holds there. Paths may lie below one another. None: nothing is known.
+    Searches over very many files ask it first.
     """
 
     def allows(self, operation: Operation, path: Path) -> bool:
@@ -187,6 +193,18 @@ class AuthContext:
     configuration: Any
 
 
+class KnownUser(NamedTuple):
+    """A user, as an auth mode knows one who does not ask.
+
+    Attributes:
+        user_id: UUID as text, in lower case, as ``Identity`` has it.
+        name: what people call the user; None where the mode cannot tell.
+    """
+
+    user_id: str
+    name: str | None
+
+
 class AuthMode(ABC):
     """One way to find out who is asking, chosen at start by ``--auth``.
 
@@ -237,6 +255,15 @@ class AuthMode(ABC):
     def bind(self, context: AuthContext) -> AuthMode:
         """Returns the object that authenticates for one database. Called once a worker, after fork."""
         return self
+
+    def find_user(self, name_or_id: str) -> KnownUser | None:
+        """Returns whom a name or an id means, for whoever gives something to a single user. Does not block.
+
+        Asked of what ``bind`` returned, before the users that the database keeps. A mode that keeps its users
+        elsewhere says who they are; one that cannot know them before they sign in takes every id, a UUID in
+        lower case, for one of theirs. None: nobody that this mode knows.
+        """
+        return None
 
     @abstractmethod
     def authenticate(self, credentials: Credentials) -> Identity | None:

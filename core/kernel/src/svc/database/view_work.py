@@ -1,0 +1,93 @@
+"""Work of a view that follows from no commit: what it left for later, in transactions of its own.
+
+Between two of them a view may keep something in itself, a half-done merge perhaps. That is only good as
+long as nobody else has written to its data, and LMDB's numbers of transactions tell: they count every one
+that changed something, of any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import lmdb
+
+from svc.database.version import Version
+from svc.database.view_storage import ViewStorage
+
+__all__ = ["ViewWork", "WorkingView"]
+
+
+class WorkingView(Protocol):
+    """A view that has work."""
+
+    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
+        """See ``BatchView``."""
+        ...
+
+
+class _Going(NamedTuple):
+    """What is gone on with.
+
+    Attributes:
+        view: the view that keeps something in itself.
+        storage: the storage that tells it so: the same object meanwhile.
+    """
+
+    view: WorkingView
+    storage: ViewStorage
+
+
+class ViewWork:
+    """The work of one view in one opening of a database; called in write transactions only."""
+
+    def __init__(self) -> None:
+        self._going: _Going | None = None
+        # Number of the last transaction that changed something, as far as all of them were ours.
+        self._written = -1
+
+    def look(self, transaction: lmdb.Transaction[bytes]) -> None:
+        """Finds out whether somebody else has written since; called when a transaction begins."""
+        if transaction.id() != self._written + 1:
+            self._going = None
+
+    def note(self, transaction: lmdb.Transaction[bytes], *, changes: bool) -> None:
+        """Notes a transaction of ours; called before it is committed.
+
+        Args:
+            transaction: the transaction.
+            changes: whether it changed something; one that did not has no number.
+        """
+        self._written = transaction.id() if changes else transaction.id() - 1
+
+    def forget(self) -> None:
+        """Lets the next work begin with what is stored: a transaction was lost."""
+        self._going = None
+
+    def run(
+        self,
+        view: WorkingView,
+        at: Version,
+        new_storage: ViewStorage,
+        should_stop: Callable[[ViewStorage], bool],
+    ) -> tuple[bool, bool]:
+        """Lets the view work.
+
+        Args:
+            view: the view.
+            at: the user tree of the last commit that is in it.
+            new_storage: its data in this transaction, which is taken when nothing is gone on with.
+            should_stop: whether the transaction has lasted long enough, or done enough.
+
+        Returns:
+            Whether the view has more to do, and whether it changed something.
+        """
+        going = self._going
+        if going is None or going.view is not view:
+            going = self._going = _Going(view, new_storage)
+        else:
+            going.storage.take_over(new_storage)
+        storage = going.storage
+        more = bool(view.work(storage, at, lambda: should_stop(storage)))
+        storage.write()
+        return more, bool(storage.changes)

@@ -1,0 +1,321 @@
+"""Questions as routes and commands ask them: bodies in, answers out, of a database as one caller sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from svc.errors import InvalidInput
+from svc.plugin import (
+    ROOT_IDENTITY,
+    Database,
+    Entry,
+    EntryKind,
+    Identity,
+    Operation,
+    Path,
+    PluginContext,
+    Version,
+    is_system_path,
+    is_unrestricted_root,
+    parse_path,
+    path_not_found,
+    permitted,
+    visible_parts,
+)
+from svc_query.aggregation import Aggregates
+from svc_query.api import QUERY_OPERATORS, QueryOperator
+from svc_query.bodies import AggregateBody, QueryBody, SearchBody
+from svc_query.configuration import QueryConfiguration
+from svc_query.executing.answering import Answer, Question, answer_query, coverage_for
+from svc_query.executing.budget import Budget
+from svc_query.executing.visibility import Caller
+from svc_query.filters import And, Filter, LeafFilter, Not, Or, parse_filter
+from svc_query.locators import Hit, locate, text_reader
+from svc_query.ordering import OrderField
+from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, Snapshot
+
+__all__ = ["Asker", "settings_of"]
+
+T = TypeVar("T")
+
+_READ = Operation.READ
+_SHOWN = Operation.READ.bit | Operation.LIST.bit
+_SEARCH_LIMIT = 50
+_MOST_WAITED_FOR = 1_000
+
+
+class Asker(NamedTuple):
+    """Who asks which database.
+
+    Attributes:
+        database: the open database.
+        context: the plugin in it.
+        operators: by name.
+        identity: who asks; root for whoever holds the file.
+    """
+
+    database: Database
+    context: PluginContext
+    operators: Mapping[str, QueryOperator]
+    identity: Identity = ROOT_IDENTITY
+
+    @classmethod
+    def of(cls, database: Database, context: PluginContext, identity: Identity = ROOT_IDENTITY) -> Asker:
+        """Returns one with the operators that are in use.
+
+        Args:
+            database: the open database.
+            context: the plugin in it.
+            identity: who asks.
+        """
+        operators = {name: one.value for name, one in context.extensions(QUERY_OPERATORS).items()}
+        return cls(database, context, operators, identity)
+
+    @property
+    def settings(self) -> QueryConfiguration:
+        """The settings of the plugin in the database."""
+        return settings_of(self.context)
+
+    def query(self, body: QueryBody) -> dict[str, Any]:
+        """Answers a body of ``POST /query``. Blocks, and gives others their turn.
+
+        Raises:
+            InvalidInput: the query is not one that can be answered.
+            NotFound: its path, snapshot, version or fork is not there for this caller, or nothing there is
+                indexed.
+            ServiceUnavailable: the index is behind, or the time of the query is over.
+        """
+        settings = self.settings
+        where = parse_filter(body.where)
+        explain = "plan" if body.explain is True else body.explain or None
+        question = Question(
+            parse_path(body.path),
+            where,
+            _limit(body.limit, settings.default_limit, settings.maximum_limit),
+            body.limit is None,
+            body.offset,
+            tuple(OrderField(one.field, one.direction == "desc") for one in body.order_by),
+            body.after,
+            body.before,
+            body.include_total,
+            body.include_matches,
+            body.select,
+            None if body.aggregate is None else _aggregates(body.aggregate),
+            explain,
+            settings.maximum_rows,
+        )
+        reads_files = any(not name.startswith("@") for name in _fields_of(question))
+        return self._ask(body, question.path, reads_files, lambda path, _: question._replace(path=path))
+
+    def search(self, body: SearchBody) -> dict[str, Any]:
+        """Answers a body of ``POST /files/search``; as ``query``."""
+        settings = self.settings
+        if body.query is None and body.where is None:
+            raise InvalidInput("A search needs query, where, or both.", field="query")
+        if body.query is not None and not body.query.strip():
+            raise InvalidInput("The query of a search has at least one word.", field="query")
+        where = None if body.where is None else parse_filter(body.where)
+        limit = _limit(body.limit, _SEARCH_LIMIT, settings.maximum_limit)
+
+        def question(path: Path, coverage: Coverage) -> Question:
+            parts: list[Filter] = [] if where is None else [where]
+            if body.query is not None:
+                parts.append(_search_filter(body.query, coverage, self.operators))
+            filter_ = parts[0] if len(parts) == 1 else And(tuple(parts))
+            return Question(
+                path,
+                filter_,
+                limit,
+                offset=body.offset,
+                include_total=True,
+                include_matches=True,
+                most_rows=settings.maximum_rows,
+            )
+
+        answer = self._ask(body, parse_path(body.path), True, question)
+        for name in ("next_cursor", "prev_cursor"):  # a search takes an offset
+            answer.pop(name, None)
+        return answer
+
+    def _ask(
+        self,
+        body: QueryBody | SearchBody,
+        path: Path,
+        reads_files: bool,
+        question_of: Callable[[Path, Coverage], Question],
+    ) -> dict[str, Any]:
+        settings = self.settings
+        database = self.database
+        past = body.snapshot is not None or body.version is not None or body.fork is not None
+        if past:
+            root = database.resolve_version(snapshot=body.snapshot, version=body.version, fork=body.fork)
+            version = database.at(root)
+        else:
+            version = database.at()
+        # What is gone from HEAD is for those only who may see what was deleted; a fork has never been there.
+        head = database.at() if past and (body.snapshot is not None or body.version is not None) else None
+        path, caller = self._caller(version, path, head)
+        budget = Budget(settings.query_seconds, settings.maximum_rows)
+
+        def answer(snapshot: Snapshot, seen: Caller) -> Answer:
+            question = question_of(path, coverage_for(snapshot, seen, path))
+            return answer_query(snapshot, seen, question, self.operators, budget, database.database_id)
+
+        if past:
+            found = self._walk(version, caller, budget, answer)
+        else:
+            found = self._at_head(body, caller, reads_files, lambda snapshot: answer(snapshot, caller))
+        if found.hits is not None:
+            _add_matches(found.body["results"], found.hits, version)
+        return found.body
+
+    def _at_head(
+        self,
+        body: QueryBody | SearchBody,
+        caller: Caller,
+        reads_files: bool,
+        function: Callable[[Snapshot], T],
+    ) -> T:
+        from svc_query.indexing import read_snapshot
+
+        strict = body.consistency == "strict"
+        places = [part for part, _ in caller.parts[:_MOST_WAITED_FOR]]
+        return read_snapshot(
+            self.database,
+            self.context,
+            function,
+            minimum=None if strict else 0,
+            wait_until=time.monotonic() + self.settings.wait_seconds,
+            waits_for=places if strict and reads_files else (),
+        )
+
+    def _walk(
+        self,
+        version: Version,
+        caller: Caller,
+        budget: Budget,
+        function: Callable[[Snapshot, Caller], T],
+    ) -> T:
+        from svc_query.walking import walk_version
+
+        sequence = self.database.head().sequence
+        snapshot = walk_version(version, sequence, caller, self.context, budget)
+        # All that was numbered is for the caller.
+        seen = caller._replace(parts=tuple((part, True) for part, _ in caller.parts))
+        return function(snapshot, seen)
+
+    def _caller(self, version: Version, path: Path, head: Version | None) -> tuple[Path, Caller]:
+        """The path with its links followed, and what the caller may read at and below it.
+
+        Raises:
+            NotFound: nothing is there, or nothing of it is for the caller.
+        """
+        identity = self.identity
+        if is_system_path(path):
+            raise path_not_found(path)
+        is_root = is_unrestricted_root(identity)
+
+        def passes(link: Path) -> bool:
+            return is_root or bool(permitted(identity, link) & _SHOWN)
+
+        found, entry = version.follow_parents(path, may_pass=passes)
+        if is_system_path(found):
+            raise path_not_found(path)
+        if is_root:
+            if found and (entry is None or entry.kind is EntryKind.SYMLINK):
+                raise path_not_found(path)
+            return found, Caller.of_everything(found)
+        parts = visible_parts(identity, _READ, found)
+        if parts == ():
+            raise path_not_found(path)
+        known = bool(permitted(identity, found, directory=_is_directory(entry)) & _SHOWN)
+        if entry is None and known:
+            # To others one that is not there looks like one without anything for them.
+            raise path_not_found(path)
+        return found, Caller(
+            ((found, False),) if parts is None or head is not None else parts,
+            self._may(head),
+            sees_all=head is None and visible_parts(identity, _READ, ()) == (((), True),),
+            shown=known,
+        )
+
+    def _may(self, head: Version | None) -> Callable[[Path], bool]:
+        identity, read, delete = self.identity, _READ.bit, Operation.DELETE.bit
+
+        def may(path: Path) -> bool:
+            mask = permitted(identity, path)
+            if not mask & read:
+                return False
+            return head is None or bool(mask & delete) or head.get(path) is not None
+
+        return may
+
+
+def settings_of(context: PluginContext) -> QueryConfiguration:
+    """Returns the settings of the plugin in a database."""
+    configuration = context.configuration
+    return configuration if isinstance(configuration, QueryConfiguration) else QueryConfiguration()
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is EntryKind.DIRECTORY
+
+
+def _limit(given: int | None, default: int, most: int) -> int:
+    limit = min(default, most) if given is None else given
+    if not 1 <= limit <= most:
+        raise InvalidInput(f"The limit is a number from 1 to {most}.", field="limit", limit=most)
+    return limit
+
+
+def _aggregates(body: AggregateBody) -> Aggregates:
+    asked = Aggregates(
+        body.count,
+        *(tuple(dict.fromkeys(names)) for names in (body.sum, body.avg, body.min, body.max, body.group_by)),
+    )
+    # Groups say how many they hold, and so does what asks for nothing else.
+    return asked._replace(counts=body.count or bool(asked.groups) or not asked.fields)
+
+
+def _fields_of(question: Question) -> frozenset[str]:
+    """The fields that decide what the answer is."""
+    names = {field.name for field in question.order}
+    names.update(question.select or ())
+    if question.aggregates is not None:
+        names.update(question.aggregates.fields)
+    pending: list[Filter] = [question.where]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, LeafFilter):
+            names.add(one.field)
+        elif isinstance(one, Not):
+            pending.append(one.child)
+        else:
+            pending.extend(one.children)
+    return frozenset(names)
+
+
+def _search_filter(query: str, coverage: Coverage, operators: Mapping[str, QueryOperator]) -> Filter:
+    """Words in any full-text field; where there is none, texts that are like the query in trigram fields."""
+    for operator, index_type in (("search", "fulltext"), ("match", "trigram")):
+        if operator not in operators:
+            continue
+        fields = sorted(name for name, use in coverage.fields.items() if index_type in use.index_types)
+        fields = [name for name in fields if name not in VIRTUAL_FIELDS] or fields
+        if fields:
+            return Or(tuple(LeafFilter(name, operator, query, True, {}) for name in fields))
+    raise InvalidInput(
+        "No field here can be searched: add one to indexes.json with the type fulltext.",
+        field="query",
+        index_type="fulltext",
+    )
+
+
+def _add_matches(
+    rows: Sequence[dict[str, Any]], hits: Sequence[tuple[Document, list[Hit]]], version: Version
+) -> None:
+    read = text_reader(version)
+    for row, (document, found) in zip(rows, hits, strict=True):
+        row["matches"] = locate(document, found, read)

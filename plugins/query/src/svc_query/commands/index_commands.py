@@ -1,0 +1,187 @@
+"""``svc index``: what is indexed, how far that is, and what should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from svc.errors import AlreadyExists, NotFound
+from svc.plugin import (
+    Path,
+    Source,
+    format_path,
+    json_option,
+    parse_path,
+    print_json,
+    print_table,
+    source_options,
+    terminal_text,
+)
+from svc_query.commands.statuses import status_lines
+from svc_query.commands.stores import Document, QueryStore, open_query_store
+from svc_query.commands.waiting import progress_bar
+
+__all__ = ["index"]
+
+CONFIGURATION = (".svc-config", "indexes.json")
+"""Where the configuration of a directory stands in it."""
+
+_PAGE = 1_000
+_SAMPLE = 1_000
+
+
+@click.group(short_help="Shows, makes anew and proposes indexes.")
+def index() -> None:
+    """Shows what is indexed and how far that is, makes it anew, and proposes what to index."""
+
+
+@index.command(short_help="Shows what is indexed, and how far that is.")
+@click.argument("path", default="/")
+@source_options
+@json_option
+def status(*, path: str, source: Source, as_json: bool) -> None:
+    """Shows the configurations at and below PATH, the indexes, work that goes on, and files that failed."""
+    where = parse_path(path)
+    with open_query_store(source) as store:
+        document = _whole_status(store, where)
+    if as_json:
+        print_json(document)
+        return
+    for line in status_lines(document):
+        click.echo(line)
+
+
+@index.command(short_help="Makes the indexes of a directory anew.")
+@click.argument("path", default="/")
+@source_options
+@json_option
+def rebuild(*, path: str, source: Source, as_json: bool) -> None:
+    """Reads all files at and below PATH again and indexes them anew; for root.
+
+    On a file the command does it; a server does it in the background, and 'svc index status' shows how far.
+    """
+    with progress_bar("Indexing") as progress, open_query_store(source, writable=True) as store:
+        answer = store.rebuild(parse_path(path), progress)
+    if as_json:
+        print_json(answer)
+    elif source.is_remote:
+        click.echo(f"The server indexes {terminal_text(path)} anew; 'svc index status' shows how far it is.")
+    else:
+        click.echo(f"{terminal_text(path)} is indexed anew.")
+
+
+@index.command(short_help="Shows the configuration that holds for a path.")
+@click.argument("path", default="/")
+@source_options
+@json_option
+def show(*, path: str, source: Source, as_json: bool) -> None:
+    """Shows the fields of files in the directory PATH, or of the file PATH, and where each comes from.
+
+    The nearest configuration above a file decides, for each field.
+    """
+    where = parse_path(path)
+    with open_query_store(source) as store:
+        found = list(_configurations(store, where))
+    fields: dict[str, Document] = {}
+    for directory, configuration in found:
+        for entry in configuration.get("indexes", ()):
+            fields.setdefault(
+                entry["name"],
+                {**entry, "from": format_path(directory), "glob": configuration.get("glob")},
+            )
+    if as_json:
+        print_json({"path": format_path(where), "fields": list(fields.values())})
+        return
+    if not found:
+        click.echo(
+            "No configuration is stored here or above; the default one holds: the fields that begin with @."
+        )
+        return
+    rows: list[tuple[str, ...]] = [("FIELD", "TYPES", "VALUES", "SOURCE", "FILES", "FROM")]
+    rows += [tuple(map(terminal_text, _field_row(entry))) for entry in fields.values()]
+    print_table(rows)
+
+
+@index.command(short_help="Proposes a configuration for a directory.")
+@click.argument("path", default="/")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 100_000),
+    default=_SAMPLE,
+    show_default=True,
+    help="Most files to look at.",
+)
+@click.option("--write", is_flag=True, help="Store the proposal; never in place of a configuration.")
+@source_options
+@json_option
+def suggest(*, path: str, sample: int, write: bool, source: Source, as_json: bool) -> None:
+    """Looks at some files below PATH and prints an indexes.json for it, with a reason for each type.
+
+    The configuration goes to standard output and the reasons to standard error; with --json both are one
+    document.
+    """
+    from svc_query.suggesting import suggest_configuration
+
+    where = parse_path(path)
+    place = (*where, *CONFIGURATION)
+    with open_query_store(source, writable=write) as store:
+        if write and store.read(place) is not None:
+            raise AlreadyExists("There is a configuration already; change it there.", path=format_path(place))
+        found = suggest_configuration(store.samples(where, sample), where, store.index_types())
+        if not found.files:
+            raise NotFound("There are no files to look at.", path=format_path(where))
+        text = json.dumps(found.configuration, indent=2, ensure_ascii=False) + "\n"
+        if write:
+            store.write(place, text.encode())
+    if as_json:
+        print_json({"configuration": found.configuration, "reasons": found.reasons, "files": found.files})
+        return
+    click.echo("\n".join(map(terminal_text, text.splitlines())))
+    for reason in found.reasons:
+        name = terminal_text(reason["field"])
+        click.echo(f"svc: {name}: {terminal_text(reason['reason'])}", err=True)
+    if write:
+        click.echo(f"svc: stored at {format_path(place)}", err=True)
+
+
+def _configurations(store: QueryStore, where: Path) -> Iterator[tuple[Path, Document]]:
+    """The configurations at and above a path, the nearest first."""
+    for length in range(len(where), -1, -1):
+        content = store.read((*where[:length], *CONFIGURATION))
+        if content is None:
+            continue
+        try:
+            configuration = json.loads(content)
+            names = [entry["name"] for entry in configuration["indexes"]]
+            if all(isinstance(name, str) for name in names):
+                yield where[:length], configuration
+        except (ValueError, TypeError, KeyError, RecursionError):
+            # One that is not valid counts as absent.
+            shown = format_path((*where[:length], *CONFIGURATION))
+            click.echo(f"svc: {terminal_text(shown)} is not valid, and counts as absent.", err=True)
+
+
+def _field_row(entry: Document) -> tuple[str, ...]:
+    types = entry.get("type", ())
+    source = entry.get("source")
+    return (
+        entry["name"],
+        types if isinstance(types, str) else ", ".join(map(str, types)),
+        str(entry.get("value_type", "auto")),
+        "" if source is None else json.dumps(source, ensure_ascii=False),
+        entry.get("glob") or "*",
+        entry["from"],
+    )
+
+
+def _whole_status(store: QueryStore, where: Path) -> Document:
+    """A status with the failures of all pages."""
+    whole = store.status(where, None, _PAGE)
+    page = whole
+    while page.get("has_more") and page["failures"]:
+        page = store.status(where, page["failures"][-1]["path"], _PAGE)
+        whole["failures"] += page["failures"]
+    whole.pop("has_more", None)
+    return whole

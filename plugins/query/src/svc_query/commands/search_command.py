@@ -1,0 +1,94 @@
+"""``svc search``: full text over everything that is indexed, best first, with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svc.plugin import Source, counted, format_path, json_option, parse_path, print_json, source_options
+from svc_query.commands.options import filter_of
+from svc_query.commands.snippets import marked
+from svc_query.commands.stores import Document, open_query_store
+from svc_query.commands.tables import cell_text, print_lines
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["search"]
+
+_MOST_SNIPPETS = 3
+
+
+@click.command(short_help="Finds files by words, the best first.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--path", default="/", show_default=True, help="Search below this directory only.")
+@click.option(
+    "--where", metavar="EXPRESSION", help="A filter that the files must meet too, as for 'svc query'."
+)
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Most files."
+)
+@click.option("--offset", type=click.IntRange(0), default=0, help="Files to leave out first.")
+@source_options
+@json_option
+def search(
+    *,
+    words: tuple[str, ...],
+    path: str,
+    where: str | None,
+    limit: int,
+    offset: int,
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Shows the files that WORDS are found in, the best first, and where in them.
+
+    All words must be there; "a phrase" in quotes, -word for one that must not be there, OR between
+    alternatives, prefix*. Quote them for the shell; behind -- they may begin with a dash.
+    """
+    request: Document = {
+        "query": " ".join(words),
+        "path": format_path(parse_path(path)),
+        "limit": limit,
+    }
+    if offset:
+        request["offset"] = offset
+    if where is not None:
+        request["where"] = filter_of(where, None, pointed=not as_json)
+    with open_query_store(source) as store:
+        answer = store.search(request)
+    if as_json:
+        print_json(answer)
+        return
+    print_lines(_lines(answer["results"]))
+    shown, total = len(answer["results"]), answer.get("total_count")
+    if answer.get("has_more"):
+        of = f" of {total:,}" if total is not None else ""
+        click.echo(f"svc: {counted(shown, 'file')}{of} shown; -n and --offset show more.", err=True)
+
+
+def _lines(results: list[Document]) -> Iterator[Text]:
+    from rich.text import Text
+
+    for number, row in enumerate(results):
+        if number:
+            yield Text("")
+        line = Text(cell_text("path", row["path"]), style="bold cyan")
+        line.append(f"  {cell_text('score', row['score'])}", style="green")
+        yield line
+        for match in _with_snippets(row.get("matches") or ())[:_MOST_SNIPPETS]:
+            shown = Text("  ")
+            shown.append(f"{cell_text('field', match.get('field'))}: ", style="dim")
+            shown.append_text(marked(match["snippet"], match.get("highlights") or ()))
+            yield shown
+
+
+def _with_snippets(matches: Any) -> list[Document]:
+    """Those matches that show something, each text once."""
+    found: dict[str, Document] = {}
+    for match in matches:
+        if match.get("snippet"):
+            found.setdefault(str(match["snippet"]), match)
+    return list(found.values())

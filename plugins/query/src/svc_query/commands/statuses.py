@@ -1,0 +1,81 @@
+"""The status of an index, as people read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from svc.plugin import counted, terminal_text, time_text
+
+__all__ = ["status_lines"]
+
+Document = dict[str, Any]
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def status_lines(status: Document) -> Iterator[str]:
+    """Yields a status, safe for a terminal: how it stands, what is configured, the indexes, what failed.
+
+    Args:
+        status: what ``GET /query/status`` answers.
+    """
+    yield terminal_text(f"{status['path']}: {counted(status['documents'], 'file')} indexed")
+    if status["waiting"]:
+        yield f"{counted(status['waiting'], 'file')} wait to be read"
+    for job in status["jobs"]:
+        since = time_text(job["since"])
+        yield terminal_text(
+            f"{job['reason']} of {job['path']}: {job['indexed']:,} of {job['total']:,} files, since {since}"
+        )
+    yield from _section("configurations", [_directory(one) for one in status["directories"]])
+    yield from _section("indexes", [_index(one) for one in status["indexes"]])
+    yield from _section("files that could not be read, wholly or in part", map_failures(status["failures"]))
+
+
+def map_failures(failures: Sequence[Document]) -> list[tuple[str, ...]]:
+    """Returns a row for each file that failed: its path, and why."""
+    return [(failure["path"], time_text(failure["at"]), _reason(failure)) for failure in failures]
+
+
+def _reason(failure: Document) -> str:
+    others = {name: failure[name] for name in ("not_converted", "indexes") if failure.get(name)}
+    parts = [
+        f"{name.replace('_', ' ')}: {json.dumps(one, ensure_ascii=False)}" for name, one in others.items()
+    ]
+    return "; ".join([str(failure["error"]), *parts] if failure.get("error") else parts)
+
+
+def _directory(directory: Document) -> tuple[str, ...]:
+    if directory.get("problem"):
+        return directory["path"], "not valid, counts as absent", str(directory["problem"])
+    fields = ", ".join(f"{one['name']} ({'+'.join(one['types'])})" for one in directory.get("fields", ()))
+    files = directory.get("glob") or "its own files"
+    return directory["path"], "the default" if directory.get("default") else files, fields
+
+
+def _index(index: Document) -> tuple[str, ...]:
+    files = counted(index["documents"], "file")
+    size = index.get("problem") or _size(index.get("size", 0))
+    options = "" if index["options"] in ("", "{}", {}) else str(index["options"])
+    return index["field"], index["type"], files, str(size), options
+
+
+def _size(size: float) -> str:
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{size:,.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1024
+    raise AssertionError("the last unit takes everything")
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    shown = [[terminal_text(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    yield f"{title}:"
+    for row in shown:
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        yield "  " + "  ".join(cells).rstrip()

@@ -1,0 +1,167 @@
+"""Cursors: the place of a row in the order of a query, and the commit that the page was made at.
+
+A page may end where its caller may see nothing, so a cursor is sealed: it tells nothing of the place. It
+works in every copy of the database.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+
+import msgspec
+from blake3 import blake3
+
+from svc.errors import InvalidInput
+from svc.plugin import Path
+from svc_query.api import Value
+from svc_query.ordering import COMPARED_CHARACTERS, Key, Order
+
+__all__ = ["Cursors", "Place"]
+
+_VERSION = 1
+_TAG_BYTES = 16
+_PADDED_TO = 64
+_MOST_BYTES = 1 << 16
+_TAG_CONTEXT = "svc query 2026 tag of a cursor"
+_TEXT_CONTEXT = "svc query 2026 text of a cursor"
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A place in an order.
+
+    Attributes:
+        version: of the layout.
+        order: name of the order.
+        sequence: number of the commit.
+        deciding: for each field of the order the kind of its value, and the value as a text.
+        score: of the row.
+        path: of the row.
+    """
+
+    version: int
+    order: str
+    sequence: int
+    deciding: list[tuple[str, str]]
+    score: float
+    path: tuple[str, ...]
+
+
+class Cursors:
+    """Makes and reads the cursors of one order.
+
+    Args:
+        database_id: of the database. It is random and no route tells it, so that it serves as a secret.
+        order: of the query.
+    """
+
+    def __init__(self, database_id: bytes, order: Order) -> None:
+        self._id = database_id
+        self._order = order
+
+    def encode(self, deciding: Sequence[tuple[bool, Value]], score: float, path: Path, sequence: int) -> str:
+        """Returns the cursor of a row or of a place without one.
+
+        Args:
+            deciding: what ``Order.deciding`` says of it.
+            score: of the row.
+            path: of the row.
+            sequence: number of the commit that the page shows.
+        """
+        name = _digest(self._order.name)
+        text = _ENCODER.encode(
+            Place(_VERSION, name, sequence, [_spelled(*one) for one in deciding], score, path)
+        )
+        text = len(text).to_bytes(4, "big") + text
+        text += b"\0" * (-len(text) % _PADDED_TO)
+        # The tag is a function of the text, and the only input of the key stream: what is sealed twice looks
+        # the same, and nothing else can be told (a synthetic initialization vector, as in RFC 5297).
+        tag = self._tag(text)
+        return base64.urlsafe_b64encode(tag + self._mixed(text, tag)).rstrip(b"=").decode("ascii")
+
+    def decode(self, cursor: str, field: str) -> Key:
+        """Returns the key of a cursor's place.
+
+        Args:
+            cursor: what the caller gave.
+            field: the member of the body that holds it.
+
+        Raises:
+            InvalidInput: no page of a query in this order gave this cursor.
+        """
+        place = self._opened(cursor)
+        if place is None:
+            raise InvalidInput("The cursor is not one that a query gave.", field=field)
+        if place.order != _digest(self._order.name) or len(place.deciding) != len(self._order.fields):
+            raise InvalidInput("The cursor is of a query in another order.", field=field)
+        try:
+            deciding = [_read(*one) for one in place.deciding]
+        except (ValueError, KeyError):
+            raise InvalidInput("The cursor is not one that a query gave.", field=field) from None
+        return self._order.key(deciding, place.score, place.path)
+
+    def _opened(self, cursor: str) -> Place | None:
+        if len(cursor) > _MOST_BYTES:
+            return None
+        try:
+            padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+            data = base64.b64decode(padded, altchars=b"-_", validate=True)
+        except (ValueError, binascii.Error):
+            return None
+        tag, text = data[:_TAG_BYTES], data[_TAG_BYTES:]
+        text = self._mixed(text, tag)
+        if not text or self._tag(text) != tag:
+            return None
+        try:
+            place = _DECODER.decode(text[4 : 4 + int.from_bytes(text[:4], "big")])
+        except msgspec.DecodeError:
+            return None
+        return place if place.version == _VERSION else None
+
+    def _tag(self, text: bytes) -> bytes:
+        return blake3(self._id + text, derive_key_context=_TAG_CONTEXT).digest(_TAG_BYTES)
+
+    def _mixed(self, text: bytes, tag: bytes) -> bytes:
+        stream = blake3(self._id + tag, derive_key_context=_TEXT_CONTEXT).digest(len(text))
+        return bytes(left ^ right for left, right in zip(text, stream, strict=True))
+
+
+def _spelled(missing: bool, value: Value) -> tuple[str, str]:
+    """A value as texts: JSON has neither all integers nor all floats."""
+    if missing:
+        return "missing", ""
+    if value is None:
+        return "null", ""
+    if isinstance(value, bool):
+        return "boolean", "1" if value else "0"
+    if isinstance(value, int):
+        return "integer", hex(value)
+    if isinstance(value, float):
+        return "float", value.hex()
+    if isinstance(value, str):
+        return "string", value[:COMPARED_CHARACTERS]
+    return "array", " ".join(float(one).hex() for one in value)
+
+
+def _read(kind: str, text: str) -> tuple[bool, Value]:
+    return kind == "missing", _READERS[kind](text)
+
+
+_READERS: dict[str, Callable[[str], Value]] = {
+    "missing": lambda _: None,
+    "null": lambda _: None,
+    "boolean": lambda text: text == "1",
+    "integer": lambda text: int(text, 16),
+    "float": float.fromhex,
+    "string": lambda text: text,
+    "array": lambda text: tuple(float.fromhex(one) for one in text.split()),
+}
+
+
+def _digest(name: str) -> str:
+    return blake3(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Place)

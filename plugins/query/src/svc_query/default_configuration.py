@@ -1,0 +1,26 @@
+"""What is indexed where the root has no ``indexes.json``: the fields that every file has.
+
+Nothing of it is written into anybody's tree, so an empty database keeps the root hash of an empty tree. Index
+types whose plugin is not enabled are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DEFAULT_CONFIGURATION"]
+
+DEFAULT_CONFIGURATION: dict[str, Any] = {
+    "glob": "**/*",
+    "indexes": [
+        {"name": "@path", "type": "exact"},
+        {"name": "@filename", "type": ["exact", "trigram"]},
+        {"name": "@extension", "type": "exact"},
+        {"name": "@content_type", "type": "exact"},
+        {"name": "@hash", "type": "exact"},
+        {"name": "@size", "type": "exact"},
+        {"name": "@created_at", "type": "exact"},
+        {"name": "@updated_at", "type": "exact"},
+    ],
+}
+"""As an ``indexes.json`` would have it."""

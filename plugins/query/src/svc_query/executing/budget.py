@@ -1,0 +1,88 @@
+"""What a query may take: time, rows that it looks at, and turns that it leaves to others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from svc.errors import InvalidInput, ServiceUnavailable
+from svc.plugin import pause, run_blocking
+
+__all__ = ["Budget"]
+
+T = TypeVar("T")
+
+_PAUSE_UNITS = 256
+_STEPS_PER_UNIT = 16
+
+
+class Budget:
+    """Counts the work of one query.
+
+    Args:
+        seconds: how long it may take.
+        rows: how many documents it may look at where no index leaves fewer, or where it must sort.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, seconds: float, rows: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._ends = clock() + seconds
+        self._units = 0
+        self._steps = 0
+        self.rows = rows
+
+    def tick(self) -> None:
+        """Counts a document that is looked at.
+
+        Raises:
+            ServiceUnavailable: the time is over.
+        """
+        self._units += 1
+        if self._units >= _PAUSE_UNITS:
+            self.rest()
+
+    def step(self) -> None:
+        """Counts a look at a row of an index, which is much cheaper; raises as ``tick``."""
+        self._steps += 1
+        if self._steps >= _STEPS_PER_UNIT:
+            self._steps = 0
+            self.tick()
+
+    def rest(self) -> None:
+        """Gives others their turn, whatever was done; raises as ``tick``."""
+        self._units = 0
+        pause()
+        if self._clock() > self._ends:
+            raise ServiceUnavailable(
+                f"The query took longer than the {self._seconds:g} seconds that it may: narrow it by path, "
+                "by a condition that an index answers, or by a smaller limit.",
+                limit=self._seconds,
+            )
+
+    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+        """Calls a function that blocks, while other requests run; raises as ``tick`` before and behind it."""
+        self.rest()
+        found = run_blocking(function, *args)
+        self.rest()
+        return found
+
+    def refuse_rows(self, why: str) -> InvalidInput:
+        """Returns the error of a query that would have to look at too many documents.
+
+        Args:
+            why: what makes it look at them, as the end of a sentence.
+        """
+        return InvalidInput(
+            f"The query would have to look at more than {self.rows} documents, {why}.", limit=self.rows
+        )
+
+    def refuse_entries(self, entries: int) -> InvalidInput:
+        """Returns the error of a query by walk whose directory holds too many entries."""
+        return InvalidInput(
+            f"A query of a snapshot, a version or a fork looks at no more than {entries} files; there are "
+            "more below this path: query the directories below it one by one.",
+            limit=entries,
+        )

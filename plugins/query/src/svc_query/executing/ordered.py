@@ -1,0 +1,464 @@
+"""The rows of a page, in order: four ways to find them, of which the cheapest is taken.
+
+- In the order of the paths: the documents are walked in that order and tested, or a few are sorted.
+- In the order of an index over the first field of the order: its terms are walked.
+- Best first: an index that ranks says which come first.
+- Everything that matches is looked at, and the first are kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from svc.plugin import Path
+from svc_query.api import MAXIMUM_TERM_BYTES, RankedPredicate, TermIndexType, Value
+from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
+from svc_query.ordering import SCORE, Key, Order, OrderField, sort_key
+from svc_query.planning.nodes import AndNode, LeafNode
+from svc_query.snapshot import Coverage, FieldIndex
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+__all__ = ["Page", "Paging", "choose_strategy", "find_page"]
+
+# What a step of each way costs, in microseconds; their ratios are what counts.
+_PATH_STEP = 1.5
+_TERM_STEP = 1.0
+_DOCUMENT = 12.0
+_MOST_RANKED = 100_000
+_SCORED_AT_ONCE = 1_000
+_FIRST_RANKED = 64
+_MANY = 2_000
+"""Among fewer documents the indexes are asked at once."""
+_MOST_PROBED = 400
+_MISSING = (1,)
+_Bounds: TypeAlias = tuple[bytes | None, bytes | None]
+
+
+class Paging(NamedTuple):
+    """Which rows are asked for.
+
+    Attributes:
+        order: of the rows.
+        rows: how many, those that ``skip`` leaves out not counted.
+        skip: how many to leave out.
+        place: behind it the rows begin, or, with ``reverse``, before it they end; None: at the beginning.
+        reverse: whether the rows before the place are asked for.
+    """
+
+    order: Order
+    rows: int
+    skip: int = 0
+    place: Key | None = None
+    reverse: bool = False
+
+
+class Page(NamedTuple):
+    """Rows in the order of the query.
+
+    Attributes:
+        rows: at most as many as were asked for.
+        more: whether there are more in the direction that was asked for.
+        strategy: how they were found.
+        stopped_at: the path where the search ended before the page was full; the next page goes on there.
+    """
+
+    rows: list[Match]
+    more: bool
+    strategy: str
+    stopped_at: Path | None = None
+
+
+def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
+    """Returns a page of the matches.
+
+    Args:
+        matching: the matches.
+        coverage: what is indexed where the query looks.
+        paging: which rows.
+
+    Raises:
+        InvalidInput: too many documents would have to be looked at.
+        ServiceUnavailable: the time of the query is over.
+    """
+    wanted = paging.rows + paging.skip + 1
+    page = _probed(matching, coverage, paging, wanted)
+    if page is not None:
+        return page
+    matching.walked_to = None
+    strategy, rows = choose_strategy(matching, coverage, paging)
+    found = [row.match for row in islice(rows(), wanted)]
+    return _page(matching, paging, strategy, found)
+
+
+def _page(matching: Matching, paging: Paging, strategy: str, found: list[Match]) -> Page:
+    wanted = paging.rows + paging.skip + 1
+    more = len(found) == wanted
+    found = found[paging.skip : paging.skip + paging.rows]
+    if paging.reverse:
+        found.reverse()
+    stopped_at = None if more else matching.walked_to
+    return Page(found, more or stopped_at is not None, strategy, stopped_at)
+
+
+def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int) -> Page | None:
+    """A page of a filter that many documents match: found in order, without the indexes' lists of all."""
+    node, total = matching.node, len(matching.scope.numbers)
+    expected = wanted * total / max(1, node.estimate)
+    if matching.is_collected or node.scored or (not node.children and not isinstance(node, LeafNode)):
+        return None
+    if total < _MANY or expected > _MOST_PROBED / 4 or len(matching.tail) > _MOST_PROBED / 4:
+        return None
+    direction = paging.order.path_direction(scored=False)
+    index = None if direction else _order_index(matching, coverage, paging.order)
+    if not direction and index is None:
+        return None
+    try:
+        with matching.probe(_MOST_PROBED):
+            if index is None:
+                rows = _walk_paths(matching, matching.numbers, paging, direction)
+            else:
+                rows = _by_terms(matching, index, _known_bounds(matching, index), paging)
+            found = [row.match for row in islice(rows, wanted)]
+    except ProbeFailed:
+        return None
+    matching.walked_to = None
+    if len(found) < wanted:
+        return None
+    return _page(matching, paging, "path order" if index is None else "index order", found)
+
+
+def choose_strategy(
+    matching: Matching, coverage: Coverage, paging: Paging
+) -> tuple[str, Callable[[], Iterator[Row]]]:
+    """Returns the name of the cheapest way to find a page, and what yields its rows and those behind it.
+
+    Args:
+        matching: the matches.
+        coverage: what is indexed where the query looks.
+        paging: which rows.
+    """
+    order = paging.order
+    numbers = matching.numbers
+    wanted = paging.rows + paging.skip + 1
+
+    def sort() -> Iterator[Row]:
+        return iter(_sorted(matching, numbers, paging, wanted))
+
+    direction = order.path_direction(scored=matching.node.scored)
+    if direction:
+        walking = wanted * (len(matching.scope.numbers) / max(1, len(numbers))) * _PATH_STEP
+        if len(numbers) * _DOCUMENT < walking and len(numbers) <= matching.budget.rows:
+            return "sort", sort
+        return "path order", lambda: _walk_paths(matching, numbers, paging, direction)
+    leaf = None if paging.reverse else _ranked_leaf(matching, order)
+    if leaf is not None:
+        return "best first", lambda: _best_first(matching, leaf, paging, wanted)
+    index = _order_index(matching, coverage, order)
+    if index is not None:
+        bounds = _known_bounds(matching, index)
+        if _walks_terms(matching, index, bounds, wanted):
+            return "index order", lambda: _by_terms(matching, index, bounds, paging)
+    return "sort", sort
+
+
+def _behind(row: Row, paging: Paging) -> bool:
+    if paging.place is None:
+        return True
+    return row.key < paging.place if paging.reverse else row.key > paging.place
+
+
+def _sorted(matching: Matching, numbers: BitMap, paging: Paging, wanted: int | None) -> list[Row]:
+    """The first rows of some documents, all of which are looked at."""
+    if not matching.narrowed and matching.node.operator != "all":
+        matching.require_rows(len(numbers), "because no index answers its filter and they must be sorted")
+    matching.require_rows(len(numbers), "to put them in order")
+    rows = (matching.row(paging.order, match) for match in matching.matches(numbers))
+    kept = (row for row in rows if _behind(row, paging))
+    if wanted is None:
+        return sorted(kept, key=_key_of, reverse=paging.reverse)
+    pick = heapq.nlargest if paging.reverse else heapq.nsmallest
+    return pick(wanted, kept, key=_key_of)
+
+
+def _key_of(row: Row) -> Key:
+    return row.key
+
+
+# -- in the order of the paths ---------------------------------------------------------------------
+
+
+def _walk_paths(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
+    backward = (direction < 0) != paging.reverse
+    place: Path | None = None if paging.place is None else paging.place[-1]
+    for match in matching.matches(_in_path_order(matching, numbers, place, backward)):
+        yield matching.row(paging.order, match)
+
+
+def _in_path_order(matching: Matching, numbers: BitMap, place: Path | None, backward: bool) -> Iterator[int]:
+    """The numbers in the order of their paths; ends where too many would have to be tested."""
+    snapshot, budget = matching.snapshot, matching.budget
+    limited = not matching.exact and not matching.narrowed
+    given = 0
+    parts = matching.scope.parts
+    for part in reversed(parts) if backward else parts:
+        after = None
+        if place is not None:
+            if place[: len(part)] == part:
+                after = place
+            elif (part > place) is backward:
+                continue
+        for path, number in snapshot.in_path_order(part, after=after, reverse=backward):
+            budget.step()
+            if number not in numbers:
+                continue
+            if limited and given >= budget.rows:
+                return
+            given += 1
+            matching.walked_to = path if limited and given >= budget.rows else None
+            yield number
+
+
+# -- in the order of an index ----------------------------------------------------------------------
+
+
+def _order_index(matching: Matching, coverage: Coverage, order: Order) -> FieldIndex | None:
+    """An index whose terms stand in the order of the first field, and that knows all its values."""
+    if not order.fields or not matching.snapshot.indexed:
+        return None
+    name = order.fields[0].name
+    use = coverage.fields.get(name)
+    if name == SCORE or use is None or not use.everywhere:
+        return None
+    found = [
+        one
+        for one in matching.snapshot.indexes(name)
+        if isinstance(one.type, TermIndexType) and one.type.ordered and one.type.name in use.index_types
+    ]
+    return found[0] if len(found) == 1 and hasattr(found[0].reader, "documents") else None
+
+
+def _known_bounds(matching: Matching, index: FieldIndex) -> _Bounds:
+    """Between which terms the values lie that rows are ordered by, as far as the filter says."""
+    reader, node = index.reader, matching.node
+    low: bytes | None = None
+    high: bytes | None = None
+    for leaf in node.children if isinstance(node, AndNode) else (node,):
+        if not isinstance(leaf, LeafNode) or leaf.field != index.field or len(leaf.sources) != 1:
+            continue
+        source = leaf.sources[0]
+        if source.predicate.bounds is None or list(source.readers.values()) != [reader] or leaf.uncovered:
+            continue
+        first, last = source.predicate.bounds
+        low = first if low is None else low if first is None else max(low, first)
+        high = last if high is None else high if last is None else min(high, last)
+    if (low, high) == (None, None) or reader.count_range(None, None) != len(reader.documents()):
+        # A document with several values may match by one and be ordered by another.
+        return None, None
+    return low, high
+
+
+def _walks_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, wanted: int) -> bool:
+    """Whether walking the terms costs less than to look at all that match."""
+    count = len(matching.numbers)
+    walking = wanted * (index.reader.count_range(*bounds) / max(1, count)) * _TERM_STEP + wanted * _DOCUMENT
+    return count > matching.budget.rows or walking < count * _DOCUMENT
+
+
+def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Paging) -> Iterator[Row]:
+    """All rows from a place on: those of the index, then those without a value, and the tail among them."""
+    numbers = matching.numbers - matching.tail if matching.tail else matching.numbers
+    first: Iterable[Row] = _term_rows(matching, index, bounds, numbers, paging)
+    last: Iterable[Row] = _missing_rows(matching, index, numbers, paging)
+    flushed = _chained((last, first) if paging.reverse else (first, last))
+    if not matching.tail:
+        return flushed
+    tail = matching.numbers & matching.tail
+    rows = _sorted(matching, tail, paging, None) if tail else []
+    return heapq.merge(rows, flushed, key=_key_of, reverse=paging.reverse)
+
+
+def _chained(parts: Iterable[Iterable[Row]]) -> Iterator[Row]:
+    for part in parts:
+        yield from part
+
+
+def _term_rows(
+    matching: Matching, index: FieldIndex, bounds: _Bounds, numbers: BitMap, paging: Paging
+) -> Iterator[Row]:
+    backward = paging.order.fields[0].descending != paging.reverse
+    place = _place_in_terms(index, bounds, paging, backward)
+    if place is None:
+        return
+    low, high, here = place
+    plain = _is_plain(matching, paging.order)
+    for term, documents in index.reader.scan(low, high, reverse=backward):
+        matching.budget.step()
+        group: Any
+        if len(documents) <= _FIRST_RANKED:
+            group = [number for number in documents if number in numbers]
+        else:
+            group = numbers & type(numbers)(documents)
+        if not group:
+            continue
+        rows: Iterable[Row]
+        if plain and len(group) > _FIRST_RANKED and len(term) < MAXIMUM_TERM_BYTES:
+            start = paging.place[-1] if paging.place is not None and term == here else None
+            rows = _same_value(matching, group, paging, start)
+        else:
+            matching.require_rows(
+                len(group), "because they have the same value of the first field of order_by"
+            )
+            rows = sorted(
+                (matching.row(paging.order, match) for match in matching.matches(group)),
+                key=_key_of,
+                reverse=paging.reverse,
+            )
+        for row in rows:
+            if _behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
+                yield row
+
+
+def _place_in_terms(
+    index: FieldIndex, bounds: _Bounds, paging: Paging, backward: bool
+) -> tuple[bytes | None, bytes | None, bytes | None] | None:
+    """Where the walk begins and ends, and the term of the place that the page begins at; None: nowhere."""
+    low, high = bounds
+    here: bytes | None = None
+    if paging.place is not None:
+        if paging.place[0] != _MISSING:
+            here = _term_of(index, _value_of(paging.place[0][1], paging.order.fields[0].descending))
+        elif not paging.reverse:
+            return None
+    if here is not None and backward:
+        high = here + b"\0" if high is None else min(high, here + b"\0")
+    elif here is not None:
+        low = here if low is None else max(low, here)
+    if low is not None and high is not None and low >= high:
+        return None
+    return low, high, here
+
+
+def _is_plain(matching: Matching, order: Order) -> bool:
+    """Whether nothing but the path decides behind the first field."""
+    return Order(order.fields[1:]).path_direction(scored=matching.node.scored) == 1
+
+
+def _same_value(matching: Matching, group: BitMap, paging: Paging, place: Path | None) -> Iterator[Row]:
+    """Rows that differ by their paths alone, in that order: walked where they are many."""
+    walking = (paging.rows + paging.skip) * len(matching.scope.numbers) / len(group) * _PATH_STEP
+    if len(group) <= matching.budget.rows and len(group) * _DOCUMENT < walking:
+        rows = (matching.row(paging.order, match) for match in matching.matches(group))
+        yield from sorted(rows, key=_key_of, reverse=paging.reverse)
+        return
+    for match in matching.matches(_in_path_order(matching, group, place, paging.reverse)):
+        yield matching.row(paging.order, match)
+
+
+def _decides(matching: Matching, index: FieldIndex, field: OrderField, row: Row, term: bytes) -> bool:
+    """Whether a term is that of the value which a document is ordered by, and not of another one of it."""
+    values = matching.snapshot.values(row.match.document, field.name)
+    if len(values) <= 1:
+        return True
+    return term == _term_of(index, (max if field.descending else min)(values, key=sort_key))
+
+
+def _term_of(index: FieldIndex, value: Value) -> bytes | None:
+    assert isinstance(index.type, TermIndexType), "only such a one is walked"
+    term = next(iter(index.type.terms(value, index.options)), None)
+    return None if term is None else term[:MAXIMUM_TERM_BYTES]
+
+
+def _value_of(part: Any, descending: bool) -> Value:
+    """The value that a part of a key was made of."""
+    kind, value = part.key if descending else part
+    found: Value = None if kind == 0 else value
+    return found
+
+
+def _missing_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging: Paging) -> Iterator[Row]:
+    missing = numbers - index.reader.documents()
+    if not missing:
+        return
+    if not _is_plain(matching, paging.order):
+        yield from _sorted(matching, missing, paging, None)
+        return
+    place = paging.place[-1] if paging.place is not None and paging.place[0] == _MISSING else None
+    for row in _same_value(matching, missing, paging, place):
+        if _behind(row, paging):
+            yield row
+
+
+# -- best first ------------------------------------------------------------------------------------
+
+
+def _ranked_leaf(matching: Matching, order: Order) -> LeafNode | None:
+    """The one leaf whose scores are those of the rows, when an index ranks it."""
+    if not order.starts_with_score():
+        return None
+    node = matching.node
+    if isinstance(node, AndNode):
+        scored = [child for child in node.children if child.scored]
+        if len(scored) != 1:
+            return None
+        node = scored[0]
+    if not isinstance(node, LeafNode) or not node.ranked or node.uncovered or not node.answers:
+        return None
+    return node
+
+
+def _best_first(matching: Matching, leaf: LeafNode, paging: Paging, wanted: int) -> Iterator[Row]:
+    """The best rows: asks for more and more of them until enough match the rest of the filter."""
+    numbers = matching.numbers
+    if len(numbers) <= _SCORED_AT_ONCE:
+        return iter(_sorted(matching, numbers, paging, wanted))
+    below = None if matching.scope.parts == ((),) else matching.scope.parts
+    limit = max(_FIRST_RANKED, 2 * wanted)
+    while True:
+        found, complete = _best(matching, leaf, limit, below)
+        numbers_found = [number for number in found if number in numbers]
+        leaf.learn({number: found[number] for number in numbers_found})
+        rows = [matching.row(paging.order, match) for match in matching.matches(numbers_found)]
+        kept = sorted((row for row in rows if _behind(row, paging)), key=_key_of)
+        if complete:
+            return iter(kept)
+        # Those that are as good as the worst that came may have equals that did not come.
+        worst = min(found.values())
+        sure = [row for row in kept if row.match.score > worst]
+        if len(sure) >= wanted:
+            return iter(sure)
+        if limit >= _MOST_RANKED:
+            return iter(_sorted(matching, numbers, paging, wanted))
+        limit = min(limit * 4, _MOST_RANKED)
+
+
+def _best(
+    matching: Matching, leaf: LeafNode, limit: int, below: tuple[Path, ...] | None
+) -> tuple[dict[int, float], bool]:
+    """The best documents of all parts of an index, and whether these are all there are."""
+    found: dict[int, float] = {}
+    complete = True
+    floor = 0.0
+    for source in leaf.sources:
+        predicate = source.predicate
+        assert isinstance(predicate, RankedPredicate), "a ranked leaf has ranked predicates"
+        for readers in source.both:
+
+            def ask(
+                readers: Any = readers, predicate: RankedPredicate = predicate
+            ) -> list[tuple[int, float]]:
+                return predicate.best(readers, limit, below=below)
+
+            part = matching.budget.blocking(ask) if source.blocks else ask()
+            found.update(part)
+            if len(part) >= limit:
+                complete = False
+                floor = max(floor, part[-1][1])
+    if not complete:
+        # What one part left out may be better than the worst of another.
+        found = {number: score for number, score in found.items() if score >= floor}
+    return found, complete

@@ -1,0 +1,224 @@
+"""What is indexed of a file: what the configurations between it and the root say together.
+
+The nearest configuration whose glob takes the file decides, for each field. The outcome is a function of a
+version and a path, so that nothing need be remembered to find it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from blake3 import blake3
+
+from svc.errors import CorruptRecord, InvalidInput
+from svc.plugin import EntryKind, Hash, Path, Version
+from svc_query.api import IndexType
+from svc_query.default_configuration import DEFAULT_CONFIGURATION
+from svc_query.index_configuration import (
+    CONFIGURATION_SUFFIX,
+    MAXIMUM_CONFIGURATION_BYTES,
+    DirectoryConfiguration,
+    parse_configuration,
+)
+from svc_query.indexing.keys import canonical_options
+from svc_query.indexing.rows import ConfigurationRow, FieldRow, encode
+from svc_query.sources import compile_source
+from svc_query.values import converter
+
+__all__ = ["ConfigurationFile", "Configurations", "Effective", "FieldPlan", "Resolver"]
+
+_MOST_KEPT = 4_096
+DEFAULT_HASH: Hash = bytes(32)
+"""Stands for the content of the configuration that holds where the root has none."""
+
+
+class FieldPlan(NamedTuple):
+    """How the values of a field are made of a document.
+
+    Attributes:
+        position: in ``DocumentRow.values``.
+        name: of the field.
+        find: of (document, how many at most).
+        convert: of one value.
+    """
+
+    position: int
+    name: str
+    find: Callable[[Any, int], list[Any]]
+    convert: Callable[[Any], Any]
+
+
+class Effective:
+    """All that is indexed of a file.
+
+    Attributes:
+        row: as it is stored.
+        hash: of the row.
+        plans: how values are made, by the parser that the configuration asks for.
+        contents: fields that are not virtual, in the order of ``DocumentRow.values``.
+        logging: whether failures are logged.
+        readings: how files are read, by media type and the end of their name; as long as the parsers stay.
+    """
+
+    __slots__ = ("contents", "hash", "logging", "plans", "readings", "row")
+
+    def __init__(self, row: ConfigurationRow, logging: bool, maximum_text: int) -> None:
+        self.row = row
+        self.hash = blake3(encode(row)).digest()
+        self.logging = logging
+        self.readings: dict[tuple[str | None, str], Any] = {}
+        self.contents = tuple([field for field in row.fields if field.source])
+        self.plans: dict[str | None, list[FieldPlan]] = {}
+        for position, field in enumerate(self.contents):
+            plan = FieldPlan(
+                position, field.name, compile_source(field.source), converter(field.value_type, maximum_text)
+            )
+            self.plans.setdefault(field.parser, []).append(plan)
+
+
+class ConfigurationFile(NamedTuple):
+    """An ``indexes.json`` as it was found.
+
+    Attributes:
+        configuration: what it says; None when it is not valid.
+        content: the file.
+        problem: why it is not valid, or empty.
+    """
+
+    configuration: DirectoryConfiguration | None
+    content: bytes
+    problem: str = ""
+
+
+class Configurations:
+    """Reads configurations and puts them together; keeps what it made.
+
+    Args:
+        types: index types in use, by name.
+        maximum_fields: of one file.
+        maximum_text: characters of a value that are kept.
+    """
+
+    def __init__(self, types: Mapping[str, IndexType], maximum_fields: int, maximum_text: int) -> None:
+        self.types = types
+        self._maximum_fields = maximum_fields
+        self._maximum_text = maximum_text
+        self._files: dict[Hash, ConfigurationFile] = {}
+        self._together: dict[tuple[Hash, ...], Effective | None] = {}
+
+    def parse(self, hash: Hash, content: bytes) -> ConfigurationFile:
+        """Returns what a file says."""
+        found = self._files.get(hash)
+        if found is None:
+            try:
+                found = ConfigurationFile(self._parse(content), content)
+            except InvalidInput as error:
+                found = ConfigurationFile(None, b"", error.message)
+            self._keep(hash, found)
+        return found
+
+    def read(self, version: Version, directory: Path) -> tuple[Hash, ConfigurationFile] | None:
+        """Returns the hash and the content of a directory's configuration; None where it has none."""
+        entry = version.get((*directory, *CONFIGURATION_SUFFIX))
+        if entry is None or entry.kind is not EntryKind.FILE:
+            return None
+        found = self._files.get(entry.hash)
+        if found is None:
+            if entry.size > MAXIMUM_CONFIGURATION_BYTES:
+                found = ConfigurationFile(None, b"", "It is too large.")
+            else:
+                try:
+                    found = self.parse(entry.hash, version.read_all(entry))
+                except CorruptRecord as error:
+                    return entry.hash, ConfigurationFile(None, b"", f"It cannot be read: {error.message}")
+            self._keep(entry.hash, found)
+        return entry.hash, found
+
+    @property
+    def default(self) -> DirectoryConfiguration:
+        """What holds at the root where it has no configuration."""
+        found = self._files.get(DEFAULT_HASH)
+        if found is None:
+            found = ConfigurationFile(self._parse(DEFAULT_CONFIGURATION), b"")
+            self._keep(DEFAULT_HASH, found)
+        assert found.configuration is not None, "the default is valid"
+        return found.configuration
+
+    def together(self, files: tuple[tuple[Hash, DirectoryConfiguration], ...]) -> Effective | None:
+        """Returns what configurations say together, the nearest first; None when they name no field."""
+        key = tuple([hash for hash, _ in files])
+        if key not in self._together:
+            if len(self._together) >= _MOST_KEPT:
+                self._together = {}
+            self._together[key] = self._combine([configuration for _, configuration in files])
+        return self._together[key]
+
+    def _combine(self, files: list[DirectoryConfiguration]) -> Effective | None:
+        fields: dict[str, FieldRow] = {}
+        for file in files:
+            for entry in file.entries.values():
+                if entry.name not in fields:
+                    types = tuple(
+                        (name, canonical_options(options), self.types[name].format)
+                        for name, options in sorted(entry.types.items())
+                        if name in self.types
+                    )
+                    parser = None if entry.is_virtual else file.parser
+                    fields[entry.name] = FieldRow(
+                        entry.name, entry.source, entry.value_type, parser, types, file.compression
+                    )
+        if not fields:
+            return None
+        row = ConfigurationRow(tuple(fields[name] for name in sorted(fields)))
+        return Effective(row, any(file.logging for file in files), self._maximum_text)
+
+    def _parse(self, content: bytes | Mapping[str, Any]) -> DirectoryConfiguration:
+        return parse_configuration(content, self.types, maximum_fields=self._maximum_fields, strict=False)
+
+    def _keep(self, hash: Hash, found: ConfigurationFile) -> None:
+        if len(self._files) >= _MOST_KEPT:
+            self._files = {}
+        self._files[hash] = found
+
+
+class Resolver:
+    """Finds what is indexed of the files of one version.
+
+    Args:
+        configurations: reads them.
+        version: the version.
+    """
+
+    def __init__(self, configurations: Configurations, version: Version) -> None:
+        self._configurations = configurations
+        self._version = version
+        self._chains: dict[Path, tuple[tuple[int, Hash, DirectoryConfiguration], ...]] = {}
+
+    def of(self, path: Path) -> Effective | None:
+        """Returns what is indexed of a file; None when nothing is."""
+        chosen = tuple(
+            [
+                (hash, configuration)
+                for depth, hash, configuration in self.chain(path[:-1])
+                if configuration.applies(path[depth:])
+            ]
+        )
+        return self._configurations.together(chosen) if chosen else None
+
+    def chain(self, directory: Path) -> tuple[tuple[int, Hash, DirectoryConfiguration], ...]:
+        """Returns (depth, hash, configuration) of a directory and those above it, the nearest first."""
+        found = self._chains.get(directory)
+        if found is None:
+            if len(self._chains) >= _MOST_KEPT:
+                self._chains = {}
+            above = self.chain(directory[:-1]) if directory else ()
+            own = self._configurations.read(self._version, directory)
+            if own is not None and own[1].configuration is not None:
+                found = ((len(directory), own[0], own[1].configuration), *above)
+            elif not directory:
+                found = ((0, DEFAULT_HASH, self._configurations.default),)
+            else:
+                found = above
+            self._chains[directory] = found
+        return found

@@ -1,0 +1,111 @@
+"""Keys of the view's rows.
+
+One byte says what a row is; paths stand in them with 0x01 between segments, which no segment holds, so that
+the order of keys is that of paths.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from svc.plugin import Path
+
+__all__ = [
+    "CONFIGURATION",
+    "CONFIGURATION_HASH",
+    "CONFIGURATION_USE",
+    "DEAD",
+    "DIRECTORY",
+    "DOCUMENT",
+    "FAILURE",
+    "INDEX",
+    "JOB",
+    "PATH",
+    "STATE",
+    "TEXT",
+    "WAITING",
+    "WORK",
+    "below_key",
+    "canonical_options",
+    "key_of_path",
+    "number_key",
+    "path_of_key",
+    "text_key",
+]
+
+STATE = b"s"
+"""The state of the table (``rows.State``)."""
+
+WORK = b"w"
+"""A token that each piece of work replaces: whoever goes on in the middle sees whether it was the last."""
+
+PATH = b"p"
+"""``p`` path: number of the document."""
+
+DOCUMENT = b"d"
+"""``d`` number: ``rows.DocumentRow``."""
+
+TEXT = b"t"
+"""``t`` number, position of the field: values that are too long for the document's row."""
+
+DEAD = b"x"
+"""``x`` high half of the number: bitmap of dead numbers."""
+
+CONFIGURATION = b"c"
+"""``c`` number: ``rows.ConfigurationRow``."""
+
+CONFIGURATION_HASH = b"h"
+"""``h`` hash of a configuration's row: its number."""
+
+CONFIGURATION_USE = b"u"
+"""``u`` number of a configuration: documents that have it."""
+
+DIRECTORY = b"g"
+"""``g`` path of a directory: ``rows.DirectoryRow``, its ``indexes.json``."""
+
+INDEX = b"i"
+"""``i`` number: ``rows.IndexRow``."""
+
+JOB = b"j"
+"""``j`` number: ``rows.JobRow``."""
+
+WAITING = b"q"
+"""``q`` path: number of the document whose file waits for its parser."""
+
+FAILURE = b"e"
+"""``e`` path: ``rows.FailureRow``."""
+
+_NUMBER = struct.Struct(">I")
+
+
+def key_of_path(path: Path) -> bytes:
+    """Returns a path as it stands in keys and as term of ``@path``."""
+    return "\x01".join(path).encode()
+
+
+def path_of_key(key: bytes) -> Path:
+    """Returns the path of what ``key_of_path`` gave."""
+    return tuple(key.decode().split("\x01")) if key else ()
+
+
+def below_key(path: Path) -> bytes:
+    """Returns what the keys of all paths below a directory begin with, and no others."""
+    return key_of_path(path) + b"\x01" if path else b""
+
+
+def number_key(kind: bytes, number: int) -> bytes:
+    """Returns the key of a row that has a number."""
+    return kind + _NUMBER.pack(number)
+
+
+def text_key(number: int, position: int) -> bytes:
+    """Returns the key of long values."""
+    return TEXT + _NUMBER.pack(number) + position.to_bytes(2, "big")
+
+
+def canonical_options(options: Mapping[str, Any]) -> str:
+    """Returns options as text that is the same for the same options."""
+    return json.dumps(options, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

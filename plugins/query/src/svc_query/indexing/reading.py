@@ -1,0 +1,175 @@
+"""Ways into the index: a snapshot that holds what was written before, and all work done at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.errors import ServiceUnavailable
+from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
+from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
+from svc_query.indexing.snapshot import DamagedIndex, IndexSnapshot
+from svc_query.indexing.view import INDEX_VIEW, view_of
+
+if TYPE_CHECKING:
+    from svc.plugin import Database
+
+__all__ = ["finish_work", "read_snapshot", "rebuild"]
+
+T = TypeVar("T")
+
+_ATTEMPTS = 8
+_GRACE_SECONDS = 0.25
+_POLL_SECONDS = 0.005
+
+
+def read_snapshot(
+    database: Database,
+    context: PluginContext,
+    function: Callable[[IndexSnapshot], T],
+    *,
+    minimum: int | None,
+    wait_until: float,
+    waits_for: Sequence[Path] = (),
+) -> T:
+    """Calls a function with the index, once it holds what the caller must see; returns what that returns.
+
+    Blocks. In a server it is called in a request: what the view has to do is done in a thread.
+
+    Args:
+        database: the open database.
+        context: the plugin in it.
+        function: gets the snapshot, which is valid inside of it alone. It may be called again, from its
+            beginning, when the files of an index were replaced while it ran.
+        minimum: number of the commit that must be in the index; None means HEAD's, as it is now; 0 waits for
+            nothing.
+        wait_until: time by ``time.monotonic`` until which to wait.
+        waits_for: paths; changed files at and below them must have been read by their parsers.
+
+    Raises:
+        ServiceUnavailable: the index does not hold it in time; says which view, and how much is missing.
+    """
+    del context
+    reader = database.view(INDEX_VIEW)
+    view = view_of(database)
+    head = database.head().sequence
+    needed = head if minimum is None else min(minimum, head)
+    applied = reader.applied
+    if applied < needed:
+        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
+        if applied < needed:
+            _refuse_commits(needed - applied)
+    for path in waits_for:
+        _wait_for_parsers(reader, path, wait_until)
+
+    def call(storage: ViewStorage) -> T:
+        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed)
+        try:
+            return function(snapshot)
+        finally:
+            snapshot.close()
+
+    for attempt in range(_ATTEMPTS):
+        try:
+            return reader.read(call, minimum=needed)
+        except DamagedIndex as error:
+            view.ask_for_repair(error.number)
+            reader.work(should_stop=lambda: True)
+            raise ServiceUnavailable(
+                f"The index of {error.field} is damaged and is made anew; ask again in a while.",
+                view=INDEX_VIEW,
+                field=error.field,
+                retry_after=5,
+            ) from None
+        except FileNotFoundError:
+            # Files were replaced between the reading of the manifest and their opening.
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _refuse_commits(behind: int) -> None:
+    raise ServiceUnavailable(
+        f'The view {INDEX_VIEW} is {behind} commits behind; ask again, or with "consistency": "eventual".',
+        view=INDEX_VIEW,
+        commits_behind=behind,
+        retry_after=1,
+    )
+
+
+def _wait_for_parsers(reader: ViewReader, path: Path, wait_until: float) -> None:
+    """Waits until no changed file at or below a path waits to be read."""
+    count = _waiting(reader, path)
+    began = time.monotonic()
+    while count:
+        now = time.monotonic()
+        if now >= wait_until:
+            raise ServiceUnavailable(
+                f"The view {INDEX_VIEW} has still to read {count} changed files below {format_path(path)}; "
+                'ask again, or with "consistency": "eventual".',
+                view=INDEX_VIEW,
+                files_waiting=count,
+                path=format_path(path),
+                retry_after=1,
+            )
+        if now - began > _GRACE_SECONDS and _may_work():
+            reader.work(should_stop=lambda: time.monotonic() >= wait_until)
+        else:
+            time.sleep(_POLL_SECONDS)
+            pause()
+        count = _waiting(reader, path)
+
+
+def _waiting(reader: ViewReader, path: Path) -> int:
+    return reader.read(lambda storage: count_waiting(storage, path), minimum=0)
+
+
+def _may_work() -> bool:
+    """Whether this process may start child processes of its own: servers have another one that does."""
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is None or not monkey.is_module_patched("threading")
+
+
+def finish_work(
+    database: Database,
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> bool:
+    """Brings the index up to HEAD and does all its work, here; for commands. Blocks for as long as it takes.
+
+    Args:
+        database: the open database.
+        should_stop: asked every few milliseconds.
+        progress: called now and then with files that are done and files in all.
+
+    Returns:
+        Whether nothing is left; False when it was stopped.
+    """
+    reader = database.view(INDEX_VIEW)
+    view = view_of(database)
+    try:
+        while not should_stop():
+            reader.catch_up(should_stop=should_stop)
+            if reader.work(should_stop=should_stop):
+                done = reader.read(count_jobs, minimum=0)
+                progress(*done)
+                continue
+            if not reader.read(is_busy, minimum=0):
+                return True
+            # Another process is at it.
+            time.sleep(_POLL_SECONDS * 4)
+        return False
+    finally:
+        view.release()
+
+
+def rebuild(database: Database, path: Path) -> None:
+    """Makes the index of everything at and below a path anew, in the background: every file is read again.
+
+    Returns when that has begun; queries go on meanwhile.
+    """
+    reader = database.view(INDEX_VIEW)
+    view_of(database).ask_for_rebuild(path)
+    reader.work(should_stop=lambda: True)

@@ -1,0 +1,263 @@
+"""Brings the document of one path in step with what stands there.
+
+Everything that changes documents goes through here, commits and jobs alike: the outcome depends on the
+version and the path alone, so that what comes twice, or in another order, changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_path
+from svc_query.api import IndexType, Parser
+from svc_query.configuration import QueryConfiguration
+from svc_query.index_configuration import directory_of
+from svc_query.indexing import keys
+from svc_query.indexing.effective import Configurations, Effective, Resolver
+from svc_query.indexing.extraction import Reading, Values, carried_over, choose, extract_values, parse_here
+from svc_query.indexing.rows import DirectoryRow, DocumentRow, FailureRow, decode_row, decode_texts
+from svc_query.indexing.table import LONG, NONE, Table
+
+__all__ = ["Extensions", "Reconciler"]
+
+_FILE = EntryKind.FILE
+
+logger = logging.getLogger("svc.plugin.query")
+
+
+class Extensions:
+    """The index types and parsers in use, and what is made of them.
+
+    Args:
+        types: index types by name.
+        parsers: parsers by name.
+        configuration: the settings of the plugin.
+
+    Attributes:
+        type_names: names the types with their formats; where they change, documents are made anew.
+        parser_names: names the parsers; where they change, files may have to be read.
+    """
+
+    def __init__(
+        self,
+        types: Mapping[str, IndexType],
+        parsers: Mapping[str, Parser],
+        configuration: QueryConfiguration,
+    ) -> None:
+        self.types = types
+        self.parsers = parsers
+        self.configuration = configuration
+        self.configurations = Configurations(types, configuration.maximum_fields, configuration.maximum_text)
+        self.type_names = ",".join(sorted(f"{name}:{found.format}" for name, found in types.items()))
+        self.parser_names = ",".join(sorted(parsers))
+
+
+class Reconciler:
+    """Brings documents in step with one version.
+
+    Args:
+        table: the documents.
+        extensions: index types and parsers.
+        version: what they are brought in step with.
+    """
+
+    def __init__(self, table: Table, extensions: Extensions, version: Version) -> None:
+        self._table = table
+        self._extensions = extensions
+        self._version = version
+        self._resolver = Resolver(extensions.configurations, version)
+
+    def path(
+        self,
+        path: Path,
+        entry: Entry | None,
+        until: int = 0,
+        *,
+        reads: bool = False,
+        is_new: bool = False,
+    ) -> None:
+        """Brings the document of a path in step.
+
+        Args:
+            path: the path.
+            entry: what stands there in the version.
+            until: a document with a smaller number is made anew in any case.
+            reads: whether its file is read again then.
+            is_new: whether it is known that there is no document.
+        """
+        key = keys.key_of_path(path)
+        effective = None
+        if entry is not None and entry.kind is _FILE and path and not is_system_path(path):
+            effective = self._resolver.of(path)
+        number = 0 if is_new else self._table.number_of(key)
+        directory = directory_of(path)
+        if directory is not None:
+            self.directory(directory)
+        if effective is None:
+            if number:
+                self._table.remove(key, number)
+            return
+        assert entry is not None, "what is indexed is there"
+        self._file(path, key, entry, effective, number, until, reads=reads)
+
+    def directory(self, directory: Path) -> bool:
+        """Notes the configuration of a directory; returns whether it is another than before."""
+        found = self._extensions.configurations.read(self._version, directory)
+        row = None if found is None else DirectoryRow(found[0], found[1].content, found[1].problem)
+        return self._table.set_directory(directory, row)
+
+    def missing_directories(self, path: Path) -> None:
+        """Forgets configurations at and below a path that are gone."""
+        known = [keys.key_of_path(path)] if path else []
+        known += [key[1:] for key, _ in self._table.storage.scan(keys.DIRECTORY + keys.below_key(path))]
+        for key in known:
+            self.directory(keys.path_of_key(key))
+
+    def parsed(
+        self, path: Path, number: int, entry: Entry, results: Mapping[str | None, Any], reading: Reading
+    ) -> None:
+        """Takes in what child processes made of a file that waited, unless it has changed meanwhile."""
+        key = keys.key_of_path(path)
+        effective = self._resolver.of(path)
+        row = self._table.row(number)
+        if (
+            effective is None
+            or row is None
+            or self._table.number_of(key) != number
+            or not _is_same_file(row, entry)
+            or self._table.configuration_number(effective) != row.configuration
+            or row.parser != reading.label
+        ):
+            return
+        self._table.stop_waiting(key)
+        found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
+        if any(found.values):
+            new = _row_of(path, entry, reading.label)
+            number = self._table.put(key, (number, row), new, found.values, effective)
+        self._note(path, key, number, found, effective)
+
+    def _file(
+        self,
+        path: Path,
+        key: bytes,
+        entry: Entry,
+        effective: Effective,
+        number: int,
+        until: int,
+        *,
+        reads: bool,
+    ) -> None:
+        table = self._table
+        row = table.row(number) if number else None
+        old = None if row is None else (number, row)
+        reading = choose(effective, entry, path[-1], self._extensions.parsers) if effective.plans else None
+        label = "" if reading is None else reading.label
+        renewed = number < until
+        values: Sequence[list[Any]] | None = None
+        if (
+            old is not None
+            and not renewed
+            and _is_same_file(old[1], entry)
+            and old[1].parser == label
+            and table.configuration_number(effective) == old[1].configuration
+        ):
+            return
+        if old is not None and not (renewed and reads) and _is_same_content(old[1], entry):
+            values = self._carried(old, effective, label)
+        new = _row_of(path, entry, label)
+        is_waiting = bool(number) and table.waiting_number(key) == number
+        if reading is None or not reading.is_needed:
+            if old is not None:
+                table.stop_waiting(key)
+            found = Values([[] for _ in effective.contents])
+            if reading is not None:
+                found = extract_values(effective, {}, reading, 1)
+            number = table.put(key, old, new, found.values, effective)
+            self._note(path, key, number, found, effective, had=old is not None)
+        elif values is not None and not is_waiting:
+            number = table.put(key, old, new, values, effective)
+            self._keep_failure(key, number)
+        elif reading.is_quick(entry.size):
+            results = parse_here(self._version, path, entry, reading)
+            found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
+            if old is not None:
+                table.stop_waiting(key)
+            number = table.put(key, old, new, found.values, effective)
+            self._note(path, key, number, found, effective, had=old is not None)
+        else:
+            number = table.put(key, old, new, None, effective)
+            if old is not None:
+                table.set_failure(key, None)
+            table.wait(key, number)
+
+    def _carried(
+        self, old: tuple[int, DocumentRow], effective: Effective, label: str
+    ) -> list[list[Any]] | None:
+        """The values that the old document has for the fields of a configuration; None: read it anew."""
+        number, row = old
+        if row.parser != label:
+            return None
+        fields = [field for field in self._table.configuration(row.configuration).fields if field.source]
+        places = carried_over(row.values, fields, effective)
+        if places is None:
+            return None
+        values: list[list[Any]] = []
+        for place in places:
+            found = row.values[place]
+            if found == LONG:
+                stored = self._table.storage.get(keys.text_key(number, place))
+                if stored is None:
+                    return None
+                found = decode_texts(stored)
+            values.append([] if found == NONE else found)
+        return values
+
+    def _keep_failure(self, key: bytes, number: int) -> None:
+        value = self._table.storage.get(keys.FAILURE + key)
+        if value is not None:
+            failure: FailureRow = decode_row(FailureRow, value)
+            failure.number = number
+            failure.indexes = {}
+            useful = failure.message or failure.not_converted
+            self._table.set_failure(key, failure if useful else None)
+
+    def _note(
+        self, path: Path, key: bytes, number: int, found: Values, effective: Effective, *, had: bool = True
+    ) -> None:
+        if found.failure or found.not_converted:
+            row = FailureRow(number, time.time_ns() // 1_000_000, found.failure, dict(found.not_converted))
+            self._table.set_failure(key, row)
+            if effective.logging and found.failure:
+                logger.info("%s is not indexed by its content: %s", format_path(path), found.failure)
+        elif had:
+            self._table.set_failure(key, None)
+
+
+def _row_of(path: Path, entry: Entry, label: str) -> DocumentRow:
+    return DocumentRow(
+        "\x01".join(path),
+        entry.size,
+        entry.content_type,
+        entry.created_ms,
+        entry.updated_ms,
+        entry.hash,
+        0,
+        label,
+    )
+
+
+def _is_same_content(row: DocumentRow, entry: Entry) -> bool:
+    return row.hash == entry.hash and row.content_type == entry.content_type
+
+
+def _is_same_file(row: DocumentRow, entry: Entry) -> bool:
+    return (
+        row.hash == entry.hash
+        and row.updated_ms == entry.updated_ms
+        and row.created_ms == entry.created_ms
+        and row.content_type == entry.content_type
+        and row.size == entry.size
+    )

@@ -1,0 +1,409 @@
+"""The index as a query sees it: ``svc_query.snapshot.Snapshot`` over the rows of one transaction."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyroaring import BitMap
+
+from svc.errors import CorruptRecord
+from svc.plugin import Path, ViewStorage
+from svc_query.api import (
+    MAXIMUM_TERM_BYTES,
+    IndexDocument,
+    LibraryIndexType,
+    LibraryTail,
+    TermIndexType,
+    Value,
+)
+from svc_query.indexing import keys
+from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
+from svc_query.indexing.counting import count_waiting
+from svc_query.indexing.coverage import Directories
+from svc_query.indexing.flushing import index_directory
+from svc_query.indexing.own_types import PresenceIndexType
+from svc_query.indexing.reconciling import Extensions
+from svc_query.indexing.rows import IndexRow, JobRow, decode_row, decode_texts
+from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
+from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
+
+__all__ = ["DamagedIndex", "IndexSnapshot"]
+
+_PRESENCE = PresenceIndexType()
+_NO_OPTIONS: Mapping[str, Any] = {}
+
+
+class DamagedIndex(Exception):
+    """The files of an index cannot be read.
+
+    Attributes:
+        number: of the index.
+        field: that it is for.
+    """
+
+    def __init__(self, number: int, field: str) -> None:
+        super().__init__(f"The index of {field} is damaged.")
+        self.number = number
+        self.field = field
+
+
+class IndexSnapshot:
+    """All documents as one transaction shows them; valid inside the call that gave it.
+
+    Args:
+        storage: the rows.
+        caches: what the process remembers.
+        extensions: index types in use.
+        sequence: number of a commit that is in the rows.
+
+    Attributes:
+        storage: the rows, for what else of the plugin reads them.
+        caches: what the process remembers.
+    """
+
+    indexed = True
+
+    def __init__(self, storage: ViewStorage, caches: Caches, extensions: Extensions, sequence: int) -> None:
+        self.storage = storage
+        self.caches = caches
+        self._extensions = extensions
+        self._moment: Moment = caches.moment(storage)
+        self._held: list[SharedReader] = []
+        self._readers: dict[int, Any] = {}
+        self._indexes: dict[tuple[str, str, str, int], tuple[int, IndexRow]] | None = None
+        self._fields: dict[str, Sequence[FieldIndex]] = {}
+        self.epoch = self._moment.state.epoch
+        self.sequence = max(sequence, self._moment.state.sequence)
+
+    def close(self) -> None:
+        """Ends the use of readers; the snapshot is not used any more."""
+        held, self._held = self._held, []
+        for shared in held:
+            shared.release()
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Names of the index types in use."""
+        return frozenset(self._extensions.types)
+
+    # -- documents -----------------------------------------------------------------------------
+
+    def live(self) -> BitMap:
+        """See ``Snapshot``."""
+        return self._moment.live
+
+    def below(self, path: Path) -> BitMap:
+        """See ``Snapshot``."""
+        if not path:
+            return self._moment.live
+        found = self._moment.below.get(path)
+        if found is None:
+            found = self._flushed_below(path) & self._moment.live
+            depth = len(path)
+            found.update([document.id for document in self._moment.tail if document.path[:depth] == path])
+            self._moment.below[path] = found
+        return found
+
+    def _flushed_below(self, path: Path) -> BitMap:
+        number, row = self._rows()[PATH_INDEX]
+        if row.manifest is None:
+            return BitMap()
+        return self.caches.slice(self.epoch, row.manifest, path, lambda: self._slice(number, row, path))
+
+    def _slice(self, number: int, row: IndexRow, path: Path) -> BitMap:
+        reader = self._reader(number, row, None)
+        exact, prefix = keys.key_of_path(path), keys.below_key(path)
+        if len(prefix) <= MAXIMUM_TERM_BYTES:
+            found: BitMap = reader.postings_range(prefix, prefix[:-1] + b"\x02")
+            found |= reader.postings(exact)
+            return found
+        # Terms are cut: those that are long enough are looked at.
+        candidates = reader.postings(exact[:MAXIMUM_TERM_BYTES])
+        depth = len(path)
+        return BitMap(
+            [document.id for document in self.documents(candidates) if document.path[:depth] == path]
+        )
+
+    def count_below(self, path: Path) -> int:
+        """See ``Snapshot``."""
+        return len(self.below(path)) if path else self._moment.state.documents
+
+    def in_path_order(
+        self, path: Path, *, after: Path | None = None, reverse: bool = False
+    ) -> Iterator[tuple[Path, int]]:
+        """See ``Snapshot``."""
+        edge = None if after is None else keys.key_of_path(after)
+        pairs = self._backward(path, edge) if reverse else paths_in_order(self.storage, path, edge)
+        for key, number in pairs:
+            yield keys.path_of_key(key), number
+
+    def _backward(self, path: Path, before: bytes | None) -> Iterator[tuple[bytes, int]]:
+        exact, prefix = keys.key_of_path(path), keys.below_key(path)
+        depth = len(path)
+        tail = sorted(
+            [
+                (keys.key_of_path(document.path), document.id)
+                for document in self._moment.tail
+                if document.path[:depth] == path
+            ],
+            reverse=True,
+        )
+        for key, number in heapq.merge(self._flushed_backward(prefix, before), iter(tail), reverse=True):
+            if (before is None or key < before) and key != exact:
+                yield key, number
+        if path and (before is None or exact < before):
+            yield from ((key, number) for key, number in paths_in_order(self.storage, path) if key == exact)
+
+    def _flushed_backward(self, prefix: bytes, before: bytes | None) -> Iterator[tuple[bytes, int]]:
+        number, row = self._rows()[PATH_INDEX]
+        if row.manifest is None:
+            return
+        reader, live = self._reader(number, row, None), self._moment.live
+        low = prefix[:MAXIMUM_TERM_BYTES] or None
+        high = None
+        if prefix:
+            is_cut = len(prefix) > MAXIMUM_TERM_BYTES
+            high = prefix[:MAXIMUM_TERM_BYTES] + b"\0" if is_cut else prefix[:-1] + b"\x02"
+        if before is not None and (high is None or before < high):
+            # A term that was cut is the same for what stands before and behind it.
+            high = before[:MAXIMUM_TERM_BYTES] + (b"" if len(before) < MAXIMUM_TERM_BYTES else b"\0")
+        for term, numbers in reader.scan(low, high, reverse=True):
+            if len(term) < MAXIMUM_TERM_BYTES:
+                for one in numbers:
+                    if one in live:
+                        yield term, one
+                continue
+            found = [(keys.key_of_path(one.path), one.id) for one in self.documents(numbers)]
+            yield from sorted([pair for pair in found if pair[0].startswith(prefix)], reverse=True)
+
+    def document(self, number: int) -> Document | None:
+        """See ``Snapshot``."""
+        return self.caches.document(self.storage, self.epoch, number)
+
+    def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
+        """See ``Snapshot``."""
+        storage, epoch, find = self.storage, self.epoch, self.caches.document
+        for number in numbers:
+            document = find(storage, epoch, number)
+            if document is not None:
+                yield document
+
+    def values(self, document: Document, field: str) -> Sequence[Value]:
+        """See ``Snapshot``."""
+        found = document.fields.get(field)
+        if found is not None:
+            return found
+        if field in VIRTUAL_FIELDS:
+            virtual: Sequence[Value] = _VIRTUAL[field](document)
+            return virtual
+        if isinstance(document, IndexedDocument):
+            place = document.long.get(field)
+            if place is not None:
+                return self._long_values(document, field, place)
+        return ()
+
+    def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
+        stored = self.storage.get(keys.text_key(document.id, place))
+        if stored is None:
+            return ()
+        del field
+        return [tuple(value) if isinstance(value, list) else value for value in decode_texts(stored)]
+
+    def tail(self) -> Sequence[Document]:
+        """See ``Snapshot``."""
+        return self._moment.tail
+
+    # -- indexes -------------------------------------------------------------------------------
+
+    def indexes(self, field: str) -> Sequence[FieldIndex]:
+        """See ``Snapshot``; the driver's own index of presence is among them."""
+        found = self._fields.get(field)
+        if found is None:
+            found = self._fields[field] = list(self._find_indexes(field))
+        return found
+
+    def _find_indexes(self, field: str) -> Iterator[FieldIndex]:
+        number, presence = self._rows()[PRESENCE_INDEX]
+        if field not in VIRTUAL_FIELDS or field in ("@content_type", "@extension"):
+            yield FieldIndex(field, _PRESENCE, _NO_OPTIONS, self._reader(number, presence, None))
+        for number, row in self._rows().values():
+            if row.field != field or not row.type or row.problem:
+                continue
+            index_type = self._extensions.types.get(row.type)
+            if index_type is None or index_type.format != row.format:
+                continue
+            options = json.loads(row.options)
+            reader = self._reader(number, row, index_type)
+            tail = None
+            if isinstance(index_type, LibraryIndexType):
+                tail = self._library_tail(number, row, index_type, options).reader(reader)
+            yield FieldIndex(field, index_type, options, reader, tail)
+
+    def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+        if self._indexes is None:
+            self._indexes = self.caches.indexes(self._moment.state, self._read_rows)
+        return self._indexes
+
+    def _read_rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+        found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
+        for key, value in self.storage.scan(keys.INDEX):
+            row = decode_row(IndexRow, value)
+            found[row.name] = int.from_bytes(key[1:], "big"), row
+        for name in (PATH_INDEX, PRESENCE_INDEX):
+            found.setdefault(name, (0, IndexRow(*name)))
+        assert self.storage.directory is not None, "the view keeps files"
+        self.caches.forget_readers(self.storage.directory, {number for number, _ in found.values()})
+        return found
+
+    def _reader(self, number: int, row: IndexRow, index_type: Any) -> Any:
+        from svc_query.segments import TermIndexReader
+
+        reader = self._readers.get(number)
+        if reader is not None:
+            return reader
+        assert self.storage.directory is not None, "the view keeps files"
+        directory = index_directory(self.storage.directory, number)
+        manifest = row.manifest
+        if isinstance(index_type, LibraryIndexType):
+            if manifest is None:
+                reader = index_type.open_tail(json.loads(row.options)).reader()
+                self._readers[number] = reader
+                return reader
+
+            def opens(before: Any) -> Any:
+                del before
+                assert manifest is not None, "it was looked at"
+                return index_type.open_reader(directory, json.loads(row.options), manifest)
+
+        else:
+            ordered = row.name == PATH_INDEX or (isinstance(index_type, TermIndexType) and index_type.ordered)
+
+            def opens(before: Any) -> Any:
+                return TermIndexReader(directory, manifest, ordered=ordered, before=before)
+
+        try:
+            shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
+        except CorruptRecord:
+            raise DamagedIndex(number, row.field) from None
+        self._held.append(shared)
+        reader = self._readers[number] = shared.reader
+        return reader
+
+    def _library_tail(
+        self, number: int, row: IndexRow, index_type: LibraryIndexType, options: Mapping[str, Any]
+    ) -> LibraryTail:
+        state = self._moment.state
+        mark = (state.epoch, state.flushed, row.name)
+
+        def make(known: _LibraryTail | None) -> _LibraryTail:
+            if known is None or known.mark != mark:
+                known = _LibraryTail(mark, state.flushed, index_type.open_tail(options))
+            if known.upto < state.next_number:
+                known.add(self, row, state.next_number)
+            return known
+
+        found: _LibraryTail = self.caches.library_tail(number, make)
+        return found.tail
+
+    # -- what is indexed, and how far ----------------------------------------------------------
+
+    def coverage(self, path: Path) -> Coverage:
+        """See ``Snapshot``."""
+        return self.directories().coverage(path)
+
+    def directories(self) -> Directories:
+        """Returns the configurations of all directories."""
+        configurations = self._extensions.configurations
+
+        def make() -> tuple[object, Directories]:
+            return configurations, Directories(self.storage, configurations)
+
+        found = self.caches.directories(self._moment.state, make)
+        if found[0] is not configurations:
+            # Other index types are in use than when it was made.
+            return make()[1]
+        directories: Directories = found[1]
+        return directories
+
+    def jobs(self, path: Path) -> list[JobRow]:
+        """Returns the jobs that touch anything at, above or below a path."""
+        key = "\x01".join(path)
+        found = []
+        for _, value in self.storage.scan(keys.JOB):
+            job: JobRow = decode_row(JobRow, value)
+            if (
+                not job.path
+                or not key
+                or f"{key}\x01".startswith(f"{job.path}\x01")
+                or f"{job.path}\x01".startswith(f"{key}\x01")
+            ):
+                found.append(job)
+        return found
+
+    def progress(self, path: Path) -> Progress | None:
+        """See ``Snapshot``."""
+        jobs = self.jobs(path)
+        if not jobs:
+            return None
+        done, total = sum(job.done for job in jobs), sum(job.total for job in jobs)
+        since_ms = min(job.since_ms for job in jobs)
+        eta_ms = None
+        if done:
+            now_ms = time.time_ns() // 1_000_000
+            eta_ms = now_ms + (now_ms - since_ms) * max(0, total - done) // done
+        return Progress(min(done, total), total, since_ms, eta_ms)
+
+    def waiting(self, path: Path) -> int:
+        """See ``Snapshot``; counts no further than 100,000."""
+        return count_waiting(self.storage, path)
+
+
+class _LibraryTail:
+    """The documents of the tail in a library's index in memory."""
+
+    def __init__(self, mark: tuple[object, ...], upto: int, tail: LibraryTail) -> None:
+        self.mark = mark
+        self.upto = upto
+        self.tail = tail
+
+    def add(self, snapshot: IndexSnapshot, row: IndexRow, upto: int) -> None:
+        """Adds the documents with numbers from where it stands up to another."""
+        field, name = row.field, (row.type, row.options, row.format)
+        found: list[IndexDocument] = []
+        for document in snapshot.tail():
+            if document.id < self.upto or not isinstance(document, IndexedDocument):
+                continue
+            configuration = snapshot.caches.configuration(
+                snapshot.storage, snapshot.epoch, document.configuration
+            )
+            if any(one.name == field and name in one.types for one in configuration.fields):
+                values = snapshot.values(document, field)
+                if values:
+                    found.append(IndexDocument(document.id, document.path, values))
+        for one in found:
+            try:
+                self.tail.add([one])
+            except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
+                continue
+        self.upto = upto
+
+
+def _extension(document: Document) -> Sequence[Value]:
+    stem, dot, ending = document.path[-1].rpartition(".")
+    return (ending.lower(),) if dot and ending and stem.strip(".") else ()
+
+
+_VIRTUAL: Mapping[str, Any] = {
+    "@path": lambda document: ("/" + "/".join(document.path),),
+    "@filename": lambda document: (document.path[-1],),
+    "@extension": _extension,
+    "@content_type": lambda document: () if document.content_type is None else (document.content_type,),
+    "@hash": lambda document: (document.hash.hex(),),
+    "@size": lambda document: (document.size,),
+    "@created_at": lambda document: (document.created_ms,),
+    "@updated_at": lambda document: (document.updated_ms,),
+}

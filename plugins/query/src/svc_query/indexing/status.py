@@ -1,0 +1,161 @@
+"""What the index is doing, and what went wrong: for people, over HTTP and in the shell."""
+
+from __future__ import annotations
+
+import json
+
+from typing import Any
+
+from svc.plugin import Path, format_path
+from svc_query.indexing import keys
+from svc_query.indexing.rows import ConfigurationRow, DirectoryRow, FailureRow, IndexRow, decode_row
+from svc_query.indexing.snapshot import IndexSnapshot
+
+__all__ = ["index_status"]
+
+_MOST_DIRECTORIES = 1_000
+
+
+def index_status(
+    snapshot: IndexSnapshot, path: Path = (), after: str | None = None, limit: int = 100
+) -> dict[str, Any]:
+    """Returns what is indexed at, above and below a path, and how that stands; as JSON has it.
+
+    Args:
+        snapshot: the index.
+        path: the directory.
+        after: path of the last failure of the page before.
+        limit: failures at most.
+
+    Returns:
+        ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
+        ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and
+        ``failures`` by file, with ``has_more``.
+    """
+    failures, has_more = _failures(snapshot, path, after, limit)
+    return {
+        "path": format_path(path),
+        "sequence": snapshot.sequence,
+        "documents": snapshot.count_below(path),
+        "waiting": snapshot.waiting(path),
+        "unflushed": len(snapshot.tail()),
+        "jobs": [
+            {
+                "path": format_path(tuple(job.path.split("\x01")) if job.path else ()),
+                "reason": job.reason,
+                "indexed": min(job.done, job.total),
+                "total": job.total,
+                "since": job.since_ms,
+            }
+            for job in snapshot.jobs(path)
+        ],
+        "directories": _directories(snapshot, path),
+        "indexes": _indexes(snapshot, path),
+        "failures": failures,
+        "has_more": has_more,
+    }
+
+
+def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    rows = [path[:depth] for depth in range(len(path) + 1)]
+    storage = snapshot.storage
+    below = keys.DIRECTORY + keys.below_key(path)
+    rows += [keys.path_of_key(key[1:]) for key, _ in storage.scan(below) if key[1:]]
+    directories = snapshot.directories()
+    for directory in rows[:_MOST_DIRECTORIES]:
+        value = storage.get(keys.DIRECTORY + keys.key_of_path(directory))
+        configuration = directories.at(directory)
+        if value is None and configuration is None:
+            continue
+        row = None if value is None else decode_row(DirectoryRow, value)
+        item: dict[str, Any] = {"path": format_path(directory), "default": row is None}
+        if row is not None and row.problem:
+            item["problem"] = row.problem
+        if configuration is not None:
+            item["glob"] = configuration.glob
+            item["parser"] = configuration.parser
+            item["fields"] = [
+                {
+                    "name": entry.name,
+                    "value_type": entry.value_type,
+                    "source": list(entry.source),
+                    "types": sorted(entry.types),
+                    "resting": sorted(set(entry.types) - snapshot.types),
+                }
+                for entry in configuration.entries.values()
+            ]
+        found.append(item)
+    return found
+
+
+def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
+    fields = set(snapshot.coverage(path).fields)
+    counts = _documents_by_index(snapshot)
+    items: list[dict[str, Any]] = []
+    for _, value in snapshot.storage.scan(keys.INDEX):
+        row: IndexRow = decode_row(IndexRow, value)
+        if not row.type or row.field not in fields:
+            continue
+        item: dict[str, Any] = {"field": row.field, "type": row.type}
+        item["options"] = json.loads(row.options)
+        item["documents"] = counts.get(row.name, 0)
+        readers = {
+            (one.type.name, one.type.format, keys.canonical_options(one.options)): one.reader
+            for one in snapshot.indexes(row.field)
+        }
+        reader = readers.get((row.type, row.format, row.options))
+        if row.problem:
+            item["problem"] = row.problem
+        elif reader is None:
+            item["problem"] = f"The index type {row.type!r} is not in use, or of another format."
+        else:
+            item["size"] = reader.size
+        items.append(item)
+    return sorted(items, key=lambda item: (item["field"], item["type"], str(item["options"])))
+
+
+def _documents_by_index(snapshot: IndexSnapshot) -> dict[tuple[str, str, str, int], int]:
+    storage = snapshot.storage
+    counts: dict[tuple[str, str, str, int], int] = {}
+    for key, value in storage.scan(keys.CONFIGURATION):
+        used = storage.get(keys.CONFIGURATION_USE + key[1:])
+        if used is None:
+            continue
+        row: ConfigurationRow = decode_row(ConfigurationRow, value)
+        for field in row.fields:
+            for one in field.types:
+                name = (field.name, *one)
+                counts[name] = counts.get(name, 0) + int.from_bytes(used, "little")
+    return counts
+
+
+def _failures(
+    snapshot: IndexSnapshot, path: Path, after: str | None, limit: int
+) -> tuple[list[dict[str, Any]], bool]:
+    storage = snapshot.storage
+    start = None
+    if after is not None:
+        start = keys.FAILURE + keys.key_of_path(tuple(part for part in after.split("/") if part))
+    rows: list[tuple[bytes, bytes]] = []
+    exact = keys.FAILURE + keys.key_of_path(path)
+    value = storage.get(exact) if path and (start is None or start < exact) else None
+    if value is not None:
+        rows.append((exact, value))
+    below = keys.FAILURE + keys.below_key(path)
+    for key, value in storage.scan(below, start if start is not None and start >= below else None):
+        rows.append((key, value))
+        if len(rows) > limit:
+            break
+    found: list[dict[str, Any]] = []
+    for key, value in rows[:limit]:
+        row: FailureRow = decode_row(FailureRow, value)
+        item: dict[str, Any] = {"path": format_path(keys.path_of_key(key[1:])), "at": row.at_ms}
+        if row.message:
+            item["error"] = row.message
+        if row.not_converted:
+            item["not_converted"] = row.not_converted
+        if row.indexes:
+            item["indexes"] = row.indexes
+        found.append(item)
+    return found, len(rows) > limit

@@ -1,0 +1,159 @@
+"""The view ``query.index``: it follows the commit feed, and has work of its own."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc.errors import InternalError
+from svc.plugin import CommitStep, Path, PluginContext, Version, ViewBatch, ViewStorage
+from svc_query.api import INDEX_TYPES, PARSERS
+from svc_query.configuration import QueryConfiguration
+from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
+from svc_query.indexing.caches import Caches
+from svc_query.indexing.reconciling import Extensions, Reconciler
+from svc_query.indexing.table import Table
+from svc_query.indexing.working import Worker
+
+if TYPE_CHECKING:
+    from svc.plugin import Database
+
+__all__ = ["INDEX_VIEW", "IndexView", "view_of"]
+
+INDEX_VIEW = "query.index"
+
+# By the id of the database object; the kernel keeps the view as long as that is open.
+_views: weakref.WeakValueDictionary[int, IndexView] = weakref.WeakValueDictionary()
+
+
+class IndexView:
+    """Keeps the document table and the indexes of a database.
+
+    As it is registered it belongs to none; the kernel binds it to each that is opened.
+
+    Args:
+        context: the plugin in a database; None for what is registered.
+    """
+
+    name = INDEX_VIEW
+    format = 1
+    keeps_files = True
+    starts_at_head = True
+
+    def __init__(self, context: PluginContext | None = None) -> None:
+        self.caches = Caches()
+        self._context = context
+        self._table = Table()
+        self._worker = Worker(self._table)
+        self._extensions: tuple[object, object, Extensions] | None = None
+        self._asked: list[Path | int] = []
+        self._mutex = threading.Lock()
+
+    def bind(self, context: PluginContext) -> IndexView:
+        """Returns the view of one database."""
+        known = _views.get(id(context.database))
+        if known is not None:
+            known.release()
+        view = _views[id(context.database)] = IndexView(context)
+        return view
+
+    @property
+    def context(self) -> PluginContext:
+        """The plugin in the database."""
+        assert self._context is not None, "the view was bound to a database"
+        return self._context
+
+    @property
+    def extensions(self) -> Extensions:
+        """The index types and parsers that are in use now; the same object while they are the same."""
+        types, parsers = self.context.extensions(INDEX_TYPES), self.context.extensions(PARSERS)
+        found = self._extensions
+        if found is None or found[0] is not types or found[1] is not parsers:
+            configuration = self.context.configuration or QueryConfiguration()
+            made = Extensions(
+                {name: one.value for name, one in types.items()},
+                {name: one.value for name, one in parsers.items()},
+                configuration,
+            )
+            found = self._extensions = types, parsers, made
+        return found[2]
+
+    def start(self, storage: ViewStorage, commit: CommitStep) -> None:
+        """Begins at the present tree: few files are brought in at once, others by a job."""
+        self._table.begin(storage)
+        job = new_job((), "build", commit.after)
+        if job.total > SMALL_DIRECTORY:
+            self._table.add_job(job)
+        else:
+            reconciler = Reconciler(self._table, self.extensions, commit.after)
+            for path, entry in commit.after.walk_files():
+                if entry is not None:
+                    reconciler.path(path, entry)
+        state = self._table.change()
+        state.sequence = commit.commit.sequence
+        state.types, state.parsers = self.extensions.type_names, self.extensions.parser_names
+        self._table.end()
+
+    def begin(self, storage: ViewStorage) -> ViewBatch:
+        """Begins a batch of commits."""
+        self._table.begin(storage)
+        return IndexBatch(self._table, self.extensions, storage)
+
+    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
+        """Does some of what commits left for later; see ``BatchView``."""
+        self._table.begin(storage)
+        # Whoever asks may be a process that does no other work.
+        more = self._write_what_was_asked(at) or self._worker.work(storage, at, self.extensions, should_stop)
+        self._table.end()
+        return more
+
+    def release(self) -> None:
+        """Lets another process do the work, where this one was at it."""
+        self._worker.release()
+
+    def ask_for_rebuild(self, path: Path) -> None:
+        """Makes the next piece of work, in this process, begin a rebuild."""
+        with self._mutex:
+            self._asked.append(path)
+
+    def ask_for_repair(self, number: int) -> None:
+        """Makes the next piece of work, in this process, make an index anew whose files are damaged."""
+        with self._mutex:
+            self._asked.append(number)
+
+    def _write_what_was_asked(self, at: Version) -> bool:
+        with self._mutex:
+            asked, self._asked = self._asked, []
+        for item in asked:
+            if isinstance(item, int):
+                self._repair(item, at)
+                continue
+            job = new_job(item, "rebuild", at, self._table.state.next_number)
+            job.reads = True
+            self._table.add_job(job)
+            for number, row in list(self._table.indexes().values()):
+                if row.problem:
+                    row.problem = ""
+                    self._table.set_index(number, row)
+                    self._repair(number, at)
+        return bool(asked)
+
+    def _repair(self, number: int, at: Version) -> None:
+        for known, row in list(self._table.indexes().values()):
+            if known == number:
+                repair_index(self._table, number, row, at)
+
+
+def view_of(database: Database) -> IndexView:
+    """Returns the view of a database that is open in this process.
+
+    Raises:
+        NotFound: the plugin is not in use for the database.
+    """
+    database.view(INDEX_VIEW)
+    view = _views.get(id(database))
+    if view is None:
+        raise InternalError("The view of the index was not bound to its database.")
+    return view

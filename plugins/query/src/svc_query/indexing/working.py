@@ -1,0 +1,231 @@
+"""The view's own work: what commits left for later, a piece at a time, by one process.
+
+A lock on a file keeps others out while something is half done: segments that are being written, files that
+are being parsed. A token in the storage tells whether what is remembered here follows from what is stored: a
+transaction that was lost, or somebody else's work, makes it begin anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Generator
+from pathlib import Path as FilePath
+
+from svc.plugin import Version, ViewStorage
+from svc_query.indexing import keys
+from svc_query.indexing.applying import new_job
+from svc_query.indexing.flushing import flush
+from svc_query.indexing.jobs import run_job
+from svc_query.indexing.maintenance import drop_unused, merge, remove_unknown_directories, wipe
+from svc_query.indexing.reconciling import Extensions
+from svc_query.indexing.rows import State
+from svc_query.indexing.table import NUMBER_LIMIT, Table
+from svc_query.indexing.waiting import WaitingFiles
+
+__all__ = ["FLUSH_DOCUMENTS", "Worker"]
+
+FLUSH_DOCUMENTS = 4_096
+"""The tail is flushed when it has so many documents."""
+
+JOB_FLUSH_DOCUMENTS = 16_384
+"""The same while a job goes on."""
+
+MERGED_AT_ONCE = 8
+"""While a job goes on, merges are looked for after so many flushes."""
+
+IDLE_FLUSH_DOCUMENTS = 256
+"""The same when there is nothing else to do."""
+
+FLUSH_BYTES = 32 * 1024 * 1024
+"""The tail is flushed when its rows have so many bytes, however many documents they are."""
+
+_LOCK = "work.lock"
+
+
+class Worker:
+    """Does the work of a view in one process.
+
+    Attributes:
+        table, extensions, directory, at: see ``Host``.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.extensions: Extensions = None  # type: ignore[assignment]
+        self.directory: FilePath = None  # type: ignore[assignment]
+        self.at: Version = None  # type: ignore[assignment]
+        self._lock: int | None = None
+        self._locked = FilePath()
+        self._token: bytes | None = None
+        self._bulk: Generator[None, None, None] | None = None
+        self._waiting = WaitingFiles()
+        self._maintained: tuple[int, int, int] | None = None
+        self._is_new = True
+        self._merge_at = 0
+
+    def work(
+        self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
+    ) -> bool:
+        """Does some work; returns whether more is left for this process.
+
+        Args:
+            storage: the rows; a transaction of the table has begun.
+            at: the tree of the last commit that is in them.
+            extensions: index types and parsers in use.
+            should_stop: asked every few milliseconds.
+        """
+        assert storage.directory is not None, "the view keeps files"
+        if extensions is not self.extensions:
+            self._drop_generators()
+        self.extensions, self.at = extensions, at
+        if not self._take_lock(storage.directory):
+            return False
+        if self._token is None or storage.get(keys.WORK) != self._token:
+            self._drop_generators()
+        try:
+            more = self._some(storage, should_stop)
+        except BaseException:
+            self.release()
+            raise
+        if more:
+            self._token = secrets.token_bytes(8)
+            storage.put(keys.WORK, self._token)
+        else:
+            self._let_go()
+        return more
+
+    def release(self) -> None:
+        """Lets another process go on; what is half done is begun anew there."""
+        self._let_go()
+        self._waiting.close()
+
+    def _let_go(self) -> None:
+        self._drop_generators()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _drop_generators(self) -> None:
+        bulk, self._bulk = self._bulk, None
+        if bulk is not None:
+            bulk.close()
+        self._waiting.forget()
+        self._token = None
+        self._is_new = True
+
+    def _take_lock(self, directory: FilePath) -> bool:
+        if self._lock is not None and self._locked == directory:
+            return True
+        self._let_go()
+        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return False
+        self._lock, self._locked, self.directory = lock, directory, directory
+        return True
+
+    # -- what there is to do -------------------------------------------------------------------
+
+    def _some(self, storage: ViewStorage, should_stop: Callable[[], bool]) -> bool:
+        if self._is_new:
+            remove_unknown_directories(self)
+            self._is_new = False
+        self._follow_extensions()
+        while True:
+            did_bulk = self._bulk_step()
+            waits = self._waiting.step(self, self.at, waits=not did_bulk)
+            if not did_bulk and not waits:
+                return False
+            # Who only waits does not keep others from writing meanwhile.
+            if not did_bulk or should_stop():
+                return True
+
+    def _follow_extensions(self) -> None:
+        """Adds a job over everything where other index types or parsers are in use than before."""
+        state, extensions = self.table.state, self.extensions
+        if (state.types, state.parsers) == (extensions.type_names, extensions.parser_names):
+            return
+        if state.documents or state.types or state.parsers:
+            until = 0 if state.types == extensions.type_names else state.next_number
+            self.table.add_job(new_job((), "extensions", self.at, until))
+        state = self.table.change()
+        state.types, state.parsers = extensions.type_names, extensions.parser_names
+
+    def _bulk_step(self) -> bool:
+        """Does a step of what is not about single files that wait; False when there is nothing."""
+        if self._bulk is None:
+            self._bulk = self._choose()
+            if self._bulk is None:
+                return False
+        try:
+            next(self._bulk)
+        except StopIteration:
+            self._bulk = None
+        return True
+
+    def _choose(self) -> Generator[None, None, None] | None:
+        state = self.table.state
+        if state.wipes or state.next_number >= NUMBER_LIMIT:
+            return self._renew()
+        jobs = self.table.jobs()
+        tail = state.next_number - state.flushed
+        most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
+        if tail >= most or state.tail_bytes >= FLUSH_BYTES:
+            return flush(self)
+        if jobs and state.flushes < self._merge_at:
+            return self._run_job(jobs[0][0])
+        if jobs:
+            # Queries go on meanwhile: they shall not have to look into ever more segments.
+            self._merge_at = state.flushes + MERGED_AT_ONCE
+            return merge(self)
+        if tail >= IDLE_FLUSH_DOCUMENTS:
+            return flush(self)
+        if self._maintained != _maintenance_mark(state):
+            return self._maintain()
+        return None
+
+    def _run_job(self, number: int) -> Generator[None, None, None]:
+        state = self.table.state
+        epoch = state.epoch
+        while True:
+            rows = dict(self.table.jobs())
+            state = self.table.state
+            if number not in rows or state.epoch != epoch:
+                return
+            if run_job(self.table, self.extensions, self.at, number, rows[number]):
+                return
+            tail = state.next_number - state.flushed
+            if tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES:
+                return
+            yield
+
+    def _maintain(self) -> Generator[None, None, None]:
+        mark = _maintenance_mark(self.table.state)
+        self._merge_at = 0
+        yield from merge(self)
+        yield from drop_unused(self)
+        # What was dropped is gone for readers that come from now on.
+        remove_unknown_directories(self)
+        self._maintained = mark
+
+    def _renew(self) -> Generator[None, None, None]:
+        """Begins a new numbering: everything goes, and a job over the root brings it back."""
+        if not self.table.state.wipes:
+            self.table.change().wipes = True
+            self.table.add_job(new_job((), "build", self.at))
+            yield
+        yield from wipe(self)
+        self._maintained = None
+
+    def has_lock(self) -> bool:
+        """Whether this process is at work."""
+        return self._lock is not None
+
+
+def _maintenance_mark(state: State) -> tuple[int, int, int]:
+    """Changes when there may be something to merge or to drop."""
+    return state.flushes, state.dead // 4_096, state.next_configuration

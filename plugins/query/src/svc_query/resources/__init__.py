@@ -1,0 +1,1 @@
+"""The routes of queries, searches and the state of the index."""

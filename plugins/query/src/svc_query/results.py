@@ -1,0 +1,90 @@
+"""The rows of an answer: what stands in them, and what a projection makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from svc.errors import InvalidInput
+from svc.plugin import format_path
+from svc_query.api import Value
+from svc_query.executing.matching import Match
+from svc_query.snapshot import VIRTUAL_FIELDS, Snapshot
+
+__all__ = ["Projection"]
+
+_MEMBERS: Mapping[str, Callable[[Match, Sequence[str]], Any]] = {
+    "path": lambda match, _: format_path(match.document.path),
+    "total_size": lambda match, _: match.document.size,
+    "content_type": lambda match, _: match.document.content_type,
+    "created_at": lambda match, _: match.document.created_ms,
+    "updated_at": lambda match, _: match.document.updated_ms,
+    "score": lambda match, _: match.score,
+    "matched_by": lambda _, matched_by: list(matched_by),
+}
+"""The members of a row without a projection, in their order."""
+
+_SPELLINGS = {
+    "@path": "path",
+    "@score": "score",
+    "@size": "total_size",
+    "@content_type": "content_type",
+    "@created_at": "created_at",
+    "@updated_at": "updated_at",
+    "@matched_by": "matched_by",
+}
+
+
+class Projection:
+    """What rows hold.
+
+    ``@`` names become the members that rows have without a projection (``@size`` is ``total_size``), or
+    their own name without the ``@``. Other names are fields: one value as it is, several as an array. A field
+    that a document does not have is left out of its row, whether anybody indexes it or not.
+
+    Args:
+        names: of ``select``; None for the usual members.
+        fields: the fields that are indexed where the query looks.
+
+    Raises:
+        InvalidInput: an ``@`` name means nothing.
+    """
+
+    def __init__(self, names: Sequence[str] | None, fields: frozenset[str]) -> None:
+        self._members: list[tuple[str, str | None]] = []
+        for name in dict.fromkeys(_MEMBERS if names is None else names):
+            if name in _SPELLINGS:
+                self._members.append((_SPELLINGS[name], None))
+            elif name in VIRTUAL_FIELDS:
+                self._members.append((name[1:], name))
+            elif name.startswith("@"):
+                known = sorted({*_SPELLINGS, *VIRTUAL_FIELDS})
+                raise InvalidInput(
+                    f"There is no virtual field {name!r} to select.", field="select", fields=known
+                )
+            elif name in _MEMBERS and (names is None or name not in fields):
+                self._members.append((name, None))
+            else:
+                self._members.append((name, name))
+
+    def row(self, match: Match, matched_by: Sequence[str], snapshot: Snapshot) -> dict[str, Any]:
+        """Returns the row of a match.
+
+        Args:
+            match: the document and its score.
+            matched_by: names of the fields that matched.
+            snapshot: to ask for the values of fields.
+        """
+        row: dict[str, Any] = {}
+        for member, field in self._members:
+            if field is None:
+                row[member] = _MEMBERS[member](match, matched_by)
+                continue
+            values = snapshot.values(match.document, field)
+            if values:
+                row[member] = _shown(values[0]) if len(values) == 1 else [_shown(one) for one in values]
+        return row
+
+
+def _shown(value: Value) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,76 @@
+"""Makes the snapshot of a version: its files, and what its own configurations say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from svc.plugin import Path, PluginContext, Version
+from svc_query.configuration import QueryConfiguration
+from svc_query.executing.budget import Budget
+from svc_query.executing.visibility import Caller
+from svc_query.indexing import EffectiveField, FieldReader
+from svc_query.snapshot import Coverage, FieldUse
+from svc_query.walking.version_snapshot import WalkedSnapshot
+
+__all__ = ["walk_version"]
+
+
+def walk_version(
+    version: Version, sequence: int, caller: Caller, context: PluginContext, budget: Budget
+) -> WalkedSnapshot:
+    """Returns the files of a version that a caller may read.
+
+    What is indexed of them is decided by the ``indexes.json`` files of the same version. Files whose parsers
+    need a process of their own have no fields but the virtual ones: a request starts no processes.
+
+    Args:
+        version: the version.
+        sequence: number of a commit, for cursors.
+        caller: who asks.
+        context: the plugin in the database.
+        budget: of the query.
+
+    Raises:
+        InvalidInput: there are more files than a query by walk looks at.
+        ServiceUnavailable: the time of the query is over.
+    """
+    settings = context.configuration
+    if not isinstance(settings, QueryConfiguration):
+        settings = QueryConfiguration()
+    reader = _Reader.of_context(version, context)
+    snapshot = WalkedSnapshot(version, sequence, caller, reader.values_of, budget, settings.scan_entries)
+    snapshot.use_coverage(_coverage(reader, snapshot.paths, budget))
+    return snapshot
+
+
+class _Reader(FieldReader):
+    """A reader that also tells which files are indexed alike."""
+
+    def kind_of(self, path: Path) -> object:
+        """Returns one and the same object for files of which the same is indexed; None: nothing is."""
+        return self._resolver.of(path)
+
+
+def _coverage(reader: FieldReader, paths: Iterable[Path], budget: Budget) -> Coverage:
+    """What is indexed of some files."""
+    assert isinstance(reader, _Reader), "it was made here"
+    kinds: dict[int, tuple[object, Path]] = {}
+    for path in paths:
+        budget.step()
+        kind = reader.kind_of(path)
+        if kind is not None:
+            kinds.setdefault(id(kind), (kind, path))
+    found: dict[str, list[EffectiveField]] = {}
+    for _, path in kinds.values():
+        for field in reader.fields_of(path):
+            found.setdefault(field.name, []).append(field)
+    uses = {
+        name: FieldUse(
+            name,
+            frozenset(one.value_type for one in fields),
+            frozenset(kind for one in fields for kind in one.types),
+            everywhere=False,
+        )
+        for name, fields in found.items()
+    }
+    return Coverage(uses, bool(uses))

@@ -1,0 +1,281 @@
+"""The view's own work: files that wait, failures, jobs, kills, other processes, a numbering that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from svc_query.indexing import applying, index_status, rebuild, table, working
+from svc_query.testing.indexed_database import Indexed, contents_of, paths
+
+from svc.errors import ServiceUnavailable
+
+TITLE = {"name": "title", "type": "exact"}
+LINES = {"name": "lines", "type": "exact", "source": ["lines", ""]}
+
+
+def test_files_wait_for_child_processes_and_queries_for_them(indexed: Indexed) -> None:
+    indexed.configure("/", LINES)
+    indexed.contents()
+    indexed.put({"/a/x.txt": b"one\ntwo", "/b/bad.txt": b"bad"}, "text/x-lines")
+    assert indexed.read(lambda snapshot: snapshot.waiting(())) == 2
+    assert indexed.read(lambda snapshot: snapshot.waiting(("a",))) == 1
+    assert indexed.read(lambda snapshot: snapshot.waiting(("a", "x.txt"))) == 1
+    assert "lines" not in indexed.contents()["/a/x.txt"]
+    with pytest.raises(ServiceUnavailable) as refused:
+        indexed.read(contents_of, waits_for=[("a",)], wait_until=time.monotonic())
+    assert refused.value.details["view"] == "query.index"
+    assert refused.value.details["files_waiting"] == 1
+    found = indexed.read(contents_of, waits_for=[()])
+    assert found["/a/x.txt"]["lines"] == ["one", "two"]
+    assert "lines" not in found["/b/bad.txt"]
+    (failure,) = indexed.read(index_status)["failures"]
+    assert failure["path"] == "/b/bad.txt"
+    assert "bad" in failure["error"]
+    indexed.put({"/b/bad.txt": b"good"}, "text/x-lines")
+    assert indexed.read(contents_of, waits_for=[()])["/b/bad.txt"]["lines"] == ["good"]
+    assert indexed.read(index_status)["failures"] == []
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(indexed: Indexed) -> None:
+    indexed.configure("/", LINES)
+    indexed.contents()
+    indexed.put({"/x.txt": b"old"}, "text/x-lines")
+    indexed.reader.catch_up()
+    indexed.reader.work(should_stop=lambda: True)
+    indexed.put({"/x.txt": b"new", "/y.txt": b"gone"}, "text/x-lines")
+    indexed.put({"/y.txt": None})
+    indexed.finish()
+    found = indexed.contents()
+    assert found["/x.txt"]["lines"] == ["new"]
+    assert "/y.txt" not in found
+
+
+def test_a_query_refuses_to_wait_for_commits_longer_than_it_may(indexed: Indexed) -> None:
+    indexed.contents()
+    indexed.put({"/a.json": {}})
+    with pytest.raises(ServiceUnavailable) as refused:
+        indexed.read(contents_of, wait_until=time.monotonic() - 1)
+    assert refused.value.details["commits_behind"] == 1
+    assert refused.value.details["retry_after"] == 1
+    assert indexed.read(contents_of, minimum=0, wait_until=0) == {}
+    assert "/a.json" in indexed.contents()
+
+
+def test_a_value_that_an_index_does_not_take_costs_that_value_alone(indexed: Indexed) -> None:
+    indexed.configure("/", {"name": "title", "type": ["exact", "names"]})
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    indexed.put({"/a.json": {"title": "raise"}, "/b.json": {"title": "refused"}})
+    indexed.finish()
+    assert len(indexed.contents()) == 303
+    failures = {one["path"]: one["indexes"] for one in indexed.read(index_status)["failures"]}
+    assert failures == {
+        "/a.json": {"title: exact": "ValueError: it said so"},
+        "/b.json": {"title: names": "ValueError: it is refused"},
+    }
+    assert indexed.found("title", b"st7") == {"/7.json"}
+
+
+@pytest.mark.parametrize("large", [3, 2000])
+def test_a_tree_that_goes_back_is_followed(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(applying, "MOST_CHANGES", large)
+    indexed.configure("/", TITLE)
+    indexed.put({f"/a/{number}.json": {"title": f"t{number}"} for number in range(10)})
+    before, root = indexed.contents(), indexed.database.head().root
+    indexed.put({"/a": None, "/b.json": {"title": "b"}})
+    indexed.put({f"/c/{number}.json": {"title": "c"} for number in range(10)})
+    indexed.finish()
+    assert len(indexed.contents()) == 12
+    with indexed.database.transaction() as transaction:
+        transaction.set_ref("HEAD", root)
+    indexed.finish()
+    assert indexed.contents() == before
+
+
+def test_order_runs_both_ways_and_from_any_point(indexed: Indexed) -> None:
+    long = "l" * 250
+    names = [
+        "/a",
+        "/a.b",
+        "/a/b",
+        "/b/1",
+        "/b/2",
+        "/b-c",
+        "/é",
+        f"/{long}/{long}/x",
+        f"/{long}/{long}/y",
+        f"/{long}/{long}",
+    ]
+    names += [f"/{'/'.join([long] * 5)}/{end}" for end in "ab"]
+    names += [f"/n/{number:03d}" for number in range(300)]
+    files = {name + "/f": {} for name in names}
+    indexed.put(files)
+    expected = sorted(files, key=lambda name: name.strip("/").split("/"))
+    assert indexed.read(paths) == expected
+    for _ in range(2):
+        backward = indexed.read(lambda snapshot: paths(snapshot, reverse=True))
+        assert backward == expected[::-1]
+        for place in (0, 3, 7, 9, 11, 150, len(expected) - 1):
+            edge = tuple(expected[place].strip("/").split("/"))
+            assert (
+                indexed.read(lambda snapshot, edge=edge: paths(snapshot, after=edge)) == expected[place + 1 :]
+            )
+            back = indexed.read(lambda snapshot, edge=edge: paths(snapshot, after=edge, reverse=True))
+            assert back == expected[:place][::-1]
+        for where in (("a",), ("b",), (long,), (long, long), (long,) * 5, ("n",), ("n", "003", "f")):
+            text = "/" + "/".join(where)
+            below = [name for name in expected if name == text or name.startswith(text + "/")]
+            assert indexed.read(lambda snapshot, where=where: paths(snapshot, where)) == below
+            assert indexed.read(lambda snapshot, where=where: snapshot.count_below(where)) == len(below)
+            back = indexed.read(lambda snapshot, where=where: paths(snapshot, where, reverse=True))
+            assert back == below[::-1]
+        indexed.finish()
+        assert indexed.read(lambda snapshot: len(snapshot.tail())) == 0
+
+
+def test_a_numbering_that_comes_to_its_end_begins_anew(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed.configure("/", TITLE)
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    indexed.finish()
+    before = indexed.contents()
+    epoch = indexed.read(lambda snapshot: snapshot.epoch)
+    monkeypatch.setattr(working, "NUMBER_LIMIT", 301)
+    work = indexed.reader.work
+    while indexed.read(lambda snapshot: snapshot.epoch) == epoch:
+        work(should_stop=lambda: True)
+        indexed.put({"/late.json": {"title": "late"}})
+    monkeypatch.setattr(working, "NUMBER_LIMIT", table.NUMBER_LIMIT)
+    indexed.finish()
+    after = indexed.contents()
+    assert after.pop("/late.json")["title"] == ["late"]
+    assert after == before
+    assert indexed.read(lambda snapshot: max(snapshot.live())) < 700
+    assert indexed.found("title", b"st7") == {"/7.json"}
+
+
+def test_a_rebuild_of_a_directory_reads_its_files_again(indexed: Indexed) -> None:
+    indexed.configure("/", TITLE)
+    indexed.put({f"/{name}/{number}.json": {"title": name} for number in range(5) for name in "ab"})
+    before = indexed.contents()
+    numbers = indexed.read(lambda snapshot: (set(snapshot.below(("a",))), set(snapshot.below(("b",)))))
+    rebuild(indexed.database, ("a",))
+    indexed.finish()
+    assert indexed.contents() == before
+    after = indexed.read(lambda snapshot: (set(snapshot.below(("a",))), set(snapshot.below(("b",)))))
+    assert after[1] == numbers[1]
+    assert not after[0] & numbers[0]
+
+
+def test_two_openings_work_side_by_side(
+    open_index: Callable[..., Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "FLUSH_DOCUMENTS", 100)
+    monkeypatch.setattr(working, "IDLE_FLUSH_DOCUMENTS", 10)
+    one, other = open_index(), open_index()
+    one.configure("/", TITLE, {"name": "@size", "type": "exact"})
+    for number in range(60):
+        writer = (one, other)[number % 2]
+        writer.put({f"/{number % 7}/{place}.json": {"title": f"t{number}"} for place in range(20)})
+        (one, other)[number % 3 % 2].reader.catch_up()
+        for worker in (one, other):
+            worker.reader.work(should_stop=lambda: True)
+        assert one.contents() == other.contents()
+    one.view.release()
+    other.finish()
+    found = other.contents()
+    assert len(found) == 141
+    assert one.contents() == found
+    assert len(one.found("title", b"st59")) == 20
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from svc_query.indexing import working, applying
+from svc_query.testing.indexed_database import Indexed, Source
+working.FLUSH_DOCUMENTS = 50
+working.IDLE_FLUSH_DOCUMENTS = 10
+working.JOB_FLUSH_DOCUMENTS = 50
+applying.SMALL_DIRECTORY = 10
+indexed = Indexed(Path(sys.argv[1]), Source())
+print("ready", flush=True)
+for number in range(1000):
+    indexed.configure("/", {"name": "title", "type": ["exact", "names"] if number % 2 else "exact"})
+    indexed.put({f"/{number % 5}/{place}.json": {"title": f"t{number}"} for place in range(60)})
+    indexed.put({f"/{number % 5}": None} if number % 4 == 3 else {"/x.json": {"title": f"t{number}"}})
+    indexed.reader.catch_up()
+    for _ in range(number % 7):
+        indexed.reader.work(should_stop=lambda: True)
+"""
+
+
+def test_a_kill_at_any_moment_costs_nothing(open_index: Callable[..., Indexed], tmp_path: Path) -> None:
+    path = tmp_path / "indexed.svcdb"
+    for number in range(int(os.environ.get("SVC_INDEX_KILLS", "4"))):
+        child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        time.sleep(0.15 + 0.13 * number)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+    indexed = open_index()
+    indexed.finish()
+    found = indexed.contents()
+    assert found
+    titles = {value for row in found.values() for value in row.get("title", [])}
+    sample = sorted(titles)[:5]
+    by_index = {title: indexed.found("title", b"s" + title.encode()) for title in sample}
+    for title in sample:
+        in_tail = indexed.read(lambda snapshot: {"/" + "/".join(one.path) for one in snapshot.tail()})
+        real = {path for path, row in found.items() if row.get("title") == [title]}
+        assert (
+            real - in_tail
+            <= by_index[title]
+            <= {p for p, row in found.items() if row.get("title") == [title]}
+        )
+    indexed.reader.rebuild()
+    indexed.finish()
+    assert indexed.contents() == found
+
+
+def test_an_index_whose_files_are_damaged_is_made_anew(
+    open_index: Callable[..., Indexed], caplog: pytest.LogCaptureFixture
+) -> None:
+    indexed = open_index()
+    indexed.configure("/", TITLE)
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    indexed.finish()
+    before = indexed.contents()
+    directory = indexed.reader.read(lambda storage: storage.directory)
+    indexed.close()
+    for path in directory.glob("index-*/*.seg"):
+        content = bytearray(path.read_bytes())
+        content[:64] = bytes(64)
+        content[-64:] = bytes(64)
+        path.write_bytes(content)
+    indexed = open_index()
+    refused = []
+    for _ in range(10):
+        try:
+            indexed.found("title", b"st7")
+            indexed.read(lambda snapshot: snapshot.below(("7.json",)))
+        except ServiceUnavailable as error:
+            refused.append(error.details["field"])
+            continue
+        break
+    assert set(refused) <= {"title", "@path", "@fields"}
+    assert len(refused) in (2, 3)
+    indexed.finish()
+    assert indexed.found("title", b"st7") == {"/7.json"}
+    assert indexed.contents() == before
