@@ -348,7 +348,7 @@ def test_dead_documents_go_and_files_with_them(tmp_path):
         dead |= BitMap(numbers)
         reader = TYPE.open_reader(tmp_path, known, state)
         assert set(numbers) <= set(found(reader, "common"))
-        sizes.append(reader.documents)
+        sizes.append(reader.count)
     assert max(sizes) <= 4 * 1500
     assert sum(1 for _ in tmp_path.rglob("*")) < 600
 

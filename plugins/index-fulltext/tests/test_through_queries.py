@@ -113,6 +113,7 @@ def test_each_directory_has_its_own_words(searched):
     searched.write("plain/p foxes jumping", "english/e foxes jumping")
     for _ in range(2):
         assert sorted(searched.found("foxes jumping")) == ["e foxes jumping", "p foxes jumping"]
+        assert searched.found("fox jumps") == ["e foxes jumping"]
         assert searched.found("fox jumps", "/english") == ["e foxes jumping"]
         assert searched.found("fox jumps", "/plain") == []
         searched.finish()

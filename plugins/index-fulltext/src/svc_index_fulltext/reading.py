@@ -18,7 +18,7 @@ from svc_index_fulltext.layout import DIRECTORY_FIELD, ID_FIELD, TEXT_FIELD, dir
 from svc_index_fulltext.scoring import score_of
 from svc_index_fulltext.searching import SearchReader
 from svc_index_fulltext.syntax import Item
-from svc_index_fulltext.writing import State, state_directory
+from svc_index_fulltext.writing import State, read_documents, state_directory
 
 __all__ = ["FulltextReader"]
 
@@ -50,6 +50,7 @@ class FulltextReader(SearchReader):
         self._schema = index.schema
         self._searcher = index.searcher()
         self._size: int | None = None
+        self._documents = read_documents(self._files)
 
     @property
     def size(self) -> int:
@@ -64,9 +65,13 @@ class FulltextReader(SearchReader):
         return resolve(item, self._analysis)
 
     @property
-    def documents(self) -> int:
+    def count(self) -> int:
         """How many documents there are."""
         return self._searcher.num_docs
+
+    def documents(self) -> BitMap:
+        """Returns the numbers of the documents."""
+        return self._documents
 
     def count_word(self, word: str) -> int:
         """Returns how many documents have a word."""
@@ -84,7 +89,7 @@ class FulltextReader(SearchReader):
             case AllOf():
                 return min(self.estimate(item) for item in node.wanted)
             case AnyOf():
-                return min(self.documents, sum(self.estimate(item) for item in node.items))
+                return min(self.count, sum(self.estimate(item) for item in node.items))
             case _:
                 return 0
 
@@ -92,9 +97,7 @@ class FulltextReader(SearchReader):
         """Returns the numbers of the documents that answer a search. Blocks."""
         found = BitMap()
         for query in self._parts(node):
-            hits = self._searcher.search(
-                query, max(1, self.documents), count=False, order_by_field=ID_FIELD
-            ).hits
+            hits = self._searcher.search(query, max(1, self.count), count=False, order_by_field=ID_FIELD).hits
             found.update([number for number, _ in hits])
         return found
 
@@ -113,7 +116,7 @@ class FulltextReader(SearchReader):
         return {
             number: score
             for query in self._parts(node)
-            for number, score in self._hits(query, self.documents)
+            for number, score in self._hits(query, self.count)
             if number in documents
         }
 
@@ -136,7 +139,7 @@ class FulltextReader(SearchReader):
             yield _both(query, part)
 
     def _hits(self, query: Query, limit: int) -> list[tuple[int, float]]:
-        limit = min(limit, self.documents)
+        limit = min(limit, self.count)
         if limit < 1:
             return []
         hits: list[tuple[float, tantivy.DocAddress]] = self._searcher.search(query, limit, count=False).hits
@@ -150,8 +153,8 @@ class FulltextReader(SearchReader):
     def _count_beginning(self, prefix: str) -> int:
         counts = self._searcher.terms_with_prefix(TEXT_FIELD, prefix, limit=_WORDS_COUNTED)
         if len(counts) >= _WORDS_COUNTED:
-            return self.documents
-        return min(self.documents, sum(count for _, count in counts))
+            return self.count
+        return min(self.count, sum(count for _, count in counts))
 
     # -- queries of the library --------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ class SearchReader(LibraryReader):
 
     @property
     @abstractmethod
-    def documents(self) -> int:
+    def count(self) -> int:
         """How many documents there are."""
 
     @abstractmethod

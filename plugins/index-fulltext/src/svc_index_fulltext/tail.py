@@ -206,9 +206,13 @@ class TailReader(SearchReader):
         return resolve(item, self._analysis)
 
     @property
-    def documents(self) -> int:
+    def count(self) -> int:
         """How many documents there are."""
         return len(self._numbers)
+
+    def documents(self) -> BitMap:
+        """Returns the numbers of the documents."""
+        return BitMap(self._numbers)
 
     def count_word(self, word: str) -> int:
         """Returns how many documents have a word."""
@@ -306,7 +310,7 @@ class _Scorer:
         documents = len(self._table)
         having = self._table.count(word)
         if self._beside is not None:
-            documents += self._beside.documents
+            documents += self._beside.count
             having += self._beside.count_word(word)
         rarity = math.log(1 + (documents - having + 0.5) / (having + 0.5))
         return rarity * (1 + _K1)

@@ -1,7 +1,8 @@
 """Writes an index: a working copy that the library changes, and a directory of hard links for each state.
 
     work-.../       where the library writes; it belongs to one writer
-    states/<n>/     the files of a flush, as they were then, with the library's own list of them
+    states/<n>/     the files of a flush, as they were then, with the library's own list of them, and the
+                    numbers of the documents
 
 The files of the library never change, so a state costs links and no copies. A reader opens a state and
 sees that and nothing later; a writer that begins at a state that counts sees nothing of a flush that does
@@ -10,12 +11,13 @@ not. A working copy that is at that very state is used again, else it is made an
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import shutil
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -37,14 +39,14 @@ from svc_index_fulltext.layout import (
     segment_files,
 )
 
-__all__ = ["HEAP_BYTES", "FulltextWriter", "State", "state_directory"]
+__all__ = ["HEAP_BYTES", "FulltextWriter", "State", "read_documents", "state_directory"]
 
 HEAP_BYTES = 32 * 1024 * 1024
 """What the library may hold in memory before it writes a segment by itself."""
 
 _STATES = "states"
 _WORK = "work-"
-_FORGOTTEN = "forgotten"
+_DOCUMENTS = "documents"
 _MANAGED = ".managed.json"
 _ATTEMPTS = 20
 _LEAST_DEAD = 1_024
@@ -89,6 +91,32 @@ def state_directory(directory: FilePath, state: State) -> FilePath:
     return directory / _STATES / f"{state.number:016x}"
 
 
+def read_documents(files: FilePath) -> BitMap:
+    """Returns the numbers of the documents of a state.
+
+    Args:
+        files: its directory.
+
+    Raises:
+        FileNotFoundError: it is gone.
+        CorruptRecord: it can't be read.
+    """
+    try:
+        return BitMap.deserialize((files / _DOCUMENTS).read_bytes())
+    except ValueError as error:
+        raise CorruptRecord("The documents of a full-text index can't be read.") from error
+
+
+@contextlib.contextmanager
+def _gone_is_corrupt() -> Iterator[None]:
+    """The state that a writer begins at must be there: that of a reader may have gone."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        message = "The last state of a full-text index is gone: it must be made anew."
+        raise CorruptRecord(message) from error
+
+
 class FulltextWriter(LibraryWriter):
     """Writes one index.
 
@@ -105,10 +133,12 @@ class FulltextWriter(LibraryWriter):
         self._directory = directory
         self._analysis = analysis_of(options)
         self._base = None if state is None else State.decode(state)
-        self._above = 0 if self._base is None else self._base.above
         self._last = self._base
         self._number = self._newest_number()
-        self._forgotten = self._read_forgotten()
+        self._documents = BitMap()
+        if self._base is not None:
+            with _gone_is_corrupt():
+                self._documents = read_documents(state_directory(directory, self._base))
         idle = take(directory, state)
         if idle is None:
             self._work, index = self._begin_work()
@@ -119,13 +149,12 @@ class FulltextWriter(LibraryWriter):
         self._changed = False
 
     def add(self, documents: Iterable[IndexDocument]) -> None:
-        """Adds documents. One whose number may be there already is deleted first."""
+        """Adds documents. One that is there already is deleted first."""
         writer = self._writer
         for document in documents:
-            if document.id < self._above:
+            if document.id in self._documents:
                 writer.delete_documents_by_term(ID_FIELD, document.id)
-            else:
-                self._above = document.id + 1
+            self._documents.add(document.id)
             writer.add_document(self._made(document))
             self._changed = True
 
@@ -135,7 +164,8 @@ class FulltextWriter(LibraryWriter):
         if self._last is not None and not self._changed and not forgot:
             return self._last.encode()
         self._writer.commit()
-        state = State(self._number + 1, self._above)
+        above = self._documents.max() + 1 if self._documents else 0
+        state = State(self._number + 1, above)
         self._make_state(state)
         kept = {self._base, self._last, state}
         self._number, self._last, self._changed = state.number, state, False
@@ -178,28 +208,13 @@ class FulltextWriter(LibraryWriter):
 
     def _forget(self, dead: BitMap) -> bool:
         """Deletes dead documents once they are many: the library leaves them out when it merges."""
-        known = dead.copy()
-        known.remove_range(self._above, 1 << 32)
-        fresh = known - self._forgotten
-        if len(fresh) < max(_LEAST_DEAD, int(_DEAD_PART * (self._above - len(self._forgotten)))):
+        gone = self._documents & dead
+        if len(gone) < max(_LEAST_DEAD, int(_DEAD_PART * len(self._documents))):
             return False
-        for number in fresh:
+        for number in gone:
             self._writer.delete_documents_by_term(ID_FIELD, number)
-        self._forgotten = self._forgotten | fresh
+        self._documents -= gone
         return True
-
-    def _read_forgotten(self) -> BitMap:
-        if self._base is None:
-            return BitMap()
-        place = state_directory(self._directory, self._base) / _FORGOTTEN
-        try:
-            return BitMap.deserialize(place.read_bytes())
-        except FileNotFoundError as error:
-            raise CorruptRecord(
-                "The last state of a full-text index is gone: it must be made anew."
-            ) from error
-        except ValueError as error:
-            raise CorruptRecord("The deleted documents of a full-text index can't be read.") from error
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -239,7 +254,8 @@ class FulltextWriter(LibraryWriter):
                 # A merge that has just ended took files away, and wrote another list of them.
                 if attempt == _ATTEMPTS - 1:
                     raise
-        (new / _FORGOTTEN).write_bytes(self._forgotten.serialize())
+        self._documents.run_optimize()
+        (new / _DOCUMENTS).write_bytes(self._documents.serialize())
         shutil.rmtree(target, ignore_errors=True)
         new.rename(target)
 

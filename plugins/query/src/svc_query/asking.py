@@ -230,7 +230,7 @@ class Asker(NamedTuple):
         parts = visible_parts(identity, _READ, found)
         if parts == ():
             raise path_not_found(path)
-        known = found and permitted(identity, found, directory=_is_directory(entry)) & _SHOWN
+        known = bool(permitted(identity, found, directory=_is_directory(entry)) & _SHOWN)
         if entry is None and known:
             # To others one that is not there looks like one without anything for them.
             raise path_not_found(path)
@@ -238,6 +238,7 @@ class Asker(NamedTuple):
             ((found, False),) if parts is None or head is not None else parts,
             self._may(head),
             sees_all=head is None and visible_parts(identity, _READ, ()) == (((), True),),
+            shown=known,
         )
 
     def _may(self, head: Version | None) -> Callable[[Path], bool]:

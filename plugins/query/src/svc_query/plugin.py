@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, ContentCheck, HealthCheck, NamedRegistry, RouteRegistry, View
+    from svc.plugin import (
+        BatchView,
+        CommandRegistry,
+        ContentCheck,
+        HealthCheck,
+        NamedRegistry,
+        RouteRegistry,
+    )
     from svc_query.api import QueryOperator
 
 __all__ = [
@@ -43,7 +50,7 @@ def svc_register_routes(routes: RouteRegistry) -> None:
 
 
 @hookimpl
-def svc_register_views(views: NamedRegistry[View]) -> None:
+def svc_register_views(views: NamedRegistry[BatchView]) -> None:
     """Adds the view that keeps the indexes."""
     from svc_query.indexing.view import IndexView
 

@@ -11,7 +11,7 @@ import pytest
 from falcon.testing import Result, TestClient
 from svc_query.indexing import finish_work
 
-from svc.plugin import ROOT_IDENTITY, Database, Identity, ScopedRule
+from svc.plugin import ROOT_IDENTITY, Database, Identity, Operation, ScopedRule
 from svc.plugins import Plugins
 from svc_testing import PathRights, load_with_testing_auth, serve_in_process
 
@@ -116,10 +116,26 @@ def books(http: Any) -> Any:
     return http
 
 
+class Granted(PathRights):
+    """Rights that say where they may hold, as those of the plugin ``users`` do."""
+
+    def visible_parts(self, operation: Operation, path: tuple[str, ...]) -> Any:
+        found = [
+            tuple(part for part in at.split("/") if part)
+            for at, flags in self.flags.items()
+            if operation.letter in flags
+        ]
+        if self.allows(operation, path):
+            found.append(path)
+        below = sorted(at for at in found if at[: len(path)] == path)
+        outer = [at for at in below if not any(at[: len(other)] == other for other in below if other != at)]
+        return tuple((at, self.allows_below(operation, at)) for at in dict.fromkeys(outer))
+
+
 @pytest.fixture
 def user() -> Callable[[dict[str, str]], Identity]:
     """Makes a user with rights by path prefix."""
-    return lambda flags: Identity(USER, "ann", rights=PathRights(flags))
+    return lambda flags: Identity(USER, "ann", rights=Granted(flags))
 
 
 @pytest.fixture

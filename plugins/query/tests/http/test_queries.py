@@ -119,7 +119,8 @@ def test_aggregates(books: Any) -> None:
     answer = books.query(
         [], "/books/ru",
         aggregate={
-            "count": True, "sum": ["year", "price"], "avg": ["price"], "min": ["year", "title"], "max": ["year"],
+            "count": True, "sum": ["year", "price"], "avg": ["price"],
+            "min": ["year", "title"], "max": ["year"],
         },
     )  # fmt: skip
     assert answer == {

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from svc.errors import InvalidInput
 from svc_query.index_configuration import parse_configuration
 from svc_query.indexing import IndexesCheck, applying
 from svc_query.testing.indexed_database import Indexed, JsonHere, Source, Words
+
+from svc.errors import InvalidInput
 
 TITLE = {"name": "title", "type": "exact"}
 YEAR = {"name": "year", "type": "exact", "value_type": "integer"}
@@ -81,7 +81,7 @@ def test_the_nearest_configuration_decides_for_each_field(indexed: Indexed) -> N
     indexed.configure("/a/own", YEAR, glob=None)
     value = {"title": "t", "other": "o", "year": 3}
     indexed.put(
-        {path: value for path in ("/x.json", "/a/x.json", "/a/x.data", "/a/own/x.json", "/a/own/d/x.json")}
+        dict.fromkeys(("/x.json", "/a/x.json", "/a/x.data", "/a/own/x.json", "/a/own/d/x.json"), value)
     )
     found = indexed.contents()
     fields = {path: {name: one for name, one in row.items() if name[0] != "@"} for path, row in found.items()}

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pyroaring import BitMap
-
 from svc_query.api import IndexType, Leaf, Predicate, QueryOperator, Value
 from svc_query.indexing import working
 from svc_query.testing.index_types import FIELD, IndexTypeContract

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from svc.plugin import Database, PluginContext, ViewStorage
 from svc_query.configuration import QueryConfiguration
 from svc_query.indexing import IndexSnapshot, IndexView, working
 from svc_query.indexing.caches import Caches
 from svc_query.testing.indexed_database import Source, contents_of
+
+from svc.plugin import Database, PluginContext, ViewStorage
 from svc_testing import ViewContract
 
 CONFIGURATION = b'{"glob": "**/*", "indexes": [{"name": "title", "type": ["exact", "names"]}]}'

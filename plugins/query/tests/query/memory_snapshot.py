@@ -399,8 +399,10 @@ class MemorySnapshot:
                         for term in kind.terms(value, {}):
                             postings.setdefault(term, []).append(number)
                 # Dead documents stay in segments until those are merged.
-                for numbers in list(postings.values())[::3]:
-                    numbers.append(max(self._documents, default=0) + 1)
+                for dead, numbers in enumerate(
+                    list(postings.values())[::3], max(self._documents, default=0) + 1
+                ):
+                    numbers.append(dead)
                 found.append(FieldIndex(name, kind, {}, Flushed(postings, flushed)))
             else:
                 found.append(FieldIndex(name, kind, {}, WordReader(flushed), WordReader(tail)))

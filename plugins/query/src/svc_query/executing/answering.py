@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from svc.errors import InvalidInput, NotFound
-from svc.plugin import Path, format_path
+from svc.plugin import Path, format_path, path_not_found
 from svc_query.aggregation import COUNT, Aggregates, aggregate_all, aggregate_groups
 from svc_query.api import QueryOperator
 from svc_query.cursors import Cursors
 from svc_query.executing.budget import Budget
 from svc_query.executing.matching import Match, Matching
 from svc_query.executing.ordered import Page, Paging, choose_strategy, find_page
-from svc_query.executing.visibility import Caller, scope_of
+from svc_query.executing.visibility import Caller, Scope, scope_of
 from svc_query.filters import Filter
 from svc_query.locators import Hit, hits_of
 from svc_query.ordering import SCORE, Order, OrderField
@@ -100,13 +100,15 @@ def answer_query(
         ServiceUnavailable: its time is over.
     """
     began = time.perf_counter()
+    scope = scope_of(snapshot, caller, budget.rest)
+    if not caller.shown and not _finds_anything(snapshot, scope, budget):
+        raise path_not_found(question.path)
     coverage = coverage_for(snapshot, caller, question.path)
     if not coverage.configured:
         raise NotFound(
             "No index applies to anything at this path: store an indexes.json in its .svc-config directory.",
             path=format_path(question.path),
         )
-    scope = scope_of(snapshot, caller, budget.rest)
     node = Compiler(snapshot, scope, coverage, operators).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
     body: dict[str, Any] = {}
@@ -136,6 +138,22 @@ def answer_query(
     if meta:
         body["meta"] = meta
     return Answer(body, hits)
+
+
+def _finds_anything(snapshot: Snapshot, scope: Scope, budget: Budget) -> bool:
+    """Whether there may be something for a caller who may not know of the directory itself.
+
+    Where something is granted for certain, they know that it is; whether it is there makes no difference.
+    """
+    if any(whole for _, whole in scope.caller.parts) or len(scope.numbers) > len(scope.unchecked):
+        return True
+    for place, document in enumerate(snapshot.documents(scope.unchecked)):
+        if place >= budget.rows:
+            return False
+        budget.tick()
+        if scope.caller.may(document.path):
+            return True
+    return False
 
 
 def coverage_for(snapshot: Snapshot, caller: Caller, path: Path) -> Coverage:

@@ -22,12 +22,14 @@ class Caller(NamedTuple):
     Attributes:
         parts: (path, whether all of it is for them), disjoint; outside of these nothing is.
         may: whether they may read the file at a path; asked where a part leaves it open.
-        sees_all: whether the one part is the path of the query, and all of it is for them.
+        sees_all: whether everything in the database is for them.
+        shown: whether they may know of the directory itself, whatever is in it.
     """
 
     parts: tuple[tuple[Path, bool], ...]
     may: Callable[[Path], bool]
     sees_all: bool
+    shown: bool = True
 
     @classmethod
     def of_everything(cls, path: Path) -> Caller:

@@ -58,14 +58,16 @@ class Effective:
         plans: how values are made, by the parser that the configuration asks for.
         contents: fields that are not virtual, in the order of ``DocumentRow.values``.
         logging: whether failures are logged.
+        readings: how files are read, by media type and the end of their name; as long as the parsers stay.
     """
 
-    __slots__ = ("contents", "hash", "logging", "plans", "row")
+    __slots__ = ("contents", "hash", "logging", "plans", "readings", "row")
 
     def __init__(self, row: ConfigurationRow, logging: bool, maximum_text: int) -> None:
         self.row = row
         self.hash = blake3(encode(row)).digest()
         self.logging = logging
+        self.readings: dict[tuple[str | None, str], Any] = {}
         self.contents = tuple([field for field in row.fields if field.source])
         self.plans: dict[str | None, list[FieldPlan]] = {}
         for position, field in enumerate(self.contents):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Values", "choose", "extract_values", "parse_here"]
 
+_SHORT_ENDING = 16
+_MOST_READINGS = 1_000
+
 IN_PROCESS_BYTES = 256 * 1024
 """Files up to this size are parsed where they are indexed, by parsers that allow it."""
 
@@ -59,6 +62,18 @@ class Values(NamedTuple):
 
 def choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, Parser]) -> Reading:
     """Returns how a file is read."""
+    # Of the name only what stands behind a dot counts, and most names of a directory have the same there.
+    ending = name.partition(".")[2]
+    key = entry.content_type, ending
+    found: Reading | None = effective.readings.get(key)
+    if found is None or name[0] == ".":
+        found = _choose(effective, entry, name, parsers)
+        if name[0] != "." and len(ending) <= _SHORT_ENDING and len(effective.readings) < _MOST_READINGS:
+            effective.readings[key] = found
+    return found
+
+
+def _choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, Parser]) -> Reading:
     from svc_query.parsing import choose_parser
 
     chosen = {wanted: choose_parser(parsers, entry.content_type, name, wanted) for wanted in effective.plans}

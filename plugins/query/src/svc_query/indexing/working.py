@@ -32,6 +32,9 @@ FLUSH_DOCUMENTS = 4_096
 JOB_FLUSH_DOCUMENTS = 16_384
 """The same while a job goes on."""
 
+MERGED_AT_ONCE = 8
+"""While a job goes on, merges are looked for after so many flushes."""
+
 IDLE_FLUSH_DOCUMENTS = 256
 """The same when there is nothing else to do."""
 
@@ -45,14 +48,14 @@ class Worker:
     """Does the work of a view in one process.
 
     Attributes:
-        table, extensions, directory: see ``Host``.
+        table, extensions, directory, at: see ``Host``.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.extensions: Extensions = None  # type: ignore[assignment]
         self.directory: FilePath = None  # type: ignore[assignment]
-        self._at: Version = None  # type: ignore[assignment]
+        self.at: Version = None  # type: ignore[assignment]
         self._lock: int | None = None
         self._locked = FilePath()
         self._token: bytes | None = None
@@ -60,6 +63,7 @@ class Worker:
         self._waiting = WaitingFiles()
         self._maintained: tuple[int, int, int] | None = None
         self._is_new = True
+        self._merge_at = 0
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
@@ -75,7 +79,7 @@ class Worker:
         assert storage.directory is not None, "the view keeps files"
         if extensions is not self.extensions:
             self._drop_generators()
-        self.extensions, self._at = extensions, at
+        self.extensions, self.at = extensions, at
         if not self._take_lock(storage.directory):
             return False
         if self._token is None or storage.get(keys.WORK) != self._token:
@@ -133,10 +137,11 @@ class Worker:
         self._follow_extensions()
         while True:
             did_bulk = self._bulk_step()
-            waits = self._waiting.step(self, self._at, waits=not did_bulk)
+            waits = self._waiting.step(self, self.at, waits=not did_bulk)
             if not did_bulk and not waits:
                 return False
-            if should_stop():
+            # Who only waits does not keep others from writing meanwhile.
+            if not did_bulk or should_stop():
                 return True
 
     def _follow_extensions(self) -> None:
@@ -146,7 +151,7 @@ class Worker:
             return
         if state.documents or state.types or state.parsers:
             until = 0 if state.types == extensions.type_names else state.next_number
-            self.table.add_job(new_job((), "extensions", self._at, until))
+            self.table.add_job(new_job((), "extensions", self.at, until))
         state = self.table.change()
         state.types, state.parsers = extensions.type_names, extensions.parser_names
 
@@ -171,16 +176,19 @@ class Worker:
         most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
         if tail >= most or state.tail_bytes >= FLUSH_BYTES:
             return flush(self)
+        if jobs and state.flushes < self._merge_at:
+            return self._run_job(jobs[0][0])
         if jobs:
-            return self._run_job(*jobs[0])
+            # Queries go on meanwhile: they shall not have to look into ever more segments.
+            self._merge_at = state.flushes + MERGED_AT_ONCE
+            return merge(self)
         if tail >= IDLE_FLUSH_DOCUMENTS:
             return flush(self)
         if self._maintained != _maintenance_mark(state):
             return self._maintain()
         return None
 
-    def _run_job(self, number: int, job: object) -> Generator[None, None, None]:
-        del job
+    def _run_job(self, number: int) -> Generator[None, None, None]:
         state = self.table.state
         epoch = state.epoch
         while True:
@@ -188,7 +196,7 @@ class Worker:
             state = self.table.state
             if number not in rows or state.epoch != epoch:
                 return
-            if run_job(self.table, self.extensions, self._at, number, rows[number]):
+            if run_job(self.table, self.extensions, self.at, number, rows[number]):
                 return
             tail = state.next_number - state.flushed
             if tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES:
@@ -197,6 +205,7 @@ class Worker:
 
     def _maintain(self) -> Generator[None, None, None]:
         mark = _maintenance_mark(self.table.state)
+        self._merge_at = 0
         yield from merge(self)
         yield from drop_unused(self)
         # What was dropped is gone for readers that come from now on.
@@ -207,7 +216,7 @@ class Worker:
         """Begins a new numbering: everything goes, and a job over the root brings it back."""
         if not self.table.state.wipes:
             self.table.change().wipes = True
-            self.table.add_job(new_job((), "build", self._at))
+            self.table.add_job(new_job((), "build", self.at))
             yield
         yield from wipe(self)
         self._maintained = None

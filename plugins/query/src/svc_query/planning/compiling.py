@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from svc.errors import InvalidInput
 from svc.plugin import parse_time
-from svc_query.api import Leaf, LibraryReader, Predicate, QueryOperator
+from svc_query.api import Leaf, Predicate, QueryOperator
 from svc_query.built_in_operators import Exists, ExistsPredicate, Match
 from svc_query.executing.visibility import Scope
 from svc_query.filters import And, Filter, LeafFilter, Not, Or
@@ -147,7 +147,7 @@ class Compiler:
         if use.everywhere and sources:
             return BitMap()
         present = self._scope.numbers if field in VIRTUAL_FIELDS else self._present(field)
-        covered = [_documents(source.readers) for source in sources]
+        covered = [_documents(readers) for source in sources for readers in source.both]
         if present is None or any(one is None for one in covered):
             return None
         return present - BitMap.union(BitMap(), *(one for one in covered if one is not None))
@@ -312,8 +312,8 @@ def _documents(readers: Mapping[str, Any]) -> BitMap | None:
     total: BitMap | None = None
     for reader in readers.values():
         known = getattr(reader, "documents", None)
-        if known is None or isinstance(reader, LibraryReader):
+        found = None if known is None else known()
+        if found is None:
             return None
-        found = known()
         total = found if total is None else total & found
     return total

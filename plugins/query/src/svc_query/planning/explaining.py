@@ -32,7 +32,7 @@ def _explain(node: Node, matching: Matching, analyzed: bool) -> dict[str, Any]:
         answer["field"] = node.field
         answer["index"] = node.index or WALK
     # Asked before an estimate is made for the caller: that asks the indexes again.
-    actual = node.passed if node.actual is None else node.actual
+    actual = len(node.passed) if node.actual is None else node.actual
     seconds = node.seconds
     answer["estimated_rows"] = _estimate(node, matching)
     if analyzed:
@@ -46,7 +46,9 @@ def _explain(node: Node, matching: Matching, analyzed: bool) -> dict[str, Any]:
 def _estimate(node: Node, matching: Matching) -> int | None:
     scope = matching.scope
     if scope.caller.sees_all:
-        return min(node.estimate, len(scope.numbers))
+        return min(node.estimate + len(matching.tail), len(scope.numbers))
     if scope.unchecked:
         return None
-    return len(node.collect(scope.numbers, matching.budget)[0])
+    # What was not flushed may match, too.
+    found = node.collect(scope.numbers - matching.tail, matching.budget)[0]
+    return len(found) + len(matching.tail)

@@ -31,7 +31,7 @@ class Node(ABC):
         scored: whether scores differ from 1.
         children: those below it.
         actual: documents that it left, where its indexes were asked.
-        passed: documents that were tested and matched.
+        passed: numbers of documents that were tested and matched.
         seconds: what it took, where it was asked.
     """
 
@@ -42,7 +42,7 @@ class Node(ABC):
         self.children = tuple(children)
         self.estimate = 0
         self.actual: int | None = None
-        self.passed = 0
+        self.passed: set[int] = set()
         self.seconds = 0.0
 
     @abstractmethod
@@ -219,7 +219,7 @@ class LeafNode(Node):
         else:
             found = self.test(snapshot.values(document, self.field))
         if found is not None:
-            self.passed += 1
+            self.passed.add(number)
         return found
 
     def test(self, values: Sequence[Value]) -> float | None:

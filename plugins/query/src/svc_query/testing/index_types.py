@@ -48,7 +48,7 @@ _CONFIGURATION = (".svc-config", "indexes.json")
 def answers(
     snapshot: IndexSnapshot, operator: QueryOperator, leaves: list[Leaf], index_type: IndexType
 ) -> list[tuple[set[str], set[str]]]:
-    """Returns for each leaf the paths that the indexes find, verified, and those that match by its meaning."""
+    """Returns for each leaf the paths that indexes find, verified, and those that match by its meaning."""
     found = []
     for leaf in leaves:
         matching: set[str] = set()

@@ -40,12 +40,14 @@ class Words(TermIndexType):
     options = frozenset({"fold"})
 
     def normalize(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``IndexType``."""
         fold = options.get("fold", False)
         if not isinstance(fold, bool):
             raise InvalidInput("'fold' must be true or false.", field="fold")
         return {"fold": fold}
 
     def terms(self, value: Value, options: Mapping[str, Any]) -> Iterable[bytes]:
+        """See ``TermIndexType``; one text is refused."""
         if value == "raise":
             raise ValueError("it said so")
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62:
@@ -63,12 +65,15 @@ class Names(LibraryIndexType):
     def open_writer(
         self, directory: FilePath, options: Mapping[str, Any], state: bytes | None
     ) -> LibraryWriter:
+        """See ``LibraryIndexType``."""
         return _NamesWriter(directory, state)
 
     def open_reader(self, directory: FilePath, options: Mapping[str, Any], state: bytes) -> LibraryReader:
+        """See ``LibraryIndexType``."""
         return NamesReader(json.loads((directory / state.decode()).read_text()))
 
     def open_tail(self, options: Mapping[str, Any]) -> LibraryTail:
+        """See ``LibraryIndexType``."""
         return _NamesTail()
 
 
@@ -96,11 +101,14 @@ class _NamesWriter(LibraryWriter):
 
 
 class NamesReader(LibraryReader):
+    """The values of all documents, by number as text."""
+
     def __init__(self, known: dict[str, list[Any]]) -> None:
         self.known = known
 
     @property
     def size(self) -> int:
+        """See ``LibraryReader``."""
         return len(self.known)
 
 
@@ -125,6 +133,7 @@ class JsonHere(Parser):
     in_process = True
 
     def parse(self, content: Any, source: Any) -> Any:
+        """See ``Parser``."""
         return json.loads(content.read())
 
 
@@ -135,6 +144,7 @@ class Lines(Parser):
     content_types = frozenset({"text/x-lines"})
 
     def parse(self, content: Any, source: Any) -> Any:
+        """See ``Parser``."""
         text = content.read().decode()
         if text.startswith("bad"):
             raise ValueError("it is bad")
@@ -160,6 +170,7 @@ class Source:
         )
 
     def extensions_of(self, driver_id: str, family: Any) -> Mapping[str, Any]:
+        """See ``ExtensionSource``."""
         return self._types if family is INDEX_TYPES else self._parsers
 
 
@@ -176,6 +187,7 @@ class Indexed:
         self.reader = self.database.register_view(self.view)
 
     def put(self, files: Mapping[str, Any], content_type: str = "application/json") -> None:
+        """Stores files, JSON unless they are bytes, and deletes those that are None; in one commit."""
         with self.database.transaction() as transaction:
             for path, value in files.items():
                 where = tuple(path.strip("/").split("/"))
@@ -186,15 +198,18 @@ class Indexed:
                     transaction.put(where, content, content_type=content_type)
 
     def configure(self, directory: str, *entries: Any, **members: Any) -> None:
+        """Stores an ``indexes.json``."""
         members.setdefault("glob", "**/*")
         self.put({f"{directory}/.svc-config/indexes.json": {**members, "indexes": list(entries)}})
 
     def read(self, function: Callable[[IndexSnapshot], Any], **options: Any) -> Any:
+        """Calls a function with a snapshot."""
         options.setdefault("minimum", None)
         options.setdefault("wait_until", FOREVER)
         return read_snapshot(self.database, self.context, function, **options)
 
     def finish(self) -> None:
+        """Does all work that is left."""
         assert finish_work(self.database)
 
     def contents(self) -> dict[str, Any]:
@@ -216,6 +231,7 @@ class Indexed:
         return found
 
     def close(self) -> None:
+        """Closes the database."""
         self.view.release()
         self.database.close()
 
@@ -235,4 +251,5 @@ def contents_of(snapshot: IndexSnapshot) -> dict[str, Any]:
 
 
 def paths(snapshot: IndexSnapshot, where: Path = (), **options: Any) -> list[str]:
+    """The paths of all documents at and below one, in order."""
     return ["/" + "/".join(path) for path, _ in snapshot.in_path_order(where, **options)]

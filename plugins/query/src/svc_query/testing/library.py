@@ -78,11 +78,11 @@ class LibraryIndexTypeContract(ExtensionContract):
 
     def make_values(self, random: Random) -> Sequence[Value]:
         """Returns the values of a document; at least one."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make values.")
 
     def make_leaf(self, random: Random) -> Leaf:
         """Returns a leaf that the operator takes, without ``index_options``."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make leaves.")
 
     # -- what tests are made of ----------------------------------------------------------------
 
@@ -436,6 +436,8 @@ def check_answers(
     for predicate in predicates:
         matching = _matching(predicate, documents)
         living = matching - set(dead)
+        known = reader.documents()
+        assert known is None or living <= set(known), "Documents that it knows are left out."
         candidates = predicate.candidates(indexes)
         if candidates is not None:
             found = {number for number in candidates if number < above}
