@@ -317,12 +317,11 @@ class Segment:
         """Adds the documents of some terms of a block: short lists as they are, others as bitmaps."""
         block = self._block(number)
         last = block.size if last is None else last
-        single = block.single_numbers(first, last)
-        if single is not None:
-            raw.append(single)
+        plain = block.raw_numbers(first, last)
+        if plain is not None:
+            raw.append(plain)
             return
-        for index in range(first, last):
-            count, payload = block.payload(index)
+        for count, payload in block.payloads(first, last):
             if len(payload) == 4 * count:
                 raw.append(payload)
             else:
