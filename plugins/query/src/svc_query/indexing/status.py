@@ -79,6 +79,7 @@ def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
                     "value_type": entry.value_type,
                     "source": list(entry.source),
                     "types": sorted(entry.types),
+                    "resting": sorted(set(entry.types) - snapshot.types),
                 }
                 for entry in configuration.entries.values()
             ]

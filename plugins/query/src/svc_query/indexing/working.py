@@ -48,14 +48,14 @@ class Worker:
     """Does the work of a view in one process.
 
     Attributes:
-        table, extensions, directory: see ``Host``.
+        table, extensions, directory, at: see ``Host``.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.extensions: Extensions = None  # type: ignore[assignment]
         self.directory: FilePath = None  # type: ignore[assignment]
-        self._at: Version = None  # type: ignore[assignment]
+        self.at: Version = None  # type: ignore[assignment]
         self._lock: int | None = None
         self._locked = FilePath()
         self._token: bytes | None = None
@@ -79,7 +79,7 @@ class Worker:
         assert storage.directory is not None, "the view keeps files"
         if extensions is not self.extensions:
             self._drop_generators()
-        self.extensions, self._at = extensions, at
+        self.extensions, self.at = extensions, at
         if not self._take_lock(storage.directory):
             return False
         if self._token is None or storage.get(keys.WORK) != self._token:
@@ -137,7 +137,7 @@ class Worker:
         self._follow_extensions()
         while True:
             did_bulk = self._bulk_step()
-            waits = self._waiting.step(self, self._at, waits=not did_bulk)
+            waits = self._waiting.step(self, self.at, waits=not did_bulk)
             if not did_bulk and not waits:
                 return False
             if should_stop():
@@ -150,7 +150,7 @@ class Worker:
             return
         if state.documents or state.types or state.parsers:
             until = 0 if state.types == extensions.type_names else state.next_number
-            self.table.add_job(new_job((), "extensions", self._at, until))
+            self.table.add_job(new_job((), "extensions", self.at, until))
         state = self.table.change()
         state.types, state.parsers = extensions.type_names, extensions.parser_names
 
@@ -195,7 +195,7 @@ class Worker:
             state = self.table.state
             if number not in rows or state.epoch != epoch:
                 return
-            if run_job(self.table, self.extensions, self._at, number, rows[number]):
+            if run_job(self.table, self.extensions, self.at, number, rows[number]):
                 return
             tail = state.next_number - state.flushed
             if tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES:
@@ -215,7 +215,7 @@ class Worker:
         """Begins a new numbering: everything goes, and a job over the root brings it back."""
         if not self.table.state.wipes:
             self.table.change().wipes = True
-            self.table.add_job(new_job((), "build", self._at))
+            self.table.add_job(new_job((), "build", self.at))
             yield
         yield from wipe(self)
         self._maintained = None
