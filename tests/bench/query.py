@@ -175,7 +175,7 @@ def over_http(bench: Bench) -> None:
     """Queries over HTTP with 32 clients: requests a second, p50, p99; beside the same worker on SQLite."""
     count = bench.documents
     path = bench.directory / "query.svcdb"
-    _new_database(path, count)
+    _served_database(path, count)
     with sqlite_database(bench.directory / "documents.sqlite") as connection:
         fill_sqlite(connection, ((number, json.dumps(found).encode()) for number, found in documents(count)))
     connection.close()
@@ -204,7 +204,7 @@ def between_writes(bench: Bench) -> None:
     """A query right after a write, while 500 others a second go on; memory while everything is indexed."""
     count = bench.documents
     path = bench.directory / "query.svcdb"
-    _new_database(path, count)
+    _served_database(path, count)
     with svc(path) as own:
         caller = _Caller(own)
         memory = _Memory(own.pid)
@@ -372,6 +372,14 @@ def _post(server: Server, bodies: Path) -> Load:
 def _new_database(path: Path, count: int) -> None:
     with Database(path) as database:
         initialize(database, load_plugins(parse_allowed(",".join(ENABLED))))
+        fill(database, count)
+
+
+def _served_database(path: Path, count: int) -> None:
+    """A database that ``svc`` of this bench may serve: made by it, and filled afterwards."""
+    with svc(path):
+        pass
+    with Database(path) as database:
         fill(database, count)
 
 
