@@ -245,17 +245,19 @@ class IndexSnapshot:
 
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
-            self._indexes = {}
-            for key, value in self.storage.scan(keys.INDEX):
-                row = decode_row(IndexRow, value)
-                self._indexes[row.name] = int.from_bytes(key[1:], "big"), row
-            for name in (PATH_INDEX, PRESENCE_INDEX):
-                self._indexes.setdefault(name, (0, IndexRow(*name)))
-            assert self.storage.directory is not None, "the view keeps files"
-            self.caches.forget_readers(
-                self.storage.directory, {number for number, _ in self._indexes.values()}
-            )
+            self._indexes = self.caches.indexes(self._moment.state, self._read_rows)
         return self._indexes
+
+    def _read_rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+        found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
+        for key, value in self.storage.scan(keys.INDEX):
+            row = decode_row(IndexRow, value)
+            found[row.name] = int.from_bytes(key[1:], "big"), row
+        for name in (PATH_INDEX, PRESENCE_INDEX):
+            found.setdefault(name, (0, IndexRow(*name)))
+        assert self.storage.directory is not None, "the view keeps files"
+        self.caches.forget_readers(self.storage.directory, {number for number, _ in found.values()})
+        return found
 
     def _reader(self, number: int, row: IndexRow, index_type: Any) -> Any:
         from svc_query.segments import TermIndexReader

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from typing import Any
 
 from svc.plugin import Path, format_path
@@ -95,7 +97,8 @@ def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
         row: IndexRow = decode_row(IndexRow, value)
         if not row.type or row.field not in fields:
             continue
-        item: dict[str, Any] = {"field": row.field, "type": row.type, "options": row.options}
+        item: dict[str, Any] = {"field": row.field, "type": row.type}
+        item["options"] = json.loads(row.options)
         item["documents"] = counts.get(row.name, 0)
         readers = {
             (one.type.name, one.type.format, keys.canonical_options(one.options)): one.reader
@@ -109,7 +112,7 @@ def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
         else:
             item["size"] = reader.size
         items.append(item)
-    return sorted(items, key=lambda item: (item["field"], item["type"], item["options"]))
+    return sorted(items, key=lambda item: (item["field"], item["type"], str(item["options"])))
 
 
 def _documents_by_index(snapshot: IndexSnapshot) -> dict[tuple[str, str, str, int], int]:

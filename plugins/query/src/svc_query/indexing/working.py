@@ -140,7 +140,8 @@ class Worker:
             waits = self._waiting.step(self, self.at, waits=not did_bulk)
             if not did_bulk and not waits:
                 return False
-            if should_stop():
+            # Who only waits does not keep others from writing meanwhile.
+            if not did_bulk or should_stop():
                 return True
 
     def _follow_extensions(self) -> None:
