@@ -22,6 +22,7 @@ CONFIGURATION = b'{"glob": "**/*", "indexes": [{"name": "title", "type": ["exact
 def small_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "IDLE_FLUSH_DOCUMENTS", 4)
     monkeypatch.setattr(working, "FLUSH_DOCUMENTS", 8)
+    monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr("svc_testing.views.MAXIMUM_INTERRUPTIONS", 10)
 
 

@@ -149,6 +149,7 @@ def finish_work(
     """
     reader = database.view(INDEX_VIEW)
     view = view_of(database)
+    view.hurry(hurries=True)
     try:
         while not should_stop():
             reader.catch_up(should_stop=should_stop)
@@ -162,6 +163,7 @@ def finish_work(
             time.sleep(_POLL_SECONDS * 4)
         return False
     finally:
+        view.hurry(hurries=False)
         view.release()
 
 

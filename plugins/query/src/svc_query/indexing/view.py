@@ -109,6 +109,10 @@ class IndexView:
         self._table.end()
         return more
 
+    def hurry(self, *, hurries: bool) -> None:
+        """Says whether all work is to be done now, or what can wait for a quiet moment may."""
+        self._worker.hurries = hurries
+
     def release(self) -> None:
         """Lets another process do the work, where this one was at it."""
         self._worker.release()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path as FilePath
 
@@ -36,7 +37,9 @@ MERGED_AT_ONCE = 8
 """While a job goes on, merges are looked for after so many flushes."""
 
 IDLE_FLUSH_DOCUMENTS = 256
-"""The same when there is nothing else to do."""
+"""The same when there is nothing else to do, and no commit has come for ``QUIET_SECONDS``."""
+
+QUIET_SECONDS = 1.0
 
 FLUSH_BYTES = 32 * 1024 * 1024
 """The tail is flushed when its rows have so many bytes, however many documents they are."""
@@ -49,6 +52,7 @@ class Worker:
 
     Attributes:
         table, extensions, directory, at: see ``Host``.
+        hurries: whether all that can be done is to be done now.
     """
 
     def __init__(self, table: Table) -> None:
@@ -64,6 +68,8 @@ class Worker:
         self._maintained: tuple[int, int, int] | None = None
         self._is_new = True
         self._merge_at = 0
+        self.hurries = False
+        self._seen = (-1, 0.0)
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
@@ -182,11 +188,18 @@ class Worker:
             # Queries go on meanwhile: they shall not have to look into ever more segments.
             self._merge_at = state.flushes + MERGED_AT_ONCE
             return merge(self)
-        if tail >= IDLE_FLUSH_DOCUMENTS:
+        if tail >= IDLE_FLUSH_DOCUMENTS and self._is_quiet(state):
             return flush(self)
         if self._maintained != _maintenance_mark(state):
             return self._maintain()
         return None
+
+    def _is_quiet(self, state: State) -> bool:
+        """Whether no commit has come for a moment: whoever reads what was just written waits for no flush."""
+        now = time.monotonic()
+        if self._seen[0] != state.sequence:
+            self._seen = state.sequence, now
+        return self.hurries or now - self._seen[1] >= QUIET_SECONDS
 
     def _run_job(self, number: int) -> Generator[None, None, None]:
         state = self.table.state
