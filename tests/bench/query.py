@@ -18,17 +18,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from load import Load
 from measurement import Bench
 from query_documents import configure, document, documents, fill, fill_sqlite, path_of, sqlite_database, words
 from report import interleave, seconds_of
-from servers import Server, sqlite_queries_app, svc
+from servers import ENABLED, Server, sqlite_queries_app, svc
 
 from svc.cli import open_database
 from svc.database import Database
 from svc.plugins import initialize, load_plugins, parse_allowed
-from svc_default import PLUGINS
-from svc_query.commands.local_store import LocalQueries
+from svc_query.asking import Asker
+from svc_query.bodies import QueryBody
+from svc_query.indexing import finish_work
+from svc_query.indexing.view import view_of
 
 _SCRIPT = Path(__file__).parent / "served" / "queries.lua"
 _SECONDS = 3
@@ -90,8 +93,8 @@ def in_process(bench: Bench) -> None:
     before = _bytes_of(path.with_name(path.name + ".d"))
     with open_database(str(path), "query") as database:
         configure(database)
-        store = LocalQueries(database)
-        ours = count / seconds_of(lambda: store.query({"path": "/docs", "where": [], "limit": 1}))
+        ours = count / seconds_of(lambda: finish_work(database))
+        asker = Asker.of(database, view_of(database).context)
         own_size = _bytes_of(path.with_name(path.name + ".d")) - before
         place = bench.directory / "documents.sqlite"
         connection = sqlite_database(place)
@@ -105,7 +108,7 @@ def in_process(bench: Bench) -> None:
             f"indexes of {count:,} documents", [own_size / 1e6], "MB", "the documents", [data / 1e6]
         )
         bench.report.compare("the same", [own_size / 1e6], "MB", "SQLite, table and indexes", [texts / 1e6])
-        _compare_queries(bench, store, connection, count)
+        _compare_queries(bench, asker, connection, count)
         connection.close()
 
 
@@ -119,7 +122,7 @@ def _fill_in_pieces(connection: sqlite3.Connection, count: int) -> tuple[float, 
     return seconds, size
 
 
-def _compare_queries(bench: Bench, store: LocalQueries, connection: sqlite3.Connection, count: int) -> None:
+def _compare_queries(bench: Bench, asker: Asker, connection: sqlite3.Connection, count: int) -> None:
     from served.sqlite_queries import STATEMENTS
 
     questions = _Questions(count)
@@ -128,7 +131,7 @@ def _compare_queries(bench: Bench, store: LocalQueries, connection: sqlite3.Conn
 
         def of_svc(kind: str = kind, seeds: Iterator[int] = seeds) -> float:
             ours, _ = questions.of(kind, next(seeds))
-            return _rate([partial(store.query, one) for one in ours])
+            return _rate([partial(_ask, asker, one) for one in ours])
 
         def of_sqlite(kind: str = kind, seeds: Iterator[int] = seeds) -> float:
             _, theirs = questions.of(kind, next(seeds))
@@ -137,21 +140,25 @@ def _compare_queries(bench: Bench, store: LocalQueries, connection: sqlite3.Conn
                 [lambda one=one: connection.execute(statement, one["values"]).fetchall() for one in theirs]
             )
 
-        _same_answers(store, connection, STATEMENTS[kind], questions, kind)
+        _same_answers(asker, connection, STATEMENTS[kind], questions, kind)
         ours, theirs = interleave(bench.rounds(5), of_svc, of_sqlite)
         work = f"{title}, {count:,} documents"
         bench.report.compare(work, ours, "1/s", "SQLite", theirs, _AIMS[kind])
 
 
 def _same_answers(
-    store: LocalQueries, connection: sqlite3.Connection, statement: str, questions: _Questions, kind: str
+    asker: Asker, connection: sqlite3.Connection, statement: str, questions: _Questions, kind: str
 ) -> None:
     """Looks at the answers of both: the same number, where all were shown."""
     ours, theirs = questions.of(kind, 0)
     for own, other in zip(ours[:20], theirs[:20], strict=True):
-        found = store.query(own)["results"]
+        found = _ask(asker, own)["results"]
         rows = connection.execute(statement, other["values"]).fetchall()
-        assert len(found) == len(rows) > 0, (own, len(found), len(rows))
+        assert len(found) == len(rows), (own, len(found), len(rows))
+
+
+def _ask(asker: Asker, request: Document) -> Document:
+    return asker.query(msgspec.convert(request, QueryBody))
 
 
 def _rate(calls: Sequence[Callable[[], object]]) -> float:
@@ -168,7 +175,7 @@ def over_http(bench: Bench) -> None:
     """Queries over HTTP with 32 clients: requests a second, p50, p99; beside the same worker on SQLite."""
     count = bench.documents
     path = bench.directory / "query.svcdb"
-    _new_database(path, count)
+    _served_database(path, count)
     with sqlite_database(bench.directory / "documents.sqlite") as connection:
         fill_sqlite(connection, ((number, json.dumps(found).encode()) for number, found in documents(count)))
     connection.close()
@@ -197,7 +204,7 @@ def between_writes(bench: Bench) -> None:
     """A query right after a write, while 500 others a second go on; memory while everything is indexed."""
     count = bench.documents
     path = bench.directory / "query.svcdb"
-    _new_database(path, count)
+    _served_database(path, count)
     with svc(path) as own:
         caller = _Caller(own)
         memory = _Memory(own.pid)
@@ -364,8 +371,15 @@ def _post(server: Server, bodies: Path) -> Load:
 
 def _new_database(path: Path, count: int) -> None:
     with Database(path) as database:
-        plugins = tuple(name for name in PLUGINS if not name.startswith("auth."))
-        initialize(database, load_plugins(parse_allowed(",".join(plugins))))
+        initialize(database, load_plugins(parse_allowed(",".join(ENABLED))))
+        fill(database, count)
+
+
+def _served_database(path: Path, count: int) -> None:
+    """A database that ``svc`` of this bench may serve: made by it, and filled afterwards."""
+    with svc(path):
+        pass
+    with Database(path) as database:
         fill(database, count)
 
 

@@ -65,7 +65,7 @@ def document(number: int, vocabulary: list[str]) -> dict[str, Any]:
         "title": f"{some(rng.randint(2, 5))} {number}",
         "year": rng.randint(1800, 2025),
         "price": round(rng.random() * 1000, 2),
-        "author": f"{vocabulary[rng.randrange(2_000)]} {vocabulary[rng.randrange(2_000)]}",
+        "author": f"{vocabulary[rng.randrange(40)]} {vocabulary[rng.randrange(50)]}",
         "text": some(30),
     }
 

@@ -20,6 +20,9 @@ from served.auth_bench import TOKEN
 from svc_default import PLUGINS
 from svc_testing import DistributionFactory
 
+_QUERIES = ("query", "parsers", "index.exact", "index.fulltext", "index.phonetic", "index.trigram")
+ENABLED = tuple(dict.fromkeys([*(name for name in PLUGINS if not name.startswith("auth.")), *_QUERIES]))
+"""The default plugins but for those of sign-in."""
 OWN_WORKER = "svc_worker.Worker"
 STOCK_WORKER = "gevent"
 _SERVED = Path(__file__).parent / "served"
@@ -96,7 +99,7 @@ def svc(database: Path, *options: str) -> Iterator[Server]:
         options: further ones of ``svc start``.
     """
     port = _free_port()
-    plugins = ("auth.bench", *(name for name in PLUGINS if not name.startswith("auth.")))
+    plugins = ("auth.bench", *ENABLED)
     command = [program("svc"), "start", "-D", str(database), "--auth", "testing", "--workers", "1"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--access-log", "false", *options]
     with tempfile.TemporaryDirectory(prefix="auth-", dir=database.parent) as directory:

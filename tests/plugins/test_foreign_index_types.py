@@ -18,7 +18,10 @@ from .test_third_party import ROOT, Installation, copy_source, write_distributio
 SOURCE = ROOT / "contrib" / "index-vector"
 PAGE = ROOT / "docs" / "plugins" / "writing-an-index-type.md"
 QUOTED = re.compile(r"^`svc_index_vector/([\w.]+)`:\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-BESIDE = ("core/kernel", "core/client", "core/worker", "core/server", "core/testing", "plugins/query")
+BESIDE = (
+    "core/kernel", "core/client", "core/worker", "core/server", "core/testing", "plugins/query",
+    "plugins/index-exact", "plugins/parsers",
+)  # fmt: skip
 
 # Distributions are built and installed, which takes minutes on a machine with other work.
 pytestmark = pytest.mark.timeout(400)

@@ -11,11 +11,11 @@ Json = Any
 BOOKS: dict[str, Json] = {
     "glob": "**/*.json",
     "indexes": [
-        {"name": "title", "type": ["exact", "trigram"]},
+        {"name": "title", "type": ["exact", "trigram", "phonetic"]},
         {"name": "year", "type": "exact", "value_type": "integer"},
         {"name": "price", "type": "exact", "value_type": "float"},
         {"name": "tags", "type": ["exact", "trigram"], "source": ["tags", ""]},
-        {"name": "author", "type": ["exact", "trigram"], "source": ["author", "name"]},
+        {"name": "author", "type": ["exact", "trigram", "phonetic"], "source": ["author", "name"]},
         {"name": "open", "type": "exact", "value_type": "boolean"},
         {"name": "mixed", "type": "exact"},
         {"name": "second", "type": "exact", "source": ["list", 1]},

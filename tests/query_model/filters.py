@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from query_model.documents import DIRECTORIES, NUMBERS, WORDS
+from query_model.texts import words
 
 Json = Any
 
@@ -14,7 +15,8 @@ EXACT = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "between", "prefix")
 NUMERIC = EXACT[:-1]
 """A number begins with nothing."""
 RANGES = ("gt", "gte", "lt", "lte", "between")
-TEXT = ("contains",)
+TEXT = ("contains", "similar", "fuzzy")
+SOUND = ("phonetic", "match")
 
 WORD = st.sampled_from(WORDS)
 PIECE = st.one_of(
@@ -30,11 +32,11 @@ TIMES = st.integers(1_000, 1_400)
 HASHES = st.sampled_from(["", "0", "a", "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"])
 
 FIELDS: dict[str, tuple[tuple[str, ...], st.SearchStrategy[Json]]] = {
-    "title": ((*EXACT, *TEXT), PIECE),
+    "title": ((*EXACT, *TEXT, *SOUND), PIECE),
     "year": (NUMERIC, INTEGER),
     "price": (NUMERIC, NUMBER),
     "tags": ((*EXACT, *TEXT), PIECE),
-    "author": ((*EXACT, *TEXT), PIECE),
+    "author": ((*EXACT, *TEXT, *SOUND), PIECE),
     "open": (("eq", "ne", "in"), st.booleans()),
     "mixed": (EXACT, ANY),
     "second": (EXACT, ANY),
@@ -52,6 +54,15 @@ FIELDS: dict[str, tuple[tuple[str, ...], st.SearchStrategy[Json]]] = {
 """What may be asked of each field, and what it is compared with."""
 
 
+def options_of(op: str) -> st.SearchStrategy[dict[str, Json]]:
+    if op == "similar":
+        return st.sampled_from([{}, {"threshold": 0.1}, {"threshold": 0.5}, {"threshold": 1.0}])
+    if op == "fuzzy":
+        edits = st.sampled_from([{}, {"fuzziness": "auto"}, *({"fuzziness": most} for most in range(4))])
+        return st.one_of(edits, st.just({"algorithm": "jaro_winkler"}))
+    return st.just({})
+
+
 @st.composite
 def leaves(draw: st.DrawFn) -> dict[str, Json]:
     name = draw(st.sampled_from(list(FIELDS)))
@@ -62,8 +73,12 @@ def leaves(draw: st.DrawFn) -> dict[str, Json]:
         return {**leaf, "value": draw(st.booleans())}
     if op == "in":
         return {**leaf, "value": draw(st.lists(values, max_size=4))}
-    if op in TEXT:
-        return {**leaf, "value": draw(values.filter(lambda value: isinstance(value, str) and value != ""))}
+    if op in (*TEXT, *SOUND):
+        return {
+            **leaf,
+            "value": draw(values.filter(lambda value: bool(words(value)))),
+            **draw(options_of(op)),
+        }
     if op == "prefix":
         return {
             **leaf,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from query_model import texts
+
 Json = Any
 Path = tuple[str, ...]
 
@@ -88,7 +90,15 @@ def between(value: Json, low: Json, leaf: dict[str, Json]) -> float | None:
     return yes(compares(value, low, lambda a, b: a >= b) and compares(value, high, lambda a, b: a <= b))
 
 
-TESTS: dict[str, Callable[[Json, Json, dict[str, Json]], float | None]] = {
+Test = Callable[[Json, Json, dict[str, Json]], float | None]
+
+
+def of_texts(test: Test) -> Test:
+    """Only texts match."""
+    return lambda value, wanted, leaf: test(value, wanted, leaf) if isinstance(value, str) else None
+
+
+TESTS: dict[str, Test] = {
     "eq": lambda value, wanted, _: yes(equal(value, wanted)),
     "in": lambda value, wanted, _: yes(any(equal(value, one) for one in wanted)),
     "gt": lambda value, wanted, _: yes(compares(value, wanted, lambda a, b: a > b)),
@@ -97,9 +107,11 @@ TESTS: dict[str, Callable[[Json, Json, dict[str, Json]], float | None]] = {
     "lte": lambda value, wanted, _: yes(compares(value, wanted, lambda a, b: a <= b)),
     "between": between,
     "prefix": lambda value, wanted, _: yes(isinstance(value, str) and value.startswith(wanted)),
-    "contains": lambda value, wanted, _: yes(
-        isinstance(value, str) and wanted.casefold() in value.casefold()
-    ),
+    "contains": of_texts(lambda value, wanted, _: yes(texts.contains(value, wanted))),
+    "similar": of_texts(texts.similar),
+    "fuzzy": of_texts(texts.fuzzy),
+    "phonetic": of_texts(lambda value, wanted, _: texts.phonetic(value, wanted)),
+    "match": of_texts(texts.best_of),
 }
 
 

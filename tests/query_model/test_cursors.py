@@ -78,13 +78,18 @@ class Many:
             "gte": lambda content: content["year"] >= 1900,
             "contains": lambda content: "ar" in content["title"],
         }
-        return {path for path, content in self.contents.items() if not where or holds[where["op"]](content)}
+        if not where:
+            # The configuration is a file as others are.
+            return {*self.contents, ("docs", ".svc-config", "indexes.json")}
+        return {path for path, content in self.contents.items() if holds[where["op"]](content)}
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, Many]]:
     with ask_as_root(tmp_path_factory.mktemp("cursors") / "x.svcdb", {"docs": CONFIGURATION}) as asking:
-        yield asking, Many(asking, scaled(2_000, most=100_000))
+        documents = Many(asking, scaled(1_000, most=100_000))
+        asking.index()
+        yield asking, documents
 
 
 @pytest.mark.timeout(0 if EXTENT.scale > 1 else 120)

@@ -75,7 +75,7 @@ def check(corpus: Corpus, query: dict[str, Any], caller: Caller) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", CALLERS)
 def test_rows_are_those_of_the_evaluator(corpus: Corpus, name: str) -> None:
-    @settings(max_examples=scaled(400 if name == "root" else 200))
+    @settings(max_examples=scaled(500 if name == "root" else 150))
     @given(queries())
     def compare(query: dict[str, Any]) -> None:
         check(corpus, query, CALLERS[name])
@@ -87,7 +87,7 @@ def test_rows_are_those_of_the_evaluator(corpus: Corpus, name: str) -> None:
 def test_rows_are_those_of_the_evaluator_between_writes(corpus: Corpus) -> None:
     """Each query comes right after a write that was acknowledged, and sees it."""
 
-    @settings(max_examples=scaled(200))
+    @settings(max_examples=scaled(80))
     @given(st.lists(queries(), min_size=1, max_size=4), st.sampled_from(list(CALLERS)), st.integers(1, 30))
     def compare(asked: list[dict[str, Any]], name: str, writes: int) -> None:
         corpus.write(writes)
@@ -101,7 +101,7 @@ def test_rows_are_those_of_the_evaluator_between_writes(corpus: Corpus) -> None:
 def test_pages_put_together_are_the_whole(corpus: Corpus) -> None:
     """Forward by ``after`` and back by ``before``."""
 
-    @settings(max_examples=scaled(60))
+    @settings(max_examples=scaled(40))
     @given(queries(), st.sampled_from(list(CALLERS)), st.sampled_from([7, 19, 50]))
     def compare(query: dict[str, Any], name: str, limit: int) -> None:
         caller = CALLERS[name]
@@ -127,7 +127,7 @@ AGGREGATED = st.lists(st.sampled_from(["year", "price", "@size", "mixed"]), max_
 
 @pytest.mark.timeout(0)
 def test_sums_and_groups_are_those_of_the_evaluator(corpus: Corpus) -> None:
-    @settings(max_examples=scaled(150))
+    @settings(max_examples=scaled(80))
     @given(
         queries(),
         st.sampled_from(list(CALLERS)),

@@ -153,6 +153,19 @@ def test_of_many_who_use_a_code_at_once_one_is_signed_in(served) -> None:
     assert sorted(answers) == [200] + [401] * 31
 
 
+def test_who_signs_in_by_a_link_and_who_does_not_is_written(served, caplog, monkeypatch) -> None:
+    # Other tests of this minute have used up what is written of one address.
+    monkeypatch.setattr("svc_auth_self.sign_in_log.MOST_FAILURES", 1_000_000)
+    caplog.set_level(logging.INFO, "svc.plugin.auth.self.sign-in")
+    code = create_code(served.database, ANN_ID)
+    served.verify(code)
+    served.verify(code)
+    good, wrong = [record.fields for record in caplog.records if record.name.endswith("sign-in")]
+    assert (good["how"], good["user_id"], good["key_id"]) == ("link", ANN_ID, None)
+    assert (wrong["how"], wrong["reason"], wrong["user_id"]) == ("link", "the code is not good", None)
+    assert code not in caplog.text + str(good) + str(wrong)
+
+
 def test_a_code_expires(served) -> None:
     now_ms = time.time_ns() // 1_000_000
     fresh = create_code(served.database, ANN_ID, now_ms - 14 * 60_000)

@@ -46,8 +46,7 @@ class TestPhoneticIndex(TermIndexTypeContract):
     entries = ({}, *({"algorithm": algorithm} for algorithm in ALGORITHMS))
     bad_entries = ({"algorithm": "cologne"}, {"algorithm": None}, {"algorithm": ["soundex"]})
     bad_leaves = tuple(
-        Leaf("f", "phonetic", value)
-        for value in (None, 5, ["a"], "", " - ", "ab " * 3 + "w" * 9 + str(list(range(40))))
+        Leaf("f", "phonetic", value) for value in (None, 5, ["a"], "", " - ", " ".join(map(str, range(33))))
     )
 
     @pytest.fixture

@@ -20,7 +20,7 @@ from long_runs import Extent
 
 BY_NAME = {parser.name: parser() for parser in PARSERS}
 EXTENT = Extent("HOSTILE")
-MOST_MEMORY = 256 << 20
+MOST_MEMORY = 160 << 20
 """What reading any of them may add to the process that has the pool."""
 
 IN_WORDS = re.compile(

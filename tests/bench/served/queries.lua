@@ -6,11 +6,12 @@ function init(args)
   for line in io.lines(args[1]) do
     bodies[#bodies + 1] = line
   end
+  wrk.headers["Content-Type"] = "application/json"
 end
 
 function request()
   count = count + 1
-  return wrk.format("POST", nil, {["Content-Type"] = "application/json"}, bodies[count % #bodies + 1])
+  return wrk.format("POST", nil, nil, bodies[count % #bodies + 1])
 end
 
 function done(summary, latency, requests)

@@ -116,6 +116,19 @@ def test_a_server_takes_no_cipher_suite_without_forward_secrecy_or_known_to_be_w
     assert "HANDSHAKE_FAILURE" in str(refused.value.reason)
 
 
+@pytest.mark.parametrize(
+    "ciphers", ["ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "AES128-GCM-SHA256", "DHE+AESGCM"]
+)
+def test_tls_1_2_has_forward_secrecy_and_authenticated_encryption_alone(
+    served: tuple[str, int], ciphers: str
+) -> None:
+    version = ssl.TLSVersion.TLSv1_2
+    for good in ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"):
+        assert spoken(served, version, good) == "TLSv1.2"
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        spoken(served, version, f"{ciphers}:@SECLEVEL=0")
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_a_client_sends_nothing_to_a_server_whose_certificate_it_can_not_check(
     server: tuple[int, list[bytes]], certificate: tuple[str, str], host: str

@@ -9,7 +9,7 @@ import ssl
 
 from svc.errors import UsageError
 
-__all__ = ["bind_socket", "choose_host", "is_loopback", "make_tls_context", "url_of"]
+__all__ = ["TLS_CIPHERS", "bind_socket", "choose_host", "is_loopback", "make_tls_context", "url_of"]
 
 BACKLOG = 2048
 
@@ -57,6 +57,10 @@ def bind_socket(host: str, port: int) -> socket.socket:
         listener.close()
         raise _explain(host, port, error) from None
     return listener
+
+
+TLS_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""For TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else."""
 
 
 def make_tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -29,7 +29,7 @@ from svc_server.background.supervision import Supervisor
 from svc_server.boot_report import BootReport
 from svc_server.deferred import open_in_background
 from svc_server.gunicorn_log import GunicornLog
-from svc_server.listening import bind_socket, choose_host, make_tls_context, url_of
+from svc_server.listening import TLS_CIPHERS, bind_socket, choose_host, make_tls_context, url_of
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings, default_workers
 from svc_server.preflight import Preflight, PreflightError
@@ -164,6 +164,7 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
             "raw_env": [f"SVC_MIN_RATE={settings['min_rate']}"],
             "certfile": settings["tls_cert"],
             "keyfile": settings["tls_key"],
+            "ciphers": TLS_CIPHERS,
             # The same proxies say whether the client came by TLS; gunicorn's own default is loopback.
             **_proxies(settings["trusted_proxies"]),
             "post_worker_init": _take_signals,

@@ -28,7 +28,7 @@ from svc_auth_magic_link.configuration import MagicLinkSettings
 from svc_auth_magic_link.delivery import delivery_of
 from svc_auth_magic_link.limiting import limiter_of
 from svc_auth_magic_link.page import PAGE_POLICY, confirmation_page
-from svc_auth_self.api import sign_in, token_mode
+from svc_auth_self.api import log_refused_sign_in, sign_in, token_mode
 
 __all__ = ["ANSWER", "MOST_REQUESTS", "WINDOW_SECONDS", "MagicLinkResource", "VerifyResource"]
 
@@ -101,6 +101,8 @@ class VerifyResource:
         user_id = use_code(context.database, code)
         account = None if user_id is None else mode.accounts.find(user_id)
         if account is None or not account.is_active:
+            reason = "the code is not good" if user_id is None else "its owner may not sign in"
+            log_refused_sign_in(context, "link", reason)
             raise _not_valid()
         signed_in = sign_in(context, account, refresh=False)
         send_json(resp, _Verified(signed_in.token, signed_in.expires_in))

@@ -21,6 +21,7 @@ from svc_auth_self.limiter import RateLimiter
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
 from svc_auth_self.rules import check_rules, scoped_rules
 from svc_auth_self.sign_in import SignedIn, sign_in, token_mode
+from svc_auth_self.sign_in_log import log_refused_sign_in, log_sign_in
 
 __all__ = [
     "DAY_MS",
@@ -39,6 +40,8 @@ __all__ = [
     "client_address",
     "create_key",
     "find_key",
+    "log_refused_sign_in",
+    "log_sign_in",
     "revoke_key",
     "scoped_rules",
     "sign_in",

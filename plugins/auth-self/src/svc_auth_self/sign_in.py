@@ -10,6 +10,7 @@ from svc_auth_self.accounts import Account
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
 from svc_auth_self.refresh import begin_chain, refresh_chain, require_chain
 from svc_auth_self.settings import settings_of
+from svc_auth_self.sign_in_log import log_sign_in
 
 __all__ = ["SignedIn", "refresh", "sign_in", "token_mode"]
 
@@ -74,6 +75,7 @@ def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool
                 days=settings.refresh_days,
             )
     token, expires_in = mode.write_token(match, settings.jwt_expiry)
+    log_sign_in(context, "API key" if key_id is not None else "link", user_id=match.user_id, key_id=key_id)
     return SignedIn(token=token, expires_in=expires_in, refresh_token=chain)
 
 

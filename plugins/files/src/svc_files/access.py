@@ -49,7 +49,7 @@ __all__ = [
 
 ANY_STATE = ("*",)
 # To read a member of an enum from its class takes ten times as long as to read a name of the module.
-_DIRECTORY = EntryKind.DIRECTORY
+_DIRECTORY, _FILE = EntryKind.DIRECTORY, EntryKind.FILE
 _LIST, _READ = Operation.LIST, Operation.READ
 _CREATE, _UPDATE = Operation.CREATE, Operation.UPDATE
 _DELETE = Operation.DELETE.bit
@@ -139,6 +139,11 @@ class Reading(msgspec.Struct, frozen=True):
         """
         if self.sees_all:
             return find(self.version, path, final=final)  # nothing of the system is ever found
+        entry = self.version.get(path)
+        if entry is not None and entry.kind is _FILE and not operations and self.head is None:
+            # Nearly every read: no link leads anywhere, and nothing else needs to be asked.
+            self.context.authorize(_READ, path)
+            return path, entry
         place = follow(self.version, path, final=final, may_pass=self.shows)
         is_directory = place.entry is not None and place.entry.kind is _DIRECTORY
         for operation in operations or (self._operation(place.path, is_directory),):

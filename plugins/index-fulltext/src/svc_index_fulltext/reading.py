@@ -50,7 +50,7 @@ class FulltextReader(SearchReader):
         self._schema = index.schema
         self._searcher = index.searcher()
         self._size: int | None = None
-        self._documents: BitMap | None = None
+        self._documents = read_documents(self._files)
 
     @property
     def size(self) -> int:
@@ -71,8 +71,6 @@ class FulltextReader(SearchReader):
 
     def documents(self) -> BitMap:
         """Returns the numbers of the documents."""
-        if self._documents is None:
-            self._documents = read_documents(self._files)
         return self._documents
 
     def count_word(self, word: str) -> int:

@@ -23,15 +23,7 @@ class CsvParser(Parser):
     """A list of rows; each is a dictionary by the names in the first line. All values are strings."""
 
     name = "csv"
-    content_types = frozenset(
-        {
-            "text/csv",
-            "application/csv",
-            "text/tab-separated-values",
-            "text/x-csv",
-            "application/vnd.ms-excel.csv",
-        }
-    )
+    content_types = frozenset({"text/csv", "application/csv", "text/x-csv", "text/tab-separated-values"})
     extensions = frozenset({"csv", "tsv", "tab", "psv"})
 
     def parse(self, content: BinaryIO, source: ParserInput) -> list[dict[str, Any]]:

@@ -81,8 +81,15 @@ def _png(width: int, height: int, data: bytes, more: bytes = b"") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + more + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
+def _packed(first: bytes, mebibytes: int) -> bytes:
+    packer = zlib.compressobj(9)
+    return (
+        packer.compress(first) + b"".join(packer.compress(ZEROS) for _ in range(mebibytes)) + packer.flush()
+    )
+
+
 def _png_text_bomb() -> bytes:
-    packed = b"Comment\0\0" + zlib.compress(ZEROS * 100, 9)
+    packed = b"Comment\0\0" + _packed(b"", 100)
     chunk = (
         struct.pack(">I", len(packed)) + b"zTXt" + packed + struct.pack(">I", zlib.crc32(b"zTXt" + packed))
     )
@@ -106,7 +113,7 @@ def _pdf_changed(old: bytes, new: bytes) -> bytes:
 
 
 def _pdf_flate_bomb() -> bytes:
-    packed = zlib.compress(zlib.compress(b"BT /F1 1 Tf (x) Tj ET " + ZEROS * 200, 9), 9)
+    packed = zlib.compress(_packed(b"BT /F1 1 Tf (x) Tj ET ", 200), 9)
     stream = b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>\nstream\n" % len(packed) + packed
     data = pdf(["x"])
     start = data.index(b"<< /Length")

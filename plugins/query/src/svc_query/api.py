@@ -227,7 +227,7 @@ class LibraryReader(ABC):
         """Bytes that the index takes on the disk, or in memory."""
 
     def documents(self) -> BitMap | None:
-        """Returns the documents that it was given, dead ones too; None: it can't tell. Cheap; not to be changed.
+        """Returns the documents that it was given, dead ones too; None: it can't tell. Cheap; not changed.
 
         Where directories have different indexes, a query asks each for what it knows, and tests the rest.
         """

@@ -247,3 +247,35 @@ def test_a_kill_at_any_moment_costs_nothing(open_index: Callable[..., Indexed], 
     indexed.reader.rebuild()
     indexed.finish()
     assert indexed.contents() == found
+
+
+def test_an_index_whose_files_are_damaged_is_made_anew(
+    open_index: Callable[..., Indexed], caplog: pytest.LogCaptureFixture
+) -> None:
+    indexed = open_index()
+    indexed.configure("/", TITLE)
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    indexed.finish()
+    before = indexed.contents()
+    directory = indexed.reader.read(lambda storage: storage.directory)
+    indexed.close()
+    for path in directory.glob("index-*/*.seg"):
+        content = bytearray(path.read_bytes())
+        content[:64] = bytes(64)
+        content[-64:] = bytes(64)
+        path.write_bytes(content)
+    indexed = open_index()
+    refused = []
+    for _ in range(10):
+        try:
+            indexed.found("title", b"st7")
+            indexed.read(lambda snapshot: snapshot.below(("7.json",)))
+        except ServiceUnavailable as error:
+            refused.append(error.details["field"])
+            continue
+        break
+    assert set(refused) <= {"title", "@path", "@fields"}
+    assert len(refused) in (2, 3)
+    indexed.finish()
+    assert indexed.found("title", b"st7") == {"/7.json"}
+    assert indexed.contents() == before

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from broken_parsers import Broken
 from misbehaving_parsers import Echo, Misbehaving, Reach
+from svc_query.configuration import QueryConfiguration
 from svc_query.parsing import ParseResult, ParserPool
 from svc_query.parsing.process import ChildProcess
 from svc_query.parsing.results import MAXIMUM_FAILURE
 
+CONFIGURATION = QueryConfiguration(parse_seconds=1.0, parse_memory=200 << 20, parse_output=2 << 20)
 FAILURES = {
     "crash": "The parser misbehaving crashed (SIGSEGV).",
     "abort": "The parser misbehaving crashed (SIGABRT).",
     "loop": "The parser misbehaving took longer than 1 seconds.",
-    "sleep": "The parser misbehaving took longer than 1 seconds.",
     "hold": "The parser misbehaving took longer than 1 seconds.",
     "memory": "The parser misbehaving needs more memory for it than 200 MiB.",
     "exit": "The parser misbehaving wanted to end its process.",
@@ -43,10 +46,19 @@ FAILURES = {
 }
 
 
+@pytest.fixture(scope="module")
+def one_pool() -> Iterator[ParserPool]:
+    """One for all misbehaviour: each costs the start of one child."""
+    pool = ParserPool(CONFIGURATION)
+    yield pool
+    pool.close()
+    assert pool.children == ()
+
+
 @pytest.mark.parametrize("action", FAILURES)
-def test_it_costs_one_parse_and_is_told(pool, source, action: str) -> None:
-    assert pool.parse(Misbehaving(), action.encode(), source) == ParseResult(failure=FAILURES[action])
-    assert pool.parse(Misbehaving(), b"fine", source) == ParseResult("fine")
+def test_it_costs_one_parse_and_is_told(one_pool: ParserPool, source, action: str) -> None:
+    assert one_pool.parse(Misbehaving(), action.encode(), source) == ParseResult(failure=FAILURES[action])
+    assert one_pool.parse(Misbehaving(), b"fine", source) == ParseResult("fine")
 
 
 def test_a_document_that_grows_beyond_the_memory_when_it_is_encoded_is_told(pool, source) -> None:
@@ -142,11 +154,11 @@ SERVE = """
 """
 
 
-def start(body: str, patch: str = "") -> subprocess.Popen[str]:
+def start(body: str, patch: str = "", folder: Path | None = None) -> subprocess.Popen[str]:
     code = textwrap.dedent(PARENT).format(
         path=[item for item in sys.path if item], patch=patch, body=textwrap.dedent(body).strip()
     )
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=folder)
 
 
 @pytest.mark.parametrize("action", [b"fine", b"sleep", b"loop", b"hold"])
@@ -160,6 +172,31 @@ def test_children_die_with_a_parent_that_was_killed(action: bytes) -> None:
         while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not Path(f"/proc/{child}").exists()
+
+
+AMONG_DATA = """
+    import json, os
+    from misbehaving_parsers import Reach
+    sys.path.insert(0, os.getcwd())
+    result = pool.parse(Reach(), os.path.join(os.getcwd(), "data.svcdb\\n1").encode(), source)
+    print(json.dumps(result.document))
+    pool.close()
+"""
+
+
+def test_a_server_that_was_started_among_its_data_does_not_show_them(
+    pool: ParserPool, tmp_path: Path
+) -> None:
+    if not granted_by_the_kernel(pool)["files"]:
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "data.svcdb").write_text("of the database")
+    for importable, outcome in ((False, "PermissionError"), (True, "done")):
+        if importable:
+            (tmp_path / "module.py").write_text("")
+        with start(AMONG_DATA, folder=tmp_path) as parent:
+            output, _ = parent.communicate(timeout=100)
+        document = json.loads(output)
+        assert (document["read"], document["write"]) == (outcome, "PermissionError")
 
 
 IN_GREENLETS = """

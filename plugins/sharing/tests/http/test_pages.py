@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import re
 
 import pytest
@@ -103,6 +104,18 @@ def test_whoever_tries_many_keys_has_to_wait_and_others_have_not(files: Http) ->
     refused = files.open(key, extras=here)
     assert (refused.status_code, int(refused.headers["Retry-After"]) > 0) == (429, True)
     assert files.open(key, extras=there).status_code == 200
+
+
+def test_who_opens_a_link_and_who_does_not_is_written(files: Http, caplog: pytest.LogCaptureFixture) -> None:
+    link = files.link("/a/plans")
+    caplog.set_level(logging.INFO, "svc.plugin.auth.self.sign-in")
+    assert files.open(link["token"]).status_code == 200
+    assert files.open("wrong", extras={"REMOTE_ADDR": "203.0.113.99"}).status_code == 401
+    good, wrong = [vars(record)["fields"] for record in caplog.records if record.name.endswith("sign-in")]
+    assert (good["how"], good["key_id"], good["user_id"]) == ("share link", link["key_id"], None)
+    assert (wrong["how"], wrong["remote"]) == ("share link", "203.0.113.99")
+    assert wrong["reason"] == "it is no key of a link that works"
+    assert link["token"] not in caplog.text + str(good)
 
 
 def test_a_directory_is_a_page_with_names_sizes_and_times(files: Http) -> None:

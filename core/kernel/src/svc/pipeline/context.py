@@ -13,6 +13,7 @@ from svc.pipeline.permission import (
     hides_denials,
     is_unrestricted_root,
     permits,
+    permitted,
 )
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.settings import Limits
@@ -45,6 +46,7 @@ class RequestContext:
 
     __slots__ = (
         "_database",
+        "_decided",
         "_identity",
         "challenge",
         "client_address",
@@ -59,6 +61,9 @@ class RequestContext:
         self.request_id = ""
         self.client_address: str | None = None
         self._identity: Identity | None = None
+        # The path that was asked for last, whether as a directory, and what may be done there: the pipeline
+        # asks for the path of a route, and the responder asks again.
+        self._decided: tuple[Path, bool, int] | None = None
         self.plugin: PluginContext | None = None
         self.limits = _DEFAULT_LIMITS
         self.challenge = "Bearer"
@@ -85,6 +90,7 @@ class RequestContext:
     def identify(self, identity: Identity) -> None:
         """Says who asks. Called by the pipeline, once."""
         self._identity = identity
+        self._decided = None
 
     @property
     def database(self) -> Database:
@@ -143,7 +149,16 @@ class RequestContext:
             path: the path.
             directory: whether a directory stands there: see ``permits``.
         """
-        return self._identity is not None and permits(self._identity, operation, path, directory=directory)
+        decided = self._decided
+        if decided is None or decided[1] is not directory or decided[0] != path:
+            identity = self._identity
+            if identity is None:
+                return False
+            rights = identity.rights
+            if rights is not None and not identity.is_root and not hasattr(rights, "mask"):
+                return permits(identity, operation, path, directory=directory)
+            decided = self._decided = (path, directory, permitted(identity, path, directory=directory))
+        return bool(decided[2] & operation.bit)
 
     def may_below(self, operation: Operation, path: Path) -> bool:
         """Whether the caller may do ``operation`` to ``path`` and everything below it, whatever is there.
@@ -172,10 +187,8 @@ class RequestContext:
                 the system namespace for everyone).
             Forbidden: the caller may not.
         """
-        identity = self.identity
-        if permits(identity, operation, path, directory=directory):
-            return
-        raise denial(identity, operation, path)
+        if not self.may(operation, path, directory=directory):
+            raise denial(self.identity, operation, path)
 
     def authorize_root(self) -> None:
         """Lets the request go on only if the caller is root, and not by a scoped key.

@@ -20,7 +20,7 @@ from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
-from svc.pipeline.permission import is_unrestricted_root, permits
+from svc.pipeline.permission import is_unrestricted_root
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.pipeline.serialization import path_not_found
 from svc.plugins.contracts import Credentials, Operation
@@ -41,6 +41,7 @@ __all__ = [
     "Routing",
 ]
 
+_LIST = Operation.LIST
 _WELL_FORMED_ID = re.compile(r"[A-Za-z0-9._:@/+=\-]{1,128}", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -238,7 +239,8 @@ class PermissionCheck:
         endpoint: Endpoint = req.env["svc.endpoint"]
         if endpoint.is_public:
             return
-        identity = req.context.identity
+        context = req.context
+        identity = context.identity
         if is_unrestricted_root(identity):
             return  # paths of the system namespace never come this far: see Routing
         access = endpoint.access
@@ -247,13 +249,16 @@ class PermissionCheck:
         if access.path_field is None:
             return
         path = params[access.path_field]
-        # Whether a listing is of a directory on the way to what a key may see, the responder finds out.
-        granted = [
-            permits(identity, operation, path, directory=operation is Operation.LIST)
-            for operation in access.operations
-        ]
-        if not (all(granted) if access.kind is AccessKind.ALL else any(granted)):
-            raise denial(identity, access.operations[granted.index(False)], path)
+        needs_all = access.kind is AccessKind.ALL
+        for operation in access.operations:
+            # Whether a listing is of a directory on the way to what a key may see, the responder finds out.
+            if context.may(operation, path, directory=operation is _LIST):
+                if not needs_all:
+                    return
+            elif needs_all:
+                raise denial(identity, operation, path)
+        if not needs_all:
+            raise denial(identity, access.operations[0], path)
 
 
 MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)

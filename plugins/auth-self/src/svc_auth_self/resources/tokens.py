@@ -8,13 +8,16 @@ import falcon
 import msgspec
 
 from svc.errors import AuthRequired, RateLimited
-from svc.plugin import Database, context_of, public, read_json, send_json
+from svc.plugin import Database, Version, context_of, public, read_json, send_json
 from svc_auth_self.addresses import client_address
-from svc_auth_self.keys import key_id_of
+from svc_auth_self.keys import find_key, key_id_of
 from svc_auth_self.limiter import RateLimiter
+from svc_auth_self.mode import TokenAuthMode
+from svc_auth_self.records import now_ms
 from svc_auth_self.refresh import end_chain, require_chain
 from svc_auth_self.settings import settings_of
 from svc_auth_self.sign_in import SignedIn, refresh, sign_in, token_mode
+from svc_auth_self.sign_in_log import log_refused_sign_in
 
 __all__ = ["LogoutResource", "RefreshResource", "TokenResource"]
 
@@ -53,6 +56,7 @@ class FailureLimits:
             f"address {client_address(req)}", settings.login_failures, settings.login_window_s
         )
         if wait is not None:
+            log_refused_sign_in(context_of(req), "API key", "too many have failed from this address")
             raise _limited(wait)
 
     def count(self, req: falcon.Request, key_id: str | None) -> None:
@@ -102,9 +106,26 @@ class TokenResource:
                 raise AuthRequired(_KEY_NOT_VALID)
             signed_in = sign_in(context, match, refresh=body.refresh)
         except AuthRequired:
-            self._failures.count(req, key_id_of(text))
+            key_id = key_id_of(text)
+            reason, known = _why_refused(context.database.system(), mode, text, key_id)
+            log_refused_sign_in(context, "API key", reason, key_id=known)
+            self._failures.count(req, key_id)
             raise AuthRequired(_KEY_NOT_VALID) from None
         _send(resp, signed_in)
+
+
+def _why_refused(
+    system: Version, mode: TokenAuthMode, text: str, key_id: str | None
+) -> tuple[str, str | None]:
+    """Why a key was refused, for the log alone; and its id, if there is a key of that id."""
+    if key_id is None:
+        return "it is no API key", None
+    if mode.match_key(text) is not None:
+        return "its owner may not sign in", key_id
+    record = find_key(system, key_id)
+    if record is None:
+        return "there is no such key, or no longer", None
+    return ("it has expired" if record.is_expired(now_ms()) else "its secret is wrong"), key_id
 
 
 class RefreshResource:

@@ -12,10 +12,10 @@ from collections.abc import Generator, Iterator, Sequence
 from svc.plugin import CommitStep, Entry, EntryKind, Path, Version, ViewStorage
 from svc_query.index_configuration import directory_of
 from svc_query.indexing.reconciling import Extensions, Reconciler
-from svc_query.indexing.rows import JobRow
+from svc_query.indexing.rows import IndexRow, JobRow
 from svc_query.indexing.table import Table
 
-__all__ = ["SMALL_DIRECTORY", "IndexBatch", "new_job"]
+__all__ = ["SMALL_DIRECTORY", "IndexBatch", "new_job", "repair_index"]
 
 LARGE_DIRECTORY = 2_000
 """A directory that comes or goes with more files than this is left to a job."""
@@ -26,7 +26,7 @@ MOST_CHANGES = 20_000
 SMALL_DIRECTORY = 500
 """Where configurations change, so many files below them are brought in step at once."""
 
-_CHANGES_PER_STEP = 128
+_CHANGES_PER_STEP = 32
 _DIRECTORY = EntryKind.DIRECTORY
 
 
@@ -55,11 +55,11 @@ class IndexBatch:
             # Nothing was made with other index types or parsers yet.
             state.types, state.parsers = self._extensions.type_names, self._extensions.parser_names
         reconciler = Reconciler(self._table, self._extensions, after)
+        large = _small_directories(configured, after, changes)
         if start == 0:
-            at_once = SMALL_DIRECTORY
             for directory in configured:
-                if reconciler.directory(directory):
-                    at_once -= self._reconfigure(directory, after, reconciler, at_once)
+                if reconciler.directory(directory) and directory in large:
+                    self._table.add_job(large[directory])
             for path in left:
                 self._table.add_job(new_job(path, "tree", after))
         for step, at in enumerate(range(0, len(changes), _CHANGES_PER_STEP)):
@@ -71,17 +71,6 @@ class IndexBatch:
             for path, entry in changes[at : at + _CHANGES_PER_STEP]:
                 reconciler.path(path, entry)
         self._table.change().sequence = commits[-1].commit.sequence
-
-    def _reconfigure(self, directory: Path, after: Version, reconciler: Reconciler, at_once: int) -> int:
-        """Brings files in step with a new configuration: few at once, others by a job; returns how many."""
-        job = new_job(directory, "configuration", after)
-        if job.total > at_once:
-            self._table.add_job(job)
-            return 0
-        for path, entry in after.walk_files(directory):
-            if entry is not None:
-                reconciler.path(path, entry)
-        return job.total
 
     def end(self) -> None:
         """Writes everything; see ``ViewBatch``."""
@@ -103,6 +92,35 @@ def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow
     entry = version.get(path)
     total = 1 if entry is None or entry.totals is None else entry.totals.files
     return JobRow("\x01".join(path), reason, total, time.time_ns() // 1_000_000, until=until)
+
+
+def repair_index(table: Table, number: int, row: IndexRow, version: Version) -> None:
+    """Forgets the files of an index, and makes all documents anew, from what was found in their files before.
+
+    They are taken into all indexes again then.
+    """
+    row.manifest = None
+    table.set_index(number, row)
+    table.add_job(new_job((), "repair", version, table.state.next_number))
+
+
+def _small_directories(
+    configured: Sequence[Path], after: Version, changes: list[tuple[Path, Entry | None]]
+) -> dict[Path, JobRow]:
+    """Adds the files below small directories to the changes; returns jobs for the others.
+
+    What is added depends on the commits alone: steps are counted over it.
+    """
+    at_once = SMALL_DIRECTORY
+    large: dict[Path, JobRow] = {}
+    for directory in configured:
+        job = new_job(directory, "configuration", after)
+        if job.total > at_once:
+            large[directory] = job
+            continue
+        at_once -= job.total
+        changes += [(path, entry) for path, entry in after.walk_files(directory) if entry is not None]
+    return large
 
 
 def _changes(

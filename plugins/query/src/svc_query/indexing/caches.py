@@ -121,6 +121,7 @@ class Caches:
         self._readers: dict[tuple[FilePath, int], SharedReader] = {}
         self._slices: dict[tuple[bytes, bytes, Path], BitMap] = {}
         self._directories: tuple[tuple[bytes, int], Any] | None = None
+        self._indexes: tuple[tuple[bytes, int], Any] | None = None
         self._tails: dict[Any, Any] = {}
         self.mutex = threading.Lock()
 
@@ -271,6 +272,14 @@ class Caches:
                 self._slices = {}
             self._slices[name] = found
         return found
+
+    def indexes(self, state: State, make: Callable[[], Any]) -> Any:
+        """Returns the rows of all indexes; not to be changed."""
+        name = state.epoch, state.manifests
+        found = self._indexes
+        if found is None or found[0] != name:
+            found = self._indexes = name, make()
+        return found[1]
 
     def directories(self, state: State, make: Callable[[], Any]) -> Any:
         """Returns what was made of the configurations of all directories."""

@@ -6,12 +6,14 @@ steps, over several transactions; only the last one makes it count.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Protocol
 
+from svc.plugin import Version
 from svc_query.api import MAXIMUM_TERM_BYTES, IndexDocument, LibraryIndexType, TermIndexType, Value
 from svc_query.indexing import keys
 from svc_query.indexing.reconciling import Extensions
@@ -33,11 +35,13 @@ class Host(Protocol):
         table: the documents, in the transaction of this moment.
         extensions: index types and parsers in use.
         directory: of the view's files.
+        at: the tree of the last commit that is in the table.
     """
 
     table: Table
     extensions: Extensions
     directory: FilePath
+    at: Version
 
 
 def index_directory(directory: FilePath, number: int) -> FilePath:
@@ -323,8 +327,9 @@ class _Flush:
 
     def close(self) -> None:
         """Lets go of the writers."""
-        for number, sink in self._sinks.items():
-            self._guard(number, sink.close)
+        for sink in self._sinks.values():
+            with contextlib.suppress(Exception):
+                sink.close()
 
 
 def flush(host: Host) -> Generator[None, None, None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Generator
 
@@ -10,11 +11,14 @@ from blake3 import blake3
 from svc.errors import CorruptRecord
 from svc_query.api import TermIndexType
 from svc_query.indexing import keys
+from svc_query.indexing.applying import repair_index
 from svc_query.indexing.flushing import Host, index_directory
 from svc_query.indexing.rows import IndexRow, encode
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX
 
 __all__ = ["drop_unused", "merge", "remove_unknown_directories", "wipe"]
+
+logger = logging.getLogger("svc.plugin.query")
 
 _ROWS_PER_STEP = 500
 _WIPED = (
@@ -55,8 +59,8 @@ def merge(host: Host) -> Generator[None, None, None]:
                 host.table.set_index(number, found[1])
                 yield
         except (CorruptRecord, FileNotFoundError) as error:
-            row.manifest, row.problem = None, str(error)[:300] or type(error).__name__
-            host.table.set_index(number, row)
+            logger.error("The index of %s is made anew: %s", row.field, error)
+            repair_index(host.table, number, row, host.at)
         yield
 
 

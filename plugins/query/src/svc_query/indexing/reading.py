@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from svc.errors import ServiceUnavailable
 from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
 from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
-from svc_query.indexing.snapshot import IndexSnapshot
+from svc_query.indexing.snapshot import DamagedIndex, IndexSnapshot
 from svc_query.indexing.view import INDEX_VIEW, view_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,15 @@ def read_snapshot(
     for attempt in range(_ATTEMPTS):
         try:
             return reader.read(call, minimum=needed)
+        except DamagedIndex as error:
+            view.ask_for_repair(error.number)
+            reader.work(should_stop=lambda: True)
+            raise ServiceUnavailable(
+                f"The index of {error.field} is damaged and is made anew; ask again in a while.",
+                view=INDEX_VIEW,
+                field=error.field,
+                retry_after=5,
+            ) from None
         except FileNotFoundError:
             # Files were replaced between the reading of the manifest and their opening.
             if attempt == _ATTEMPTS - 1:
@@ -140,6 +149,7 @@ def finish_work(
     """
     reader = database.view(INDEX_VIEW)
     view = view_of(database)
+    view.hurry(hurries=True)
     try:
         while not should_stop():
             reader.catch_up(should_stop=should_stop)
@@ -153,6 +163,7 @@ def finish_work(
             time.sleep(_POLL_SECONDS * 4)
         return False
     finally:
+        view.hurry(hurries=False)
         view.release()
 
 
@@ -164,5 +175,3 @@ def rebuild(database: Database, path: Path) -> None:
     reader = database.view(INDEX_VIEW)
     view_of(database).ask_for_rebuild(path)
     reader.work(should_stop=lambda: True)
-    if not _may_work():
-        view_of(database).release()

@@ -181,7 +181,7 @@ class JobRow(msgspec.Struct, array_like=True):
 
     Attributes:
         path: the directory, segments joined by 0x01.
-        reason: ``build``, ``configuration``, ``tree``, ``extensions`` or ``rebuild``.
+        reason: ``build``, ``configuration``, ``tree``, ``extensions``, ``rebuild`` or ``repair``.
         total: files, as they were when it began.
         since_ms: when it was made, Unix milliseconds.
         position: the last path that is done, segments joined by 0x01; None at the beginning.

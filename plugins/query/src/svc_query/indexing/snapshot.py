@@ -10,6 +10,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from svc.errors import CorruptRecord
 from svc.plugin import Path, ViewStorage
 from svc_query.api import (
     MAXIMUM_TERM_BYTES,
@@ -30,10 +31,24 @@ from svc_query.indexing.rows import IndexRow, JobRow, decode_row, decode_texts
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
-__all__ = ["IndexSnapshot"]
+__all__ = ["DamagedIndex", "IndexSnapshot"]
 
 _PRESENCE = PresenceIndexType()
 _NO_OPTIONS: Mapping[str, Any] = {}
+
+
+class DamagedIndex(Exception):
+    """The files of an index cannot be read.
+
+    Attributes:
+        number: of the index.
+        field: that it is for.
+    """
+
+    def __init__(self, number: int, field: str) -> None:
+        super().__init__(f"The index of {field} is damaged.")
+        self.number = number
+        self.field = field
 
 
 class IndexSnapshot:
@@ -69,6 +84,11 @@ class IndexSnapshot:
         held, self._held = self._held, []
         for shared in held:
             shared.release()
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Names of the index types in use."""
+        return frozenset(self._extensions.types)
 
     # -- documents -----------------------------------------------------------------------------
 
@@ -225,17 +245,19 @@ class IndexSnapshot:
 
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
-            self._indexes = {}
-            for key, value in self.storage.scan(keys.INDEX):
-                row = decode_row(IndexRow, value)
-                self._indexes[row.name] = int.from_bytes(key[1:], "big"), row
-            for name in (PATH_INDEX, PRESENCE_INDEX):
-                self._indexes.setdefault(name, (0, IndexRow(*name)))
-            assert self.storage.directory is not None, "the view keeps files"
-            self.caches.forget_readers(
-                self.storage.directory, {number for number, _ in self._indexes.values()}
-            )
+            self._indexes = self.caches.indexes(self._moment.state, self._read_rows)
         return self._indexes
+
+    def _read_rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+        found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
+        for key, value in self.storage.scan(keys.INDEX):
+            row = decode_row(IndexRow, value)
+            found[row.name] = int.from_bytes(key[1:], "big"), row
+        for name in (PATH_INDEX, PRESENCE_INDEX):
+            found.setdefault(name, (0, IndexRow(*name)))
+        assert self.storage.directory is not None, "the view keeps files"
+        self.caches.forget_readers(self.storage.directory, {number for number, _ in found.values()})
+        return found
 
     def _reader(self, number: int, row: IndexRow, index_type: Any) -> Any:
         from svc_query.segments import TermIndexReader
@@ -263,7 +285,10 @@ class IndexSnapshot:
             def opens(before: Any) -> Any:
                 return TermIndexReader(directory, manifest, ordered=ordered, before=before)
 
-        shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
+        try:
+            shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
+        except CorruptRecord:
+            raise DamagedIndex(number, row.field) from None
         self._held.append(shared)
         reader = self._readers[number] = shared.reader
         return reader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from svc.plugin import Path, format_path
@@ -79,6 +80,7 @@ def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
                     "value_type": entry.value_type,
                     "source": list(entry.source),
                     "types": sorted(entry.types),
+                    "resting": sorted(set(entry.types) - snapshot.types),
                 }
                 for entry in configuration.entries.values()
             ]
@@ -94,7 +96,8 @@ def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
         row: IndexRow = decode_row(IndexRow, value)
         if not row.type or row.field not in fields:
             continue
-        item: dict[str, Any] = {"field": row.field, "type": row.type, "options": row.options}
+        item: dict[str, Any] = {"field": row.field, "type": row.type}
+        item["options"] = json.loads(row.options)
         item["documents"] = counts.get(row.name, 0)
         readers = {
             (one.type.name, one.type.format, keys.canonical_options(one.options)): one.reader
@@ -108,7 +111,7 @@ def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
         else:
             item["size"] = reader.size
         items.append(item)
-    return sorted(items, key=lambda item: (item["field"], item["type"], item["options"]))
+    return sorted(items, key=lambda item: (item["field"], item["type"], str(item["options"])))
 
 
 def _documents_by_index(snapshot: IndexSnapshot) -> dict[tuple[str, str, str, int], int]:

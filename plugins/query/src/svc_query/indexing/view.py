@@ -11,7 +11,7 @@ from svc.errors import InternalError
 from svc.plugin import CommitStep, Path, PluginContext, Version, ViewBatch, ViewStorage
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
-from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job
+from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.table import Table
@@ -48,7 +48,7 @@ class IndexView:
         self._table = Table()
         self._worker = Worker(self._table)
         self._extensions: tuple[object, object, Extensions] | None = None
-        self._asked: list[Path] = []
+        self._asked: list[Path | int] = []
         self._mutex = threading.Lock()
 
     def bind(self, context: PluginContext) -> IndexView:
@@ -104,10 +104,14 @@ class IndexView:
     def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
         """Does some of what commits left for later; see ``BatchView``."""
         self._table.begin(storage)
-        self._write_what_was_asked(at)
-        more = self._worker.work(storage, at, self.extensions, should_stop)
+        # Whoever asks may be a process that does no other work.
+        more = self._write_what_was_asked(at) or self._worker.work(storage, at, self.extensions, should_stop)
         self._table.end()
         return more
+
+    def hurry(self, *, hurries: bool) -> None:
+        """Says whether all work is to be done now, or what can wait for a quiet moment may."""
+        self._worker.hurries = hurries
 
     def release(self) -> None:
         """Lets another process do the work, where this one was at it."""
@@ -118,18 +122,32 @@ class IndexView:
         with self._mutex:
             self._asked.append(path)
 
-    def _write_what_was_asked(self, at: Version) -> None:
+    def ask_for_repair(self, number: int) -> None:
+        """Makes the next piece of work, in this process, make an index anew whose files are damaged."""
+        with self._mutex:
+            self._asked.append(number)
+
+    def _write_what_was_asked(self, at: Version) -> bool:
         with self._mutex:
             asked, self._asked = self._asked, []
-        for path in asked:
-            state = self._table.state
-            job = new_job(path, "rebuild", at, state.next_number)
+        for item in asked:
+            if isinstance(item, int):
+                self._repair(item, at)
+                continue
+            job = new_job(item, "rebuild", at, self._table.state.next_number)
             job.reads = True
             self._table.add_job(job)
             for number, row in list(self._table.indexes().values()):
                 if row.problem:
-                    row.problem, row.manifest = "", None
+                    row.problem = ""
                     self._table.set_index(number, row)
+                    self._repair(number, at)
+        return bool(asked)
+
+    def _repair(self, number: int, at: Version) -> None:
+        for known, row in list(self._table.indexes().values()):
+            if known == number:
+                repair_index(self._table, number, row, at)
 
 
 def view_of(database: Database) -> IndexView:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["WaitingFiles"]
 
 _MOST_ATTEMPTS = 3
-_WAIT_SECONDS = 0.02
+_WAIT_SECONDS = 0.005
 
 
 class _Running(NamedTuple):

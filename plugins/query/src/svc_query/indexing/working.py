@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path as FilePath
 
@@ -36,7 +37,9 @@ MERGED_AT_ONCE = 8
 """While a job goes on, merges are looked for after so many flushes."""
 
 IDLE_FLUSH_DOCUMENTS = 256
-"""The same when there is nothing else to do."""
+"""The same when there is nothing else to do, and no commit has come for ``QUIET_SECONDS``."""
+
+QUIET_SECONDS = 1.0
 
 FLUSH_BYTES = 32 * 1024 * 1024
 """The tail is flushed when its rows have so many bytes, however many documents they are."""
@@ -48,14 +51,15 @@ class Worker:
     """Does the work of a view in one process.
 
     Attributes:
-        table, extensions, directory: see ``Host``.
+        table, extensions, directory, at: see ``Host``.
+        hurries: whether all that can be done is to be done now.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.extensions: Extensions = None  # type: ignore[assignment]
         self.directory: FilePath = None  # type: ignore[assignment]
-        self._at: Version = None  # type: ignore[assignment]
+        self.at: Version = None  # type: ignore[assignment]
         self._lock: int | None = None
         self._locked = FilePath()
         self._token: bytes | None = None
@@ -64,6 +68,8 @@ class Worker:
         self._maintained: tuple[int, int, int] | None = None
         self._is_new = True
         self._merge_at = 0
+        self.hurries = False
+        self._seen = (-1, 0.0)
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
@@ -79,7 +85,7 @@ class Worker:
         assert storage.directory is not None, "the view keeps files"
         if extensions is not self.extensions:
             self._drop_generators()
-        self.extensions, self._at = extensions, at
+        self.extensions, self.at = extensions, at
         if not self._take_lock(storage.directory):
             return False
         if self._token is None or storage.get(keys.WORK) != self._token:
@@ -137,10 +143,11 @@ class Worker:
         self._follow_extensions()
         while True:
             did_bulk = self._bulk_step()
-            waits = self._waiting.step(self, self._at, waits=not did_bulk)
+            waits = self._waiting.step(self, self.at, waits=not did_bulk)
             if not did_bulk and not waits:
                 return False
-            if should_stop():
+            # Who only waits does not keep others from writing meanwhile.
+            if not did_bulk or should_stop():
                 return True
 
     def _follow_extensions(self) -> None:
@@ -150,7 +157,7 @@ class Worker:
             return
         if state.documents or state.types or state.parsers:
             until = 0 if state.types == extensions.type_names else state.next_number
-            self.table.add_job(new_job((), "extensions", self._at, until))
+            self.table.add_job(new_job((), "extensions", self.at, until))
         state = self.table.change()
         state.types, state.parsers = extensions.type_names, extensions.parser_names
 
@@ -181,11 +188,18 @@ class Worker:
             # Queries go on meanwhile: they shall not have to look into ever more segments.
             self._merge_at = state.flushes + MERGED_AT_ONCE
             return merge(self)
-        if tail >= IDLE_FLUSH_DOCUMENTS:
+        if tail >= IDLE_FLUSH_DOCUMENTS and self._is_quiet(state):
             return flush(self)
         if self._maintained != _maintenance_mark(state):
             return self._maintain()
         return None
+
+    def _is_quiet(self, state: State) -> bool:
+        """Whether no commit has come for a moment: whoever reads what was just written waits for no flush."""
+        now = time.monotonic()
+        if self._seen[0] != state.sequence:
+            self._seen = state.sequence, now
+        return self.hurries or now - self._seen[1] >= QUIET_SECONDS
 
     def _run_job(self, number: int) -> Generator[None, None, None]:
         state = self.table.state
@@ -195,7 +209,7 @@ class Worker:
             state = self.table.state
             if number not in rows or state.epoch != epoch:
                 return
-            if run_job(self.table, self.extensions, self._at, number, rows[number]):
+            if run_job(self.table, self.extensions, self.at, number, rows[number]):
                 return
             tail = state.next_number - state.flushed
             if tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES:
@@ -215,7 +229,7 @@ class Worker:
         """Begins a new numbering: everything goes, and a job over the root brings it back."""
         if not self.table.state.wipes:
             self.table.change().wipes = True
-            self.table.add_job(new_job((), "build", self._at))
+            self.table.add_job(new_job((), "build", self.at))
             yield
         yield from wipe(self)
         self._maintained = None

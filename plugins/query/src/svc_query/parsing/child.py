@@ -52,8 +52,8 @@ def main(parent: int) -> None:
         parent: process id of the pool.
     """
     die_with_parent(parent)
+    child = _Child(*_private_pipes(), _folders())
     os.chdir("/")
-    child = _Child(*_private_pipes())
     with contextlib.suppress(_Ended, BrokenPipeError):
         child.serve()
     os._exit(0)
@@ -72,8 +72,28 @@ def _private_pipes() -> tuple[int, int]:
     return incoming, outgoing
 
 
+def _folders() -> list[str]:
+    """Where Python imports from. The directory that the server was started in is there with ``python -m``.
+
+    It may hold the database, so it counts only if something can be imported from it.
+    """
+    folders = [*filter(None, sys.path), sys.prefix, sys.base_prefix]
+    with contextlib.suppress(OSError):
+        started_in = os.getcwd()
+        if not any(_is_importable(entry) for entry in os.scandir(started_in)):
+            folders = [folder for folder in folders if os.path.realpath(folder) != started_in]
+    return folders
+
+
+def _is_importable(entry: os.DirEntry[str]) -> bool:
+    if entry.name.endswith((".py", ".so", ".dist-info", ".egg-info")):
+        return True
+    return os.path.exists(os.path.join(entry.path, "__init__.py"))
+
+
 class _Child:
-    def __init__(self, incoming: int, outgoing: int) -> None:
+    def __init__(self, incoming: int, outgoing: int, folders: list[str]) -> None:
+        self._folders = folders
         self._incoming = incoming
         self._outgoing = outgoing
         self._statistics = os.open("/proc/self/statm", os.O_RDONLY)
@@ -86,7 +106,7 @@ class _Child:
         apply_limits(settings.memory)
         granted = {}
         if settings.restrict:
-            granted = restrict([*filter(None, sys.path), sys.prefix, sys.base_prefix])
+            granted = restrict(self._folders)
         self._answer(READY, msgspec.json.encode(granted))
         before = self._memory()
         for count in range(1, settings.parses + 1):

@@ -301,22 +301,33 @@ class Block:
             return counts[0], self._data[at : at + ends[0]]
         return counts[index] - counts[index - 1], self._data[at + ends[index - 1] : at + ends[index]]
 
-    def payloads(self) -> list[tuple[int, bytes]]:
-        """Returns what ``payload`` does for all terms."""
+    def payloads(self, first: int = 0, last: int | None = None) -> list[tuple[int, bytes]]:
+        """Returns what ``payload`` does for a slice of terms."""
         data, at = self._data, self._payload_at
-        if self._counts is None or self._payload_ends is None:
-            return [(1, data[start : start + 4]) for start in range(at, at + 4 * self.size, 4)]
-        found, before, start = [], 0, at
-        for count, end in zip(self._counts, self._payload_ends, strict=True):
+        last = self.size if last is None else last
+        counts, ends = self._counts, self._payload_ends
+        if counts is None or ends is None:
+            return [(1, data[start : start + 4]) for start in range(at + 4 * first, at + 4 * last, 4)]
+        found = []
+        before, start = (counts[first - 1], at + ends[first - 1]) if first else (0, at)
+        for count, end in zip(counts[first:last], ends[first:last], strict=True):
             found.append((count - before, data[start : at + end]))
             before, start = count, at + end
         return found
 
-    def single_numbers(self, start: int, end: int) -> bytes | None:
-        """Returns the documents of a slice of terms, raw, when each term has one; else None."""
-        if self._counts is not None:
+    def raw_numbers(self, start: int, end: int) -> bytes | None:
+        """Returns the documents of a slice of terms when all are kept as plain numbers; else None."""
+        at = self._payload_at
+        counts, ends = self._counts, self._payload_ends
+        if counts is None or ends is None:
+            return self._data[at + 4 * start : at + 4 * end]
+        if start >= end:
+            return b""
+        before, first = (counts[start - 1], ends[start - 1]) if start else (0, 0)
+        # A bitmap is always shorter than the plain numbers.
+        if ends[end - 1] - first != 4 * (counts[end - 1] - before):
             return None
-        return self._data[self._payload_at + 4 * start : self._payload_at + 4 * end]
+        return self._data[at + first : at + ends[end - 1]]
 
 
 def encode_block(terms: Sequence[bytes], counts: Sequence[int] | None, payloads: Sequence[bytes]) -> bytes:

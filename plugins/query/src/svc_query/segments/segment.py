@@ -10,6 +10,7 @@ missing file does.
 from __future__ import annotations
 
 import os
+import struct
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +41,9 @@ READ_WHOLE = 131_072
 
 FEW = 4
 """So many documents are rather tested than narrowed further."""
+
+UNREADABLE = (ValueError, IndexError, OverflowError, MemoryError, struct.error)
+"""What decoding raises when bytes don't make sense."""
 
 T = TypeVar("T")
 
@@ -75,7 +79,7 @@ class Segment:
         except CorruptRecord as error:
             self.release()
             raise _named(error, path) from error
-        except (ValueError, IndexError, OverflowError) as error:
+        except UNREADABLE as error:
             self.release()
             raise _named(CorruptRecord("The segment can't be read.", offset=0), path) from error
 
@@ -110,8 +114,11 @@ class Segment:
         """Counts one holder less; with the last the file is closed."""
         with self._lock:
             self._holders -= 1
-            if not self._holders and isinstance(self._data, mmap):
-                self._data.close()
+            if self._holders:
+                return
+            data, self._data = self._data, b""
+            if isinstance(data, mmap):
+                data.close()
 
     def verify(self) -> None:
         """Reads everything and verifies it.
@@ -310,12 +317,11 @@ class Segment:
         """Adds the documents of some terms of a block: short lists as they are, others as bitmaps."""
         block = self._block(number)
         last = block.size if last is None else last
-        single = block.single_numbers(first, last)
-        if single is not None:
-            raw.append(single)
+        plain = block.raw_numbers(first, last)
+        if plain is not None:
+            raw.append(plain)
             return
-        for index in range(first, last):
-            count, payload = block.payload(index)
+        for count, payload in block.payloads(first, last):
             if len(payload) == 4 * count:
                 raw.append(payload)
             else:
@@ -357,11 +363,11 @@ class Segment:
     def _guard(self, function: Callable[[], T]) -> T:
         try:
             return function()
-        except CorruptRecord as error:
-            raise _named(error, self.path) from error
-        except (ValueError, IndexError, OverflowError, MemoryError) as error:
-            if isinstance(self._data, mmap) and self._data.closed:
+        except (CorruptRecord, *UNREADABLE) as error:
+            if not self._holders:
                 raise FileNotFoundError(f"The segment {self.path.name} was closed.") from error
+            if isinstance(error, CorruptRecord):
+                raise _named(error, self.path) from error
             raise _named(CorruptRecord("The segment can't be read.", offset=0), self.path) from error
 
 

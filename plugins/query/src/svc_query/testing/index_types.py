@@ -118,6 +118,7 @@ class IndexTypeContract(ViewContract):
     def small_flushes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Flushes after a few documents, so that a short history has several."""
         monkeypatch.setattr(working, "FLUSH_DOCUMENTS", 12)
+        monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
         monkeypatch.setattr(working, "IDLE_FLUSH_DOCUMENTS", 6)
         monkeypatch.setattr("svc_testing.views.MAXIMUM_INTERRUPTIONS", 6)
 

@@ -78,11 +78,11 @@ class LibraryIndexTypeContract(ExtensionContract):
 
     def make_values(self, random: Random) -> Sequence[Value]:
         """Returns the values of a document; at least one."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make values.")
 
     def make_leaf(self, random: Random) -> Leaf:
         """Returns a leaf that the operator takes, without ``index_options``."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make leaves.")
 
     # -- what tests are made of ----------------------------------------------------------------
 

@@ -29,7 +29,14 @@ from svc.plugin import (
     send_json,
     set_fields,
 )
-from svc_auth_self.api import RateLimiter, client_address, find_key, token_mode
+from svc_auth_self.api import (
+    RateLimiter,
+    client_address,
+    find_key,
+    log_refused_sign_in,
+    log_sign_in,
+    token_mode,
+)
 from svc_sharing.opened import OpenedLink, opened_link
 from svc_sharing.page.frame import page_fields
 from svc_sharing.page.listing import FILES, Row, files_page, message_page, page_url
@@ -85,8 +92,10 @@ class SessionResource:
         match = mode.match_key(read_json(req, SessionBody, _MAXIMUM_BODY).key.strip())
         if match is None or match.user_id is not None or not match.rules:
             limiter.hit(client, *limits)
+            log_refused_sign_in(context, "share link", "it is no key of a link that works")
             raise AuthRequired("The link does not work: it has expired, or was withdrawn.")
         token, lifetime_s = mode.write_token(match, settings.session_s)
+        log_sign_in(context, "share link", user_id=None, key_id=match.key_id)
         resp.set_cookie(
             COOKIE,
             token,
