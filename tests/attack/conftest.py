@@ -27,9 +27,12 @@ def memory(tmp_path: Path) -> Iterator[Path]:
         yield directory
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A server with users, keys and a link; at its end its log holds no secret and no failure of ours."""
+    """A server with users, keys and a link; at its end its log holds no secret and no failure of ours.
+
+    One for each module: in a long run the soak lies between two of them, and tokens end in an hour.
+    """
     world = open_world(tmp_path_factory.mktemp("world"))
     yield world
     log = world.server.log_text()
