@@ -16,6 +16,7 @@ from authorization_model.rules import Caller
 from authorization_model.trees import Node, State
 from svc.database import Database, Transaction
 from svc.plugins import ROOT_IDENTITY, Plugins
+from svc.tree import EntryKind
 from svc_testing import TestingAuthMode, load_with_testing_auth, serve_in_process
 
 SNAPSHOT, FORK = "snap", "fork"
@@ -46,6 +47,19 @@ class Service:
             return self(method, url, body)
         finally:
             self._mode.identity = identity
+
+    def state_of(self, fork: str) -> State:
+        """What a fork holds."""
+        version = self.database.version_of(self.database.resolve_version(fork=fork))
+        found: State = {}
+        for path, entry in version.walk():
+            if entry.kind is EntryKind.FILE:
+                found[path] = Node("f", version.read_all(entry).decode())
+            else:
+                found[path] = (
+                    Node("d") if entry.kind is EntryKind.DIRECTORY else Node("l", entry.target or "")
+                )
+        return found
 
     def new_fork(self) -> str:
         """A fork of HEAD to write to: HEAD stays as the model knows it."""

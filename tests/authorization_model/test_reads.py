@@ -21,6 +21,7 @@ from authorization_model.trees import DIRECTORIES, FILES, GONE, LINKS, State, Vi
 CALLERS_OF_ONE = 2
 THROUGH_LINKS: list[Path] = [(*link, name) for link in LINKS[:4] for name in ("x.txt", "a", "l")]
 ASKED = [*DIRECTORIES, *FILES, *LINKS, GONE, *THROUGH_LINKS]
+MOST_EMPTY_PAGES = 20
 KINDS = {"f": 2, "d": 3, "l": 8}
 
 
@@ -97,10 +98,33 @@ def check_listing(service: Service, view: View, path: Path, place: Path, query: 
             check_totals(view, at, item)
         if unlimited:
             assert item["hash"] is not None
+    if path == place:
+        check_pages(service, path, query, found)
     files = [at for at in view.below(place) if view.state[at].kind == "f" and view.shows(at)]
     assert list(items(depth="-1")) == [text_of(at) for at in files], where
     texts = [text_of(at) for at in files if at[-1].endswith(".txt")]
     assert list(items(depth="-1", glob="*.txt")) == texts, where
+
+
+def check_pages(service: Service, path: Path, query: dict[str, str], whole: dict[str, Any]) -> None:
+    """Pages hold the listing, row by row; and a cursor that somebody else got opens nothing."""
+    url, found, after = f"/files{text_of(path)}", [], None
+    for _ in range(len(whole) + MOST_EMPTY_PAGES):
+        more = {} if after is None else {"after": after}
+        page = service("GET", url, **query, limit="2", **more).json
+        assert len(page["items"]) <= 2
+        found += page["items"]
+        after = page["next_cursor"]
+        assert page["has_more"] is (after is not None)
+        if after is None:
+            break
+    assert after is None, (path, query)
+    assert found == list(whole.values()), (path, query)
+    options = "&".join(f"{name}={value}" for name, value in {**query, "limit": "1"}.items())
+    theirs = service.as_root("GET", f"{url}?{options}").json["next_cursor"]
+    if theirs is not None:
+        page = service("GET", url, **query, after=theirs).json
+        assert all(whole[item["path"]] == item for item in page["items"]), (path, query)
 
 
 def check_totals(view: View, path: Path, item: dict[str, Any]) -> None:

@@ -6,16 +6,17 @@ import random
 from collections.abc import Callable
 
 import pytest
+from blake3 import blake3
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from authorization_model.callers import random_caller
 from authorization_model.rules import Path, may
 from authorization_model.scale import scaled
-from authorization_model.service import Service, serving
+from authorization_model.service import FORK, Service, serving
 from authorization_model.trees import DIRECTORIES, FILES, LINKS, Node, State, View, random_states, text_of
 
-WRITES_OF_ONE = 40
+WRITES_OF_ONE = 44
 NEW: list[Path] = [("c",), ("a", "c"), ("c", "d", "x.txt"), ("b", "new.txt"), ("l", "new.txt")]
 Ends = tuple[Path, Path]
 """A path as it was asked for, and the place where its links lead."""
@@ -69,6 +70,38 @@ class Write:
         status = service("POST", "/files/batch", {"operations": [operation]}, fork=fork).status_code
         possible = self.takes(ends[1], "f")
         return status, self.may_put(ends, node), possible
+
+    def commit_chunks(self, service: Service, fork: str) -> tuple[int, bool, bool]:
+        """A file of a chunk that files at HEAD hold: whoever reads none of them misses the chunk."""
+        ends, node = self.ends(self.path)
+        contents = sorted({one.content for one in self.view.state.values() if one.kind == "f"})
+        content = contents[len(self.other) % len(contents)] if contents else "nowhere"
+        body = {
+            "files": [{"path": text_of(self.path), "chunk_hashes": [blake3(content.encode()).hexdigest()]}]
+        }
+        status = service("POST", "/blobs/commit", body, fork=fork).status_code
+        holders = [at for at, one in self.view.state.items() if (one.kind, one.content) == ("f", content)]
+        unlimited = self.view.caller.is_root and not self.view.caller.rules
+        has_chunk = bool(holders) and (unlimited or any(self.view.may("r", at) for at in holders))
+        return status, self.may_put(ends, node), self.takes(ends[1], "f") and has_chunk
+
+    def merge_fork(self, service: Service, fork: str) -> tuple[int, bool, bool]:
+        """Another fork into this one: each change needs its permission, and a key with rules finds no route.
+
+        What the merge makes of the trees, root finds out; who may, the model says.
+        """
+        body = {"from": f"forks/{FORK}", "strategy": "theirs"}
+        trial = service.new_fork()
+        assert service.as_root("POST", "/versions/merge", {**body, "into": trial}).status_code == 200
+        before, after = self.view.state, service.state_of(trial)
+        status = service("POST", "/versions/merge", {**body, "into": fork}).status_code
+        needed = [
+            (letter, at) for at in {**before, **after} for letter in needs(before.get(at), after.get(at))
+        ]
+        allowed = not self.view.caller.rules and all(self.may(letter, at) for letter, at in needed)
+        if not 200 <= status < 300:
+            assert service.state_of(fork) == before
+        return status, allowed, True
 
     def merge(self, service: Service, fork: str) -> tuple[int, bool, bool]:
         ends, node = self.ends(self.path)
@@ -138,10 +171,19 @@ class Write:
         return answer.status_code, self.may("cd", self.path, *below), possible
 
 
+def needs(before: Node | None, after: Node | None) -> str:
+    """The permissions that a change of what stands at a path needs."""
+    if before is None or after is None:
+        return ("" if before is None else "d") + ("" if after is None else "c")
+    if "d" in (before.kind, after.kind):
+        return "" if before.kind == after.kind else "dc"
+    return "" if before == after else "u"
+
+
 Writer = Callable[[Write, Service, str], tuple[int, bool, bool]]
 WRITERS: list[Writer] = [
     *(Write.put, Write.put_by_batch, Write.merge, Write.link, Write.delete),
-    *(Write.mkdir, Write.copy, Write.move, Write.restore),
+    *(Write.mkdir, Write.copy, Write.move, Write.restore, Write.commit_chunks, Write.merge_fork),
 ]
 
 

@@ -296,6 +296,39 @@ def test_a_file_in_the_place_of_a_directory_and_the_reverse(forked: Database) ->
     assert contents(forked)["/same/below"] == "x"
 
 
+@pytest.mark.parametrize("target", ["HEAD", "g"])
+def test_of_a_directory_that_one_side_deleted_stays_what_the_other_put_into_it(
+    forked: Database, target: str
+) -> None:
+    """Neither side has that directory: it is made of what is left of it."""
+    write(forked, {"/p/q/1": "0", "/p/q/2": "0", "/p/q/r/3": "0", "/p/x": "0"})
+    create_fork(forked, "g")
+    create_fork(forked, "s")
+    fork = None if target == "HEAD" else target
+    write(forked, {"/p/q": None}, fork)
+    write(forked, {"/p/q/new": "2", "/p/q/r/deep/new": "2", "/p/q/2": None}, "s")
+    done = merge_versions(forked, "s", target)
+    held = {path: text for path, text in contents(forked, fork).items() if path.startswith("/p")}
+    assert held == {"/p/q/new": "2", "/p/q/r/deep/new": "2", "/p/x": "0"}
+    assert done.counts == Counts(2, 0, 0)
+    assert merge_versions(forked, "s", target).committed is False
+
+
+def test_a_file_where_one_side_changed_the_directory_gives_way_to_what_is_left_of_it(
+    forked: Database,
+) -> None:
+    write(forked, {"/p/1": "0", "/p/2": "0"})
+    create_fork(forked, "s")
+    write(forked, {"/p": None})
+    write(forked, {"/p": "a file"})
+    write(forked, {"/p/1": "2"}, "s")
+    assert conflicts_of(forked, "s")
+    merge_versions(forked, "s", "HEAD", "theirs")
+    held = {path: text for path, text in contents(forked).items() if path.startswith("/p")}
+    assert held["/p/1"] == "2"
+    assert "/p" not in held
+
+
 def test_writes_to_other_paths_neither_stop_a_merge_nor_get_lost(forked: Database) -> None:
     stop = threading.Event()
     written: list[str] = []

@@ -6,7 +6,7 @@ is one edit, however much it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from svc.errors import PayloadTooLarge
@@ -110,6 +110,10 @@ class _MemoryNodes:
         node = self._new.get(node_hash)
         return node if node is not None else self._stored.read_node(node_hash)
 
+    def is_stored(self, entry: Entry) -> bool:
+        """Whether the database itself holds what an entry names."""
+        return entry.hash not in self._new or self._stored.holds(entry)
+
     def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
         """Keeps a node and returns its hash."""
         node_hash = hash_object(ObjectKind.NODE, payload)
@@ -140,19 +144,25 @@ def merge_trees(
     """
     store = _MemoryNodes(database, limit)
     result = merge(store, EMPTY_ROOT if base is None else base, ours, theirs, strategy)
-    edits = [] if result.root is None else list(edits_between(store, ours, result.root))
+    edits = [] if result.root is None else list(edits_between(store, ours, result.root, store.is_stored))
     return MergedTree(edits, result.conflicts)
 
 
-def edits_between(store: NodeReader, before: Hash, after: Hash) -> Iterator[Edit]:
+def edits_between(
+    store: NodeReader, before: Hash, after: Hash, is_stored: Callable[[Entry], bool] = lambda entry: True
+) -> Iterator[Edit]:
     """Yields the fewest edits that make one tree of another, in path order.
 
     Args:
         store: gives the nodes.
         before: root of the tree to change.
         after: root of the tree that it shall be.
+        is_stored: whether the database holds a directory of the tree that it shall be. One that it does not
+            hold, since both sides had a part in it, comes entry by entry.
     """
-    stack = [((), differences(store, before, after))]
+    stack: list[tuple[Path, Iterator[tuple[str, Entry | None, Entry | None]]]] = [
+        ((), differences(store, before, after))
+    ]
     count = 0
     while stack:
         prefix, remaining = stack[-1]
@@ -164,7 +174,12 @@ def edits_between(store: NodeReader, before: Hash, after: Hash) -> Iterator[Edit
             if _is_container(old) and _is_container(new) and not _is_empty(new):
                 assert old is not None
                 assert new is not None
-                stack.append((path, differences(store, old.hash, new.hash)))  # type: ignore[arg-type]
+                stack.append((path, differences(store, old.hash, new.hash)))
+                break
+            if new is not None and _is_container(new) and not is_stored(new):
+                if old is not None:
+                    yield Edit(path, old, None)
+                stack.append((path, differences(store, EMPTY_ROOT, new.hash)))
                 break
             yield Edit(path, old, new)
         else:
