@@ -42,6 +42,8 @@ def strategy(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(ordered, name, value)
         if request.param == "walking":
             patch.setattr(nodes, "_FEW", 0)
+        if request.param == "probing":
+            patch.setattr(nodes, "_WIDE", 0)
         yield
 
 

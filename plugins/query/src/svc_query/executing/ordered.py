@@ -17,7 +17,7 @@ from svc.plugin import Path
 from svc_query.api import MAXIMUM_TERM_BYTES, RankedPredicate, TermIndexType, Value
 from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
 from svc_query.ordering import SCORE, Key, Order, OrderField, sort_key
-from svc_query.planning.nodes import AndNode, LeafNode
+from svc_query.planning.nodes import AndNode, LeafNode, Node
 from svc_query.snapshot import Coverage, FieldIndex
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _FIRST_RANKED = 64
 _MANY = 2_000
 """Among fewer documents the indexes are asked at once."""
 _MOST_PROBED = 400
+_WIDE = 4
 _MISSING = (1,)
 _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
 
@@ -111,7 +112,11 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
     expected = wanted * total / max(1, node.estimate)
     if matching.is_collected or node.scored or (not node.children and not isinstance(node, LeafNode)):
         return None
-    if total < _MANY or expected > _MOST_PROBED / 4 or len(matching.tail) > _MOST_PROBED / 4:
+    if (
+        (total < _MANY and _reach(node) <= _WIDE * total)
+        or expected > _MOST_PROBED / 4
+        or len(matching.tail) > _MOST_PROBED / 4
+    ):
         return None
     direction = paging.order.path_direction(scored=False)
     index = None if direction else _order_index(matching, coverage, paging.order)
@@ -130,6 +135,13 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
     if len(found) < wanted:
         return None
     return _page(matching, paging, "path order" if index is None else "index order", found)
+
+
+def _reach(node: Node) -> int:
+    """How many documents the narrowest index of a filter would list."""
+    if isinstance(node, AndNode):
+        return min((_reach(child) for child in node.children), default=0)
+    return node.reach if isinstance(node, LeafNode) else 0
 
 
 def choose_strategy(

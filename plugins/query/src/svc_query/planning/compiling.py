@@ -136,6 +136,7 @@ class Compiler:
                 if count is None:
                     return self._total
                 total += count
+        node.reach = total
         return min(total, self._total)
 
     def _uncovered(self, field: str, use: FieldUse | None, sources: Sequence[Source]) -> BitMap | None:

@@ -20,6 +20,9 @@ __all__ = ["AllNode", "AndNode", "LeafNode", "Node", "NotNode", "OrNode", "Prese
 
 _FEW = 32
 """To look at so many documents costs less than to ask one more index."""
+_MOST_TESTED = 10_000
+_WIDE = 32
+"""To list so many documents by an index costs as much as to look at one."""
 
 
 class Node(ABC):
@@ -123,6 +126,9 @@ class LeafNode(Node):
         sources: the indexes that answer it; empty: documents are tested one by one.
         uncovered: documents that have the field and are in none of the sources' indexes.
         answers: whether the sources know all documents but the uncovered ones.
+
+    Attributes:
+        reach: how many documents the indexes have for it, at most, wherever these stand.
     """
 
     def __init__(
@@ -144,6 +150,7 @@ class LeafNode(Node):
         self.answers = answers
         self.scored = any(predicate.scored for predicate in predicates)
         self.ranked = bool(sources) and all(isinstance(one, RankedPredicate) for one in predicates)
+        self.reach = 0
         self._scores: dict[int, float] = {}
         self._known: BitMap | None = None
 
@@ -156,12 +163,16 @@ class LeafNode(Node):
 
     def collect(self, within: BitMap, budget: Budget) -> tuple[BitMap, bool]:
         """Asks the indexes."""
-        if not self.answers:
+        if not self.answers or self._is_wider_than(within):
             return within, False
         with self.timed():
             found, exact = self._candidates(within, budget)
             self.actual = len(found)
         return found, exact
+
+    def _is_wider_than(self, within: BitMap) -> bool:
+        """Whether to look at some documents costs less than to ask the indexes for all that they have."""
+        return not self.ranked and len(within) <= _MOST_TESTED and self.reach > _WIDE * len(within)
 
     def _candidates(self, within: BitMap, budget: Budget) -> tuple[BitMap, bool]:
         from pyroaring import BitMap
