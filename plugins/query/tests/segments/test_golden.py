@@ -9,8 +9,10 @@ from zlib import crc32
 
 import pytest
 from pyroaring import BitMap
-from svc_query.segments import SegmentEntry, TermIndexReader, TermIndexWriter
+from svc_query.api import MAXIMUM_TERM_BYTES
+from svc_query.segments import SegmentEntry, TermIndexReader, TermIndexWriter, layout
 from svc_query.segments.manifest import Manifest, encode_manifest
+from svc_query.segments.segment import READ_WHOLE
 
 DOCS = Path(__file__).parents[4] / "docs" / "format"
 PAGE = (DOCS / "index-segments.md").read_text(encoding="utf-8")
@@ -109,3 +111,15 @@ def read_block(block):
 def test_a_manifest_is_written_as_the_page_says():
     (shown,) = re.findall(r"^    ([0-9a-f ]{40,})$", PAGE, re.MULTILINE)
     assert encode_manifest(Manifest(segments=(ENTRY,))) == bytes.fromhex(shown)
+
+
+def test_the_page_has_the_limits_of_the_code():
+    for text in (
+        f"1 to {layout.BLOCK_TERMS} terms",
+        f"its postings take {layout.BLOCK_BYTES >> 10} KiB",
+        f"have {layout.GROUP_POSTINGS:,} postings together",
+        f"from {layout.RAW_POSTINGS} documents on",
+        f"up to {READ_WHOLE >> 10} KiB, which is read whole",
+        f"at most {MAXIMUM_TERM_BYTES:,} bytes",
+    ):
+        assert text in PAGE

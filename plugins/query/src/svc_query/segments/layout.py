@@ -49,7 +49,7 @@ BLOCK_TERMS = 256
 """Terms of a block, at most. A block is what is verified and decoded at once."""
 BLOCK_BYTES = 65_536
 """A block is closed when its terms and postings are this long."""
-GROUP_POSTINGS = 4_096
+GROUP_POSTINGS = 2_048
 """In an ordered index, a group of blocks that has so many postings gets a bitmap of its own."""
 RAW_POSTINGS = 32
 """Lists that are shorter are kept as they are; of others a bitmap, where that is shorter."""

@@ -32,7 +32,7 @@ from svc_testing import ExtensionContract
 __all__ = ["TermIndexTypeContract", "any_values", "texts"]
 
 EXAMPLES = settings(
-    max_examples=60,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
