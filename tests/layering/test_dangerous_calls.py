@@ -39,6 +39,7 @@ BY_CHANCE = {
     "plugins/auth-magic-link/src/svc_auth_magic_link/delivery.py": "when work begins, to hide whether any is",
     "plugins/files/src/svc_files/chunk_access.py": "in which order files are looked at",
     "plugins/query/src/svc_query/commands/sampling.py": "which files are looked at for a proposal",
+    "plugins/query/src/svc_query/testing/index_types.py": "makes histories for tests, the same each time",
     "plugins/query/src/svc_query/testing/library.py": "makes histories for tests, the same each time",
     "plugins/query/src/svc_query/testing/parsers.py": "breaks files for tests, the same each time",
 }

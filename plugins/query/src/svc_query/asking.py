@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from svc.errors import InvalidInput
@@ -25,15 +25,17 @@ from svc.plugin import (
     visible_parts,
 )
 from svc_query.aggregation import Aggregates
-from svc_query.api import QUERY_OPERATORS, QueryOperator
+from svc_query.api import QUERY_OPERATORS, Leaf, QueryOperator
 from svc_query.bodies import AggregateBody, QueryBody, SearchBody
+from svc_query.built_in_operators import Match
 from svc_query.configuration import QueryConfiguration
+from svc_query.cursors import Cursors
 from svc_query.executing.answering import Answer, Question, answer_query, coverage_for
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
 from svc_query.filters import And, Filter, LeafFilter, Not, Or, parse_filter
 from svc_query.locators import Hit, locate, text_reader
-from svc_query.ordering import OrderField
+from svc_query.ordering import Order, OrderField
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, Snapshot
 
 __all__ = ["Asker", "settings_of"]
@@ -164,7 +166,7 @@ class Asker(NamedTuple):
             return answer_query(snapshot, seen, question, self.operators, budget, database.database_id)
 
         if past:
-            found = self._walk(version, caller, budget, answer)
+            found = self._walk(version, caller, budget, answer, self._walks_from(body))
         else:
             found = self._at_head(body, caller, reads_files, lambda snapshot: answer(snapshot, caller))
         if found.hits is not None:
@@ -197,14 +199,38 @@ class Asker(NamedTuple):
         caller: Caller,
         budget: Budget,
         function: Callable[[Snapshot, Caller], T],
+        after: Path | None,
     ) -> T:
         from svc_query.walking import walk_version
 
         sequence = self.database.head().sequence
-        snapshot = walk_version(version, sequence, caller, self.context, budget)
+        snapshot = walk_version(version, sequence, caller, self.context, budget, after)
         # All that was numbered is for the caller.
         seen = caller._replace(parts=tuple((part, True) for part, _ in caller.parts))
         return function(snapshot, seen)
+
+    def _walks_from(self, body: QueryBody | SearchBody) -> Path | None:
+        """Where a walk for a page in the order of the paths begins; what is before it is not looked at."""
+        if not isinstance(body, QueryBody) or body.after is None or body.order_by or body.include_total:
+            return None
+        if body.aggregate is not None or self._may_score(parse_filter(body.where)):
+            return None
+        path: Path = Cursors(self.database.database_id, Order()).decode(body.after, "after")[-1]
+        return path
+
+    def _may_score(self, where: Filter) -> bool:
+        """Whether rows of a filter may differ by their scores, so that these order them."""
+        for leaf in _leaves_of(where):
+            operator = self.operators.get(leaf.op)
+            if operator is None or isinstance(operator, Match):
+                return True
+            try:
+                predicate = operator.compile(Leaf(leaf.field, leaf.op, leaf.value, leaf.options))
+            except InvalidInput:
+                return True  # the planner refuses it in words
+            if predicate.scored:
+                return True
+        return False
 
     def _caller(self, version: Version, path: Path, head: Version | None) -> tuple[Path, Caller]:
         """The path with its links followed, and what the caller may read at and below it.
@@ -285,16 +311,20 @@ def _fields_of(question: Question) -> frozenset[str]:
     names.update(question.select or ())
     if question.aggregates is not None:
         names.update(question.aggregates.fields)
-    pending: list[Filter] = [question.where]
+    names.update(leaf.field for leaf in _leaves_of(question.where))
+    return frozenset(names)
+
+
+def _leaves_of(where: Filter) -> Iterator[LeafFilter]:
+    pending: list[Filter] = [where]
     while pending:
         one = pending.pop()
         if isinstance(one, LeafFilter):
-            names.add(one.field)
+            yield one
         elif isinstance(one, Not):
             pending.append(one.child)
         else:
             pending.extend(one.children)
-    return frozenset(names)
 
 
 def _search_filter(query: str, coverage: Coverage, operators: Mapping[str, QueryOperator]) -> Filter:

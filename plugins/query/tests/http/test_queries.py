@@ -201,6 +201,36 @@ def test_a_query_of_the_past_walks(books: Any) -> None:
     assert books.query(leaf("title", "search", "seagull"), "/books/ru", version=old)["results"][0]["path"]
 
 
+def test_a_walk_of_more_files_than_one_query_looks_at_goes_on_by_cursor(books: Any, monkeypatch: Any) -> None:
+    old = books.database.at().root.hex()
+    monkeypatch.setattr("svc_query.walking.walk._most_entries", lambda settings: 2)
+    where, seen, pages = leaf("year", "lt", 1870), [], 0
+    answer: dict[str, Any] = {"has_more": True}
+    while answer["has_more"]:
+        place = {"after": answer["next_cursor"]} if pages else {}
+        answer = books.query(where, "/books", version=old, limit=1, **place)
+        seen += [row["path"][10:-5] for row in answer["results"]]
+        pages += 1
+        assert pages < 12
+    assert seen == ["idiot", "notes", "war"]
+    for members in (
+        {"include_total": True},
+        {"order_by": [{"field": "year"}]},
+        {"aggregate": {"count": True}},
+    ):
+        assert "order of the paths" in books.refused(where, "/books", version=old, **members)["error"]
+
+
+def test_pages_of_a_walk_that_are_ordered_by_score_are_whole(books: Any) -> None:
+    old = books.database.at().root.hex()
+    where = leaf("author", "similar", "Tolstoi Dostojewski", threshold=0.1)
+    whole = books.paths(where, "/books", version=old)
+    first = books.query(where, "/books", version=old, limit=1)
+    rest = books.paths(where, "/books", version=old, after=first["next_cursor"])
+    assert [first["results"][0]["path"], *rest] == whole
+    assert len(whole) >= 2
+
+
 def test_search_finds_words_wherever_they_are(books: Any) -> None:
     books.write({
         "/notes/.svc-config/indexes.json": {"glob": "**/*.md", "indexes": [

@@ -15,15 +15,18 @@ from svc_query.testing.indexed_database import Source, contents_of
 from svc.plugin import Database, PluginContext, ViewStorage
 from svc_testing import ViewContract
 
+FEW = b'{"glob": "**/*", "indexes": [{"name": "@size", "type": "exact"}]}'
+"""Few indexes are few files to be copied for each trial."""
+
 CONFIGURATION = b'{"glob": "**/*", "indexes": [{"name": "title", "type": ["exact", "names"]}]}'
 
 
 @pytest.fixture
 def small_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "IDLE_FLUSH_DOCUMENTS", 4)
-    monkeypatch.setattr(working, "FLUSH_DOCUMENTS", 8)
+    monkeypatch.setattr(working, "IDLE_FLUSH_DOCUMENTS", 6)
+    monkeypatch.setattr(working, "FLUSH_DOCUMENTS", 12)
     monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr("svc_testing.views.MAXIMUM_INTERRUPTIONS", 10)
+    monkeypatch.setattr("svc_testing.views.MAXIMUM_INTERRUPTIONS", 6)
 
 
 @pytest.mark.usefixtures("small_flushes")
@@ -44,6 +47,9 @@ class TestView(ViewContract):
         return contents_of(IndexSnapshot(storage, Caches(), self._view.extensions, 0))
 
     def history(self, database: Database) -> Iterator[None]:
+        with database.transaction() as transaction:
+            transaction.put((".svc-config", "indexes.json"), FEW)
+        yield
         yield from super().history(database)
         with database.transaction() as transaction:
             transaction.put(("a", ".svc-config", "indexes.json"), CONFIGURATION)

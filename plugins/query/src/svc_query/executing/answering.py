@@ -20,6 +20,7 @@ from svc_query.locators import Hit, hits_of
 from svc_query.ordering import SCORE, Order, OrderField
 from svc_query.planning.compiling import Compiler, require_field
 from svc_query.planning.explaining import explain_tree
+from svc_query.planning.nodes import Node
 from svc_query.results import Projection
 from svc_query.snapshot import Coverage, Document, FieldUse, Progress, Snapshot
 
@@ -111,6 +112,10 @@ def answer_query(
         )
     node = Compiler(snapshot, scope, coverage, operators).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
+    # Only a version that is walked has it: where the walk ended before the last file.
+    truncated_at: Path | None = getattr(snapshot, "truncated_at", None)
+    if truncated_at is not None:
+        _refuse_a_part(question, node, budget)
     body: dict[str, Any] = {}
     hits: list[tuple[Document, list[Hit]]] | None = None
     if question.aggregates is not None:
@@ -138,6 +143,20 @@ def answer_query(
     if meta:
         body["meta"] = meta
     return Answer(body, hits)
+
+
+def _refuse_a_part(question: Question, node: Node, budget: Budget) -> None:
+    """Lets only those queries go on that a part of the files answers: pages in the order of the paths."""
+    order = Order(question.order)
+    if (
+        question.aggregates is not None
+        or question.include_total
+        or question.before is not None
+        or question.offset
+        or order.fields
+        or order.path_direction(scored=node.scored) != 1
+    ):
+        raise budget.refuse_entries()
 
 
 def _finds_anything(snapshot: Snapshot, scope: Scope, budget: Budget) -> bool:
@@ -216,6 +235,9 @@ def _add_rows(
     if question.include_total:
         body["total_count"] = len(matching.settle())
     page = find_page(matching, coverage, paging)
+    truncated_at: Path | None = getattr(matching.snapshot, "truncated_at", None)
+    if truncated_at is not None and not page.more:
+        page = page._replace(more=True, stopped_at=truncated_at)
     rows, hits = _rows(matching, coverage, question, page)
     envelope: dict[str, Any] = {"results": rows, "has_more": _has_more(page, paging)}
     envelope.update(_cursors(matching, page, paging, Cursors(database_id, paging.order)))

@@ -79,10 +79,11 @@ class Budget:
             f"The query would have to look at more than {self.rows} documents, {why}.", limit=self.rows
         )
 
-    def refuse_entries(self, entries: int) -> InvalidInput:
-        """Returns the error of a query by walk whose directory holds too many entries."""
+    def refuse_entries(self) -> InvalidInput:
+        """Returns the error of a query by walk that would need more files than one looks at."""
         return InvalidInput(
-            f"A query of a snapshot, a version or a fork looks at no more than {entries} files; there are "
-            "more below this path: query the directories below it one by one.",
-            limit=entries,
+            "A query of a snapshot, a version or a fork looks at a part of so many files, and can only be "
+            "answered page by page in the order of the paths: leave out order_by, include_total, aggregate, "
+            "before and offset, or query the directories below one by one.",
+            field="path",
         )

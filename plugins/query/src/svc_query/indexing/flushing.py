@@ -141,7 +141,7 @@ class _OwnSink:
         self.add_terms = self._writer.add
 
     def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None:
-        raise NotImplementedError
+        """Takes no values: what it has are terms (``add_terms``)."""
 
     def step(self) -> None:
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc_query.executing.matching import Matching
-from svc_query.planning.nodes import LeafNode, Node
+from svc_query.planning.nodes import AndNode, LeafNode, Node, OrNode
 
 __all__ = ["explain_tree"]
 
@@ -45,10 +45,17 @@ def _explain(node: Node, matching: Matching, analyzed: bool) -> dict[str, Any]:
 
 def _estimate(node: Node, matching: Matching) -> int | None:
     scope = matching.scope
+    total = len(scope.numbers)
     if scope.caller.sees_all:
-        return min(node.estimate + len(matching.tail), len(scope.numbers))
+        return min(node.estimate + len(matching.tail), total)
     if scope.unchecked:
         return None
-    # What was not flushed may match, too.
-    found = node.collect(scope.numbers - matching.tail, matching.budget)[0]
-    return len(found) + len(matching.tail)
+    if isinstance(node, LeafNode):
+        # What an index has of all documents decides nothing here: it is not for this caller.
+        node.reach = 0
+        found = node.collect(scope.numbers - matching.tail, matching.budget)[0]
+        return len(found) + len(matching.tail)  # what was not flushed may match, too
+    children = [_estimate(child, matching) or 0 for child in node.children]
+    if isinstance(node, AndNode):
+        return min(children)
+    return min(sum(children), total) if isinstance(node, OrNode) else total

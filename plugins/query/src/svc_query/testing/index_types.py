@@ -106,11 +106,11 @@ class IndexTypeContract(ViewContract):
 
     def make_value(self, random: Random) -> Any:
         """Returns a value of the field, or a list of them, as JSON has it."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make values.")
 
     def make_leaf(self, random: Random) -> Leaf:
         """Returns a leaf over ``FIELD`` that the operator takes."""
-        raise NotImplementedError
+        pytest.fail(f"{type(self).__name__} must make leaves.")
 
     # -- what tests are made of ----------------------------------------------------------------
 

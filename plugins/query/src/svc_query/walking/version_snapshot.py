@@ -32,10 +32,13 @@ class WalkedSnapshot:
         caller: who asks.
         extract: reads a file.
         budget: of the query.
-        entries: how many files and links may be looked at.
+        entries: how many files and links are looked at.
+        after: begins behind this path.
+
+    Attributes:
+        truncated_at: the last path that was looked at, when there are more than that; else None.
 
     Raises:
-        InvalidInput: there are more of them.
         ServiceUnavailable: the time of the query is over.
     """
 
@@ -49,6 +52,7 @@ class WalkedSnapshot:
         extract: Extract,
         budget: Budget,
         entries: int,
+        after: Path | None = None,
     ) -> None:
         from pyroaring import BitMap
 
@@ -60,7 +64,8 @@ class WalkedSnapshot:
         self._paths: list[Path] = []
         self._entries: list[Entry] = []
         self._parsed: tuple[int, Mapping[str, Sequence[Value]]] | None = None
-        self._walk(version, caller, entries)
+        self.truncated_at: Path | None = None
+        self._walk(version, caller, entries, after)
         self._live = BitMap()
         if self._paths:
             self._live.add_range(0, len(self._paths))
@@ -74,14 +79,17 @@ class WalkedSnapshot:
         """Says what the configurations of the version say of these files."""
         self._coverage = coverage
 
-    def _walk(self, version: Version, caller: Caller, entries: int) -> None:
+    def _walk(self, version: Version, caller: Caller, entries: int, after: Path | None) -> None:
         looked_at = 0
+        last: Path | None = None
         for part in sorted(path for path, _ in caller.parts):
-            for path, entry in _files(version, part):
+            for path, entry in _files(version, part, after):
+                if looked_at >= entries:
+                    self.truncated_at = last
+                    return
                 looked_at += 1
+                last = path
                 self._budget.tick()
-                if looked_at > entries:
-                    raise self._budget.refuse_entries(entries)
                 if entry.kind is EntryKind.FILE and not is_system_path(path) and caller.may(path):
                     self._paths.append(path)
                     self._entries.append(entry)
@@ -215,12 +223,16 @@ def virtual_values(document: Document, field: str) -> Sequence[Value]:
     return (value,)
 
 
-def _files(version: Version, part: Path) -> Iterator[tuple[Path, Entry]]:
-    """The entry at a path, and everything below it, in path order."""
+def _files(version: Version, part: Path, after: Path | None) -> Iterator[tuple[Path, Entry]]:
+    """The file at a path, or those below it, in path order, behind another path."""
+    if after is not None and after[: len(part)] != part:
+        if part < after:
+            return
+        after = None
     entry = version.get(part)
     if entry is None:
         return
     if entry.kind is EntryKind.DIRECTORY or not part:
-        yield from version.walk(part, files_only=True)
-    else:
+        yield from version.walk(part, files_only=True, after=after)
+    elif part != after:
         yield part, entry

@@ -16,7 +16,12 @@ __all__ = ["walk_version"]
 
 
 def walk_version(
-    version: Version, sequence: int, caller: Caller, context: PluginContext, budget: Budget
+    version: Version,
+    sequence: int,
+    caller: Caller,
+    context: PluginContext,
+    budget: Budget,
+    after: Path | None = None,
 ) -> WalkedSnapshot:
     """Returns the files of a version that a caller may read.
 
@@ -29,18 +34,23 @@ def walk_version(
         caller: who asks.
         context: the plugin in the database.
         budget: of the query.
+        after: begins behind this path.
 
     Raises:
-        InvalidInput: there are more files than a query by walk looks at.
         ServiceUnavailable: the time of the query is over.
     """
     settings = context.configuration
     if not isinstance(settings, QueryConfiguration):
         settings = QueryConfiguration()
     reader = _Reader.of_context(version, context)
-    snapshot = WalkedSnapshot(version, sequence, caller, reader.values_of, budget, settings.scan_entries)
+    most = _most_entries(settings)
+    snapshot = WalkedSnapshot(version, sequence, caller, reader.values_of, budget, most, after)
     snapshot.use_coverage(_coverage(reader, snapshot.paths, budget))
     return snapshot
+
+
+def _most_entries(settings: QueryConfiguration) -> int:
+    return settings.scan_entries
 
 
 class _Reader(FieldReader):
