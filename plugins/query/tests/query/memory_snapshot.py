@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from pyroaring import BitMap
 from svc_query.api import (
     Leaf,
@@ -105,13 +106,13 @@ class Ranked(LibraryIndexType):
     format = 1
 
     def open_writer(self, directory: Any, options: Any, state: Any) -> Any:
-        raise NotImplementedError
+        pytest.fail("Nothing is written here.")
 
     def open_reader(self, directory: Any, options: Any, state: Any) -> Any:
-        raise NotImplementedError
+        pytest.fail("Nothing is written here.")
 
     def open_tail(self, options: Any) -> Any:
-        raise NotImplementedError
+        pytest.fail("Nothing is written here.")
 
 
 class WordReader(LibraryReader):
@@ -353,7 +354,7 @@ class MemorySnapshot:
 
     def __post_init__(self) -> None:
         # Numbers are in no relation to the order of the paths, and some are of nothing.
-        scattered = sorted(self.files, key=lambda path: hash((path, 17)) if False else str(path)[::-1])
+        scattered = sorted(self.files, key=lambda path: str(path)[::-1])
         self._documents = {}
         for place, path in enumerate(scattered):
             number = place * 2 + 1

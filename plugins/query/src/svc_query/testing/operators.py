@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -150,5 +149,5 @@ class QueryOperatorContract(ExtensionContract):
                 assert not (predicate.certain and predicate.scored), leaf
 
 
-def _state(extension: QueryOperator) -> bytes:
-    return pickle.dumps(sorted((name, repr(value)) for name, value in vars(extension).items()))
+def _state(extension: QueryOperator) -> list[tuple[str, str]]:
+    return sorted((name, repr(value)) for name, value in vars(extension).items())
