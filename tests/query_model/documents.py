@@ -17,6 +17,7 @@ BOOKS: dict[str, Json] = {
         {"name": "tags", "type": ["exact", "trigram"], "source": ["tags", ""]},
         {"name": "author", "type": ["exact", "trigram", "phonetic"], "source": ["author", "name"]},
         {"name": "open", "type": "exact", "value_type": "boolean"},
+        {"name": "text", "type": "fulltext", "value_type": "text"},
         {"name": "mixed", "type": "exact"},
         {"name": "second", "type": "exact", "source": ["list", 1]},
         {"name": "notes", "type": "exact", "source": ["/^note_/i"]},
@@ -47,6 +48,7 @@ WORDS = (
     "Łódź", "汉字", "汉", "😀 smile", "I", "\u0131", "İ", "i", "Tolstoi", "Tolstoy", "tolstoj", "a\nb",
     "z" * 40, "10", "2", "true", "null", "%", "_", "war%", "x y  z", "ﬁne", "fine",
 )  # fmt: skip
+TEXT_WORDS = ("war", "peace", "night", "sea", "old", "warm", "ship", "north", "wind", "a", "the", "Été")
 NUMBERS = (
     0, 1, -1, 2, 10, 1990, 1991, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63, 10**18, 10**18 + 1, -0.0, 0.5,
     1.0, 1.5, 1e300, -1e300, 1e18, 2.0**53, 3.141592653589793, 5e-324,
@@ -77,6 +79,7 @@ def document(rng: random.Random) -> dict[str, Json]:
     sometimes("list", [any_value(rng) for _ in range(rng.randint(0, 3))], 0.7)
     for name in rng.sample(["note_a", "NOTE_b", "note", "anote_c"], rng.randint(0, 3)):
         found[name] = any_value(rng)
+    sometimes("text", ", ".join(rng.choice(TEXT_WORDS) for _ in range(rng.randint(0, 12))), 0.7)
     nested = [[{"value": any_value(rng)} for _ in range(rng.randint(0, 2))] for _ in range(rng.randint(0, 2))]
     sometimes("nested", nested, 0.5)
     return found
@@ -125,5 +128,10 @@ def fits(value: Json, value_type: str) -> bool:
     """Whether a value is of a type, or null. The documents here have nothing that is to be converted."""
     if value is None or value_type == "auto":
         return True
-    types: dict[str, tuple[type, ...]] = {"integer": (int,), "float": (float,), "boolean": (bool,)}
+    types: dict[str, tuple[type, ...]] = {
+        "integer": (int,),
+        "float": (float,),
+        "boolean": (bool,),
+        "text": (str,),
+    }
     return isinstance(value, types[value_type]) and (value_type == "boolean" or not isinstance(value, bool))

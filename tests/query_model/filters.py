@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from query_model.documents import DIRECTORIES, NUMBERS, WORDS
+from query_model.documents import DIRECTORIES, NUMBERS, TEXT_WORDS, WORDS
 from query_model.texts import words
 
 Json = Any
@@ -139,3 +139,28 @@ def queries(draw: st.DrawFn) -> dict[str, Json]:
     if draw(st.integers(0, 5)) == 0:
         query["offset"] = draw(st.integers(0, 10))
     return query
+
+
+WORDS_OF_TEXTS = st.sampled_from([*TEXT_WORDS, "WAR", "ete", "nowhere"])
+SEARCHES = st.one_of(
+    st.lists(WORDS_OF_TEXTS, min_size=1, max_size=3).map(" ".join),
+    st.lists(WORDS_OF_TEXTS, min_size=2, max_size=3).map(" OR ".join),
+    st.builds(lambda one, other: f"{one} -{other}", WORDS_OF_TEXTS, WORDS_OF_TEXTS),
+    st.lists(WORDS_OF_TEXTS, min_size=2, max_size=3).map(lambda found: '"' + " ".join(found) + '"'),
+    st.builds(lambda word, length: f"{word[:length]}*", WORDS_OF_TEXTS, st.integers(1, 3)),
+)
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> dict[str, Json]:
+    """A query with words in it; its rows come by path, for how well words fit is the index's to say."""
+    found: dict[str, Json] = {"field": "text", "op": "search", "value": draw(SEARCHES)}
+    shape = draw(st.sampled_from(["alone", "and", "or", "not", "and not"]))
+    where = {
+        "alone": found,
+        "and": {"and": [found, draw(leaves())]},
+        "or": {"or": [draw(leaves()), found]},
+        "not": {"not": found},
+        "and not": {"and": [draw(leaves()), {"not": found}]},
+    }[shape]
+    return {"path": draw(PLACES), "where": where, "limit": 1000, "order_by": [{"field": "@path"}]}

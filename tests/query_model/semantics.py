@@ -112,6 +112,7 @@ TESTS: dict[str, Test] = {
     "fuzzy": of_texts(texts.fuzzy),
     "phonetic": of_texts(lambda value, wanted, _: texts.phonetic(value, wanted)),
     "match": of_texts(texts.best_of),
+    "search": of_texts(lambda value, wanted, _: yes(texts.search(value, wanted))),
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authorization_model.rules import Caller, Grant
-from query_model.filters import queries
+from query_model.filters import queries, searches
 from query_model.scale import SEED, scaled
 from query_model.semantics import Match, Row
 from query_model.service import Corpus, serving
@@ -93,6 +93,23 @@ def test_rows_are_those_of_the_evaluator_between_writes(corpus: Corpus) -> None:
         corpus.write(writes)
         for query in asked:
             check(corpus, query, CALLERS[name])
+
+    compare()
+
+
+@pytest.mark.timeout(0)
+def test_files_with_words_are_those_of_the_evaluator(corpus: Corpus) -> None:
+    @settings(max_examples=scaled(150))
+    @given(searches(), st.sampled_from(list(CALLERS)))
+    def compare(query: dict[str, Any], name: str) -> None:
+        wanted = corpus.expected(query, CALLERS[name])
+        if not wanted:
+            return
+        found = corpus.ask(query, CALLERS[name])["results"]
+        assert [row["path"] for row in found] == ["/" + "/".join(row.path) for row, _ in wanted], query
+        for row, (_, how) in zip(found, wanted, strict=True):
+            assert row["matched_by"] == sorted(how[1]), query
+            assert 0 < row["score"] <= 1, query
 
     compare()
 

@@ -116,3 +116,24 @@ def best_of(value: str, wanted: str, leaf: dict[str, Any]) -> float | None:
     found += [fuzzy(value, wanted, {}), phonetic(value, wanted)]
     scores = [score for score in found if score is not None]
     return max(scores, default=None)
+
+
+def search(value: str, wanted: str) -> bool:
+    """Words in any order, ``-word``, ``OR``, ``prefix*``, or one phrase; no two of these in one search."""
+    own = [plain(word) for word in words(value)]
+    if wanted.startswith('"'):
+        phrase = [plain(word) for word in words(wanted)]
+        return any(own[at : at + len(phrase)] == phrase for at in range(len(own)))
+    if " OR " in wanted:
+        return any(plain(word) in own for word in wanted.split(" OR "))
+    for word in wanted.split():
+        bare = plain(word.strip("-*"))
+        found = any(one.startswith(bare) if word.endswith("*") else one == bare for one in own)
+        if found is word.startswith("-"):
+            return False
+    return True
+
+
+def plain(word: str) -> str:
+    """A word without case and accents."""
+    return "".join(one for one in unicodedata.normalize("NFKD", fold(word)) if not unicodedata.combining(one))
