@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path as FilePath
@@ -141,11 +140,9 @@ class SegmentFile:
         self._file.write(contents)
         self._file.seek(0)
         self._file.write(encode_header(header))
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
+        # Not synced: after an unclean restart of the machine a view and its files are made anew.
         self._file.close()
         self._part.rename(self._directory / self.name)
-        _sync_directory(self._directory)
         return SegmentEntry(
             self.name,
             self._at + len(contents),
@@ -199,11 +196,3 @@ class BlockBuffer:
         counts, payloads = zip(*self._postings[start:end], strict=True)
         single = sum(counts) == end - start
         self._segment.write_block(self._terms[start:end], None if single else counts, payloads)
-
-
-def _sync_directory(directory: FilePath) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
