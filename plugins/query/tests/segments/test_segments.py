@@ -183,11 +183,11 @@ def test_a_merge_that_is_given_up_leaves_nothing(index):
 def test_a_flush_that_fails_can_be_repeated(index, monkeypatch):
     index.add(1, [b"a"])
 
-    def full(_descriptor):
+    def full(_source, _target):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fdatasync", full)
+        patched.setattr(os, "rename", full)
         with pytest.raises(OSError, match="No space"):
             index.writer.flush()
     assert list(index.directory.iterdir()) == []
@@ -309,7 +309,7 @@ def test_a_killed_writer_leaves_files_that_nobody_names(index):
         "directory, manifest = Path(sys.argv[1]), bytes.fromhex(sys.argv[2])\n"
         "writer = TermIndexWriter(directory, manifest, ordered=sys.argv[3] == 'True')\n"
         "writer.add(2, [b'b'])\n"
-        "if sys.argv[4] == 'half': os.fdatasync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if sys.argv[4] == 'half': os.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "writer.flush()\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
