@@ -24,14 +24,14 @@ from measurement import Bench
 from query_documents import configure, document, documents, fill, fill_sqlite, path_of, sqlite_database, words
 from report import interleave, seconds_of
 from servers import ENABLED, Server, sqlite_queries_app, svc
-
-from svc.cli import open_database
-from svc.database import Database
-from svc.plugins import initialize, load_plugins, parse_allowed
 from svc_query.asking import Asker
 from svc_query.bodies import QueryBody
 from svc_query.indexing import finish_work
 from svc_query.indexing.view import view_of
+
+from svc.cli import open_database
+from svc.database import Database
+from svc.plugins import initialize, load_plugins, parse_allowed
 
 _SCRIPT = Path(__file__).parent / "served" / "queries.lua"
 _SECONDS = 3

@@ -13,6 +13,7 @@ from typing import Any
 
 from blake3 import blake3
 from falcon.testing import Result, TestClient
+from svc_query.indexing import finish_work
 
 from authorization_model.callers import identity_of
 from authorization_model.rules import Caller, may
@@ -20,7 +21,6 @@ from query_model.documents import BOOKS, DIRECTORIES, OLD, document, fields_of
 from query_model.semantics import Match, Row, is_below, match, order
 from svc.database import Database
 from svc.plugins import Identity, Plugins
-from svc_query.indexing import finish_work
 from svc_testing import TestingAuthMode, load_with_testing_auth, serve_in_process
 from svc_users.api import GrantedRights, checked_grant
 from svc_users.rights import rule_of

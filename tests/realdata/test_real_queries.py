@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from falcon.testing import TestClient
+from svc_query.indexing import finish_work
 
 from long_runs import Extent
 from query_model.semantics import Row, match
 from query_model.service import plugins
 from svc.database import Database
-from svc_query.indexing import finish_work
 from svc_testing import serve_in_process
 
 EXTENT = Extent("REALDATA")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import svc_query.api
+
 from svc_testing import HookPagesContract
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from svc_query.client import Queries
+from svc_query.syntax import FilterSyntaxError
 
 from svc.cli import main
 from svc.plugin import Database
 from svc_client import Client
-from svc_query.client import Queries
-from svc_query.syntax import FilterSyntaxError
 from svc_testing import Server, start_server
 
 PLUGINS = "files,history,versions,users,query,parsers,index.exact,index.trigram,index.fulltext,index.phonetic"

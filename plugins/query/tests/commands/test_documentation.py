@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 import pytest
+from svc_query.plugin import COMMANDS
 
 from svc.plugin import LazyCommand
-from svc_query.plugin import COMMANDS
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "cli.md").read_text(encoding="utf-8")
 SOURCE = {"database", "url", "token", "tls_ca"}

@@ -7,13 +7,13 @@ import json
 import sys
 
 import pytest
-
-from svc.errors import InvalidInput, UsageError
 from svc_query.commands.options import aggregate_of, fields_of, filter_of, orders_of
 from svc_query.commands.plans import plan_lines
 from svc_query.commands.sampling import Spread, parse_plainly
 from svc_query.commands.snippets import marked
 from svc_query.commands.tables import cell_text, print_csv, print_rows
+
+from svc.errors import InvalidInput, UsageError
 
 EVIL = "\x1b[31mred\x07\u202e[bold]x[/bold] :smile:"
 

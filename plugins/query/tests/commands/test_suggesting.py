@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from svc_query.suggesting import Suggestion, suggest_configuration
 
 FIRST = ["Ann", "Ben", "Carla", "Dora", "Émile", "Fritz", "Gül", "Hana"]

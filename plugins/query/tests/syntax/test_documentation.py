@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from svc_query.syntax import FilterSyntaxError, filter_text, parse_filter
 from svc_query.syntax.words import SIGNS, WORDS
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from svc.errors import InvalidInput
 from svc_query.syntax import FilterSyntaxError, field_text, filter_text, parse_filter, parse_value, value_text
 from svc_query.syntax.words import TEXT_WORDS
+
+from svc.errors import InvalidInput
 
 
 def leaf(field: str, op: str, *value: Any, **options: Any) -> dict[str, Any]:
