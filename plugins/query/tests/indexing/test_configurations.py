@@ -174,6 +174,8 @@ BAD = [
     (b'{"indexes": [{"name": "a", "type": "exact", "source": []}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(a+)+/"]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(/"]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [18446744073709551616]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [-9223372036854775809]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "value_type": "x"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "@size", "type": "exact", "value_type": "string"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "a", "type": "exact"}, {"name": "a", "type": "exact"}]}', "indexes[1].name"),
