@@ -40,7 +40,6 @@ def client(new_server: Callable[..., Server]) -> Client:
     return new_server("data", "--auth", "disabled").client()
 
 
-@pytest.mark.xfail(strict=True, reason="Q1")
 @pytest.mark.parametrize("where", [[], {"field": "@size", "op": "gt", "value": 0}])
 def test_files_that_no_glob_takes(client: Client, where: Json) -> None:
     store(client, "/b/taken.json", {"year": 1})
