@@ -123,8 +123,8 @@ class PrefixOperator(ExactOperator):
         """Takes a string; a field of timestamps has none that could begin with it."""
         if leaf.value_type == "timestamp":
             raise InvalidInput(
-                f"{leaf.field} holds timestamps, which are numbers: they have no prefix. Ask with gte and lt, "
-                "or between.",
+                f"{leaf.field} holds timestamps, which are numbers: they have no prefix. Ask with gte and "
+                "lt, or between.",
                 field="value",
             )
         if not isinstance(leaf.value, str):
