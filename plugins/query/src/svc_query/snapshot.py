@@ -100,11 +100,9 @@ class Coverage(msgspec.Struct, frozen=True):
 
     Attributes:
         fields: by name; virtual ones too, where a configuration names them.
-        configured: whether any configuration applies to any file at or below the directory.
     """
 
     fields: Mapping[str, FieldUse]
-    configured: bool
 
 
 class Progress(msgspec.Struct, frozen=True):

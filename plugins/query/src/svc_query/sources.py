@@ -19,6 +19,9 @@ Source = tuple[str | int, ...]
 """The steps, from the root of the document."""
 
 MAXIMUM_STEPS = 32
+MAXIMUM_POSITION = 2**31 - 1
+"""No array is longer, and rows hold no larger integers than those of 64 bits."""
+
 MAXIMUM_EXPRESSION = 256
 _MAXIMUM_KEY = 256
 _EXPRESSION = re.compile(r"/(.+)/(i?)", re.DOTALL)
@@ -77,6 +80,11 @@ def _step(part: str | int) -> _Step:
     if isinstance(part, bool) or not isinstance(part, str | int):
         raise InvalidInput("A step of a source is a string or an integer.", field="source")
     if isinstance(part, int):
+        if abs(part) > MAXIMUM_POSITION:
+            raise InvalidInput(
+                f"A position in a source is between -{MAXIMUM_POSITION} and {MAXIMUM_POSITION}.",
+                field="source",
+            )
         return lambda value: value[part : part + 1 or None] if isinstance(value, list) else ()
     if part == "":
         return _everything

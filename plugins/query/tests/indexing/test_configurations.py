@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from svc_query.index_configuration import parse_configuration
 from svc_query.indexing import IndexesCheck, applying
+from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.testing.indexed_database import Indexed, JsonHere, Source, Words
 
 from svc.errors import InvalidInput
@@ -92,9 +93,26 @@ def test_the_nearest_configuration_decides_for_each_field(indexed: Indexed) -> N
     assert fields["/a/own/d/x.json"] == {"title": ["o"]}
     coverage = indexed.read(lambda snapshot: snapshot.coverage(("a", "own")))
     assert coverage.fields["title"].everywhere
-    assert set(coverage.fields) == {"title", "year", "@path"}
+    assert set(coverage.fields) == {"title", "year", *VIRTUAL_FIELDS}
     whole = indexed.read(lambda snapshot: snapshot.coverage(()))
     assert whole.fields["@path"].everywhere
+
+
+def test_every_file_is_a_document_whatever_configurations_take(indexed: Indexed) -> None:
+    indexed.configure("/", YEAR, {"name": "@size", "type": ["exact", "names"]}, glob="taken/*.json")
+    indexed.configure("/own", glob="nothing")
+    files = {"/taken/a.json": {"year": 1}, "/b.json": {"year": 2}, "/own/c.json": {"year": 3}}
+    indexed.put(files)
+    indexed.finish()
+    found = indexed.contents()
+    assert set(found) > set(files)
+    assert [row["year"] for row in found.values() if "year" in row] == [[1]]
+    assert not indexed.read(lambda snapshot: snapshot.coverage(())).fields["@size"].everywhere
+    assert indexed.read(lambda snapshot: snapshot.coverage(())).fields["@hash"].everywhere
+    assert indexed.read(lambda snapshot: snapshot.coverage(("own",))).fields["@size"].index_types == {
+        "exact",
+        "names",
+    }
 
 
 def test_the_space_of_a_dropped_index_comes_back(indexed: Indexed) -> None:
@@ -103,10 +121,10 @@ def test_the_space_of_a_dropped_index_comes_back(indexed: Indexed) -> None:
     indexed.finish()
     assert len(indexed.found("year", b"")) == 0
     directory = indexed.reader.read(lambda storage: storage.directory)
-    assert len(list(directory.glob("index-*"))) == 4
+    before = len(list(directory.glob("index-*")))
     indexed.configure("/", TITLE)
     indexed.finish()
-    assert len(list(directory.glob("index-*"))) == 3
+    assert len(list(directory.glob("index-*"))) == before - 1
     assert indexed.read(lambda snapshot: [index.type.name for index in snapshot.indexes("year")]) == [
         "presence"
     ]
@@ -174,6 +192,8 @@ BAD = [
     (b'{"indexes": [{"name": "a", "type": "exact", "source": []}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(a+)+/"]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(/"]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [18446744073709551616]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [-9223372036854775809]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "value_type": "x"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "@size", "type": "exact", "value_type": "string"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "a", "type": "exact"}, {"name": "a", "type": "exact"}]}', "indexes[1].name"),

@@ -458,7 +458,7 @@ class MemorySnapshot:
             if near:
                 types = frozenset().union(*near)
                 fields[name] = FieldUse(name, frozenset({"auto"}), types, len(set(near)) == 1)
-        return Coverage(fields, bool(fields))
+        return Coverage(fields)
 
     def progress(self, path: Path) -> Progress | None:
         return self.reindexing

@@ -89,19 +89,16 @@ class Reconciler:
             is_new: whether it is known that there is no document.
         """
         key = keys.key_of_path(path)
-        effective = None
-        if entry is not None and entry.kind is _FILE and path and not is_system_path(path):
-            effective = self._resolver.of(path)
+        is_document = entry is not None and entry.kind is _FILE and path and not is_system_path(path)
         number = 0 if is_new else self._table.number_of(key)
         directory = directory_of(path)
         if directory is not None:
             self.directory(directory)
-        if effective is None:
-            if number:
-                self._table.remove(key, number)
-            return
-        assert entry is not None, "what is indexed is there"
-        self._file(path, key, entry, effective, number, until, reads=reads)
+        if is_document:
+            assert entry is not None, "a document is there"
+            self._file(path, key, entry, self._resolver.of(path), number, until, reads=reads)
+        elif number:
+            self._table.remove(key, number)
 
     def directory(self, directory: Path) -> bool:
         """Notes the configuration of a directory; returns whether it is another than before."""
@@ -124,8 +121,7 @@ class Reconciler:
         effective = self._resolver.of(path)
         row = self._table.row(number)
         if (
-            effective is None
-            or row is None
+            row is None
             or self._table.number_of(key) != number
             or not _is_same_file(row, entry)
             or self._table.configuration_number(effective) != row.configuration

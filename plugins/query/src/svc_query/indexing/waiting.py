@@ -119,7 +119,7 @@ class WaitingFiles:
         if row is None or entry is None or entry.kind is not EntryKind.FILE or entry.hash != row.hash:
             return None
         effective = resolver.of(path)
-        if effective is None or not effective.plans:
+        if not effective.plans:
             return None
         reading = choose(effective, entry, path[-1], host.extensions.parsers)
         if reading.label != row.parser:

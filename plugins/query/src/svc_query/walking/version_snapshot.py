@@ -58,7 +58,7 @@ class WalkedSnapshot:
 
         self.sequence = sequence
         self.epoch = version.root
-        self._coverage = Coverage({}, configured=False)
+        self._coverage = Coverage({})
         self._extract = extract
         self._budget = budget
         self._paths: list[Path] = []
