@@ -24,7 +24,7 @@ from svc_query.index_configuration import (
 )
 from svc_query.indexing.keys import canonical_options
 from svc_query.indexing.rows import ConfigurationRow, FieldRow, encode
-from svc_query.sources import compile_source
+from svc_query.sources import Looks, compile_source
 from svc_query.values import converter
 
 __all__ = ["ConfigurationFile", "Configurations", "Effective", "FieldPlan", "Resolver"]
@@ -40,13 +40,13 @@ class FieldPlan(NamedTuple):
     Attributes:
         position: in ``DocumentRow.values``.
         name: of the field.
-        find: of (document, how many at most).
+        find: of (document, how many at most, how much may be looked at).
         convert: of one value.
     """
 
     position: int
     name: str
-    find: Callable[[Any, int], list[Any]]
+    find: Callable[[Any, int, Looks], list[Any]]
     convert: Callable[[Any], Any]
 
 
