@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path as FilePath
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from svc_query.index_configuration import parse_configuration
-from svc_query.indexing import IndexesCheck, applying
+from svc_query.indexing import IndexesCheck, applying, rebuild
 from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.testing.indexed_database import Indexed, JsonHere, Source, Words
 
-from svc.errors import InvalidInput
+from svc.errors import InvalidInput, ServiceUnavailable
+from svc.plugin import PluginContext
 
 TITLE = {"name": "title", "type": "exact"}
 YEAR = {"name": "year", "type": "exact", "value_type": "integer"}
@@ -245,3 +248,42 @@ def test_a_status_names_all(indexed: Indexed, open_index: Callable[..., Indexed]
     assert [one["path"] for one in more["failures"]] == ["/d/b.json"]
     indexed.put({"/d/b.json": {"year": 3}})
     assert len(indexed.read(lambda snapshot: index_status(snapshot, ("d",)))["failures"]) == 1
+
+
+def test_a_process_without_a_plugin_that_is_enabled_leaves_the_index_to_others(
+    open_index: Callable[..., Indexed], source: Source, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enabled = {"index.names"}
+    monkeypatch.setattr(PluginContext, "is_enabled", lambda _, plugin_id: plugin_id in enabled)
+    source.contexts["names"] = SimpleNamespace(plugin_id="index.names")
+    source.use()
+    other = Source()
+    del other.types["names"]
+    other.use()
+    whole = open_index()
+    part = Indexed(tmp_path / "indexed.svcdb", other)
+    whole.configure("/", {"name": "title", "type": ["exact", "names"]})
+    whole.put({f"/{number}.json": {"title": f"t{number}"} for number in range(50)})
+    whole.finish()
+    numbers = whole.read(lambda snapshot: snapshot.live())
+    part.finish()
+    whole.finish()
+    assert part.read(lambda snapshot: snapshot.live()) == numbers, "nothing was made anew"
+    part.put({"/new.json": {"title": "new"}})
+    with pytest.raises(ServiceUnavailable, match=r"index\.names"):
+        part.contents()
+    rebuild(part.database, ())
+    with pytest.raises(ServiceUnavailable, match=r"index\.names"):
+        part.finish()
+    whole.finish()
+    assert part.contents()["/new.json"]["title"] == ["new"]
+    enabled.clear()
+    part.finish()
+    numbers = part.read(lambda snapshot: snapshot.live())
+    whole.finish()
+    assert whole.read(lambda snapshot: snapshot.live()) == numbers, (
+        "one that still has it does not take it back"
+    )
+    part.put({"/newer.json": {}})
+    assert "/newer.json" in part.contents()
+    part.close()
