@@ -91,8 +91,9 @@ class Extensions:
             ServiceUnavailable: always.
         """
         raise ServiceUnavailable(
-            f"The plugin {plugin_id!r} is enabled in this database, which is indexed with it, but is not in use "
-            "in this process, and no other one works on the index: allow it here (SVC_PLUGINS), or disable it.",
+            f"The plugin {plugin_id!r} is enabled in this database, which is indexed with it, but is not in "
+            "use in this process, and no other one works on the index: allow it here (SVC_PLUGINS), or "
+            "disable it.",
             plugin=plugin_id,
             retry_after=5,
         )
