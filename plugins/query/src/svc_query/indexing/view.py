@@ -35,6 +35,10 @@ class IndexView:
 
     Args:
         context: the plugin in a database; None for what is registered.
+
+    Attributes:
+        caches: what the process remembers for queries.
+        worker: does the work of the view in this process.
     """
 
     name = INDEX_VIEW
@@ -46,7 +50,7 @@ class IndexView:
         self.caches = Caches()
         self._context = context
         self._table = Table()
-        self._worker = Worker(self._table)
+        self.worker = Worker(self._table)
         self._extensions: tuple[object, object, Extensions] | None = None
         self._asked: list[Path | int] = []
         self._mutex = threading.Lock()
@@ -120,17 +124,17 @@ class IndexView:
         """Does some of what commits left for later; see ``BatchView``."""
         self._table.begin(storage)
         # Whoever asks may be a process that does no other work.
-        more = self._write_what_was_asked(at) or self._worker.work(storage, at, self.extensions, should_stop)
+        more = self._write_what_was_asked(at) or self.worker.work(storage, at, self.extensions, should_stop)
         self._table.end()
         return more
 
     def hurry(self, *, hurries: bool) -> None:
         """Says whether all work is to be done now, or what can wait for a quiet moment may."""
-        self._worker.hurries = hurries
+        self.worker.hurries = hurries
 
     def release(self) -> None:
         """Lets another process do the work, where this one was at it."""
-        self._worker.release()
+        self.worker.release()
 
     def ask_for_rebuild(self, path: Path) -> None:
         """Makes the next piece of work, in this process, begin a rebuild."""

@@ -105,6 +105,7 @@ class Worker:
             storage.put(keys.WORK, self._token)
         else:
             self._let_go()
+            self._waiting.trim()
         return more
 
     def release(self) -> None:
@@ -254,6 +255,11 @@ class Worker:
             yield
         yield from wipe(self)
         self._maintained = None
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Process ids of the child processes that parse files."""
+        return self._waiting.children
 
     def has_lock(self) -> bool:
         """Whether this process is at work."""
