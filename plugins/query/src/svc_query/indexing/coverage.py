@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 
 from svc.plugin import Path, ViewStorage
 from svc_query.index_configuration import DirectoryConfiguration, IndexEntry
@@ -37,6 +38,23 @@ class Directories:
         self._found = found
         self._keys = sorted(found)
         self._coverages: dict[Path, Coverage] = {}
+
+    def beside(self, more: Mapping[Path, DirectoryConfiguration]) -> Directories:
+        """Returns these and others, of directories that have none here."""
+        made = copy(self)
+        made._found = {**{keys.key_of_path(path): one for path, one in more.items()}, **self._known()}
+        made._found.setdefault(b"", self._default)
+        made._keys = sorted(made._found)
+        made._coverages = {}
+        return made
+
+    def knows(self, directory: Path) -> bool:
+        """Whether a directory has a configuration of its own here."""
+        return keys.key_of_path(directory) in self._known()
+
+    def _known(self) -> Mapping[bytes, DirectoryConfiguration]:
+        found = self._found
+        return {key: one for key, one in found.items() if key} if found[b""] is self._default else found
 
     def at(self, directory: Path) -> DirectoryConfiguration | None:
         """Returns the configuration of a directory."""

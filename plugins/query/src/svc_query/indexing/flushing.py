@@ -7,6 +7,7 @@ steps, over several transactions; only the last one makes it count.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -25,6 +26,19 @@ __all__ = ["Host", "flush", "index_directory", "virtual_values"]
 
 _DOCUMENTS_PER_STEP = 128
 _CACHED_TERMS = 512
+_OF_THE_MACHINE = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EIO,
+        errno.EROFS,
+    )
+)
+"""What goes wrong for all indexes alike, and is tried again, with a finding meanwhile."""
+
 _SOMETIMES_MISSING = ("@content_type", "@extension")
 
 
@@ -289,11 +303,20 @@ class _Flush:
         self._sinks[number] = kind(self, number, row, index_type)
 
     def _guard(self, number: int, function: Callable[[], object]) -> None:
-        """Calls foreign code: an index that fails is out of use, and nothing else is."""
+        """Calls foreign code: an index that fails is out of use, and nothing else is.
+
+        Raises:
+            OSError: the machine fails; or it is the driver's own index.
+        """
+        if isinstance(self._sinks.get(number), _OwnSink):
+            function()
+            return
         try:
             function()
-        except OSError:
-            raise
+        except OSError as error:
+            if error.errno in _OF_THE_MACHINE:
+                raise
+            self.broken[number] = f"{type(error).__name__}: {error}"[:300]
         except Exception as error:  # noqa: BLE001
             self.broken[number] = f"{type(error).__name__}: {error}"[:300]
 

@@ -65,7 +65,7 @@ def read_snapshot(
         _wait_for_parsers(reader, path, wait_until)
 
     def call(storage: ViewStorage) -> T:
-        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed)
+        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
         try:
             return function(snapshot)
         finally:

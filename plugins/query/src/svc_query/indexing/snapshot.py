@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
 
 from svc.errors import CorruptRecord
-from svc.plugin import Path, ViewStorage
+from svc.plugin import Path, Version, ViewStorage
 from svc_query.api import (
     MAXIMUM_TERM_BYTES,
     IndexDocument,
@@ -20,6 +20,7 @@ from svc_query.api import (
     TermIndexType,
     Value,
 )
+from svc_query.index_configuration import DirectoryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
 from svc_query.indexing.counting import count_waiting
@@ -59,6 +60,7 @@ class IndexSnapshot:
         caches: what the process remembers.
         extensions: index types in use.
         sequence: number of a commit that is in the rows.
+        head: returns the tree of HEAD; None: configurations that no job has come to do not count.
 
     Attributes:
         storage: the rows, for what else of the plugin reads them.
@@ -67,7 +69,15 @@ class IndexSnapshot:
 
     indexed = True
 
-    def __init__(self, storage: ViewStorage, caches: Caches, extensions: Extensions, sequence: int) -> None:
+    def __init__(
+        self,
+        storage: ViewStorage,
+        caches: Caches,
+        extensions: Extensions,
+        sequence: int,
+        head: Callable[[], Version] | None = None,
+    ) -> None:
+        self._head = head
         self.storage = storage
         self.caches = caches
         self._extensions = extensions
@@ -313,7 +323,29 @@ class IndexSnapshot:
 
     def coverage(self, path: Path) -> Coverage:
         """See ``Snapshot``."""
-        return self.directories().coverage(path)
+        directories = self.directories()
+        if self._head is not None:
+            more = self._not_walked(path, directories)
+            if more:
+                directories = directories.beside(more)
+        return directories.coverage(path)
+
+    def _not_walked(self, path: Path, directories: Directories) -> dict[Path, DirectoryConfiguration]:
+        """Configurations above a path, and where jobs begin below it, that no job has come to."""
+        jobs = self.jobs(path)
+        if not jobs:
+            return {}
+        assert self._head is not None, "whoever asks has it"
+        version = self._head()
+        places = [path[:depth] for depth in range(len(path) + 1)]
+        places += [tuple(job.path.split("\x01")) for job in jobs if job.path]
+        found: dict[Path, DirectoryConfiguration] = {}
+        for place in places:
+            if not directories.knows(place):
+                read = self._extensions.configurations.read(version, place)
+                if read is not None and read[1].configuration is not None:
+                    found[place] = read[1].configuration
+        return found
 
     def directories(self) -> Directories:
         """Returns the configurations of all directories."""

@@ -127,7 +127,7 @@ class Table:
         state = self._state = State(uuid.uuid4().bytes)
         state.change, state.next_job, state.directories = old.change, old.next_job, old.directories
         state.types, state.parsers, state.manifests = old.types, old.parsers, old.manifests
-        state.sequence = old.sequence
+        state.sequence, state.providers = old.sequence, old.providers
         self._own_indexes()
 
     def _own_indexes(self) -> None:
@@ -231,6 +231,10 @@ class Table:
         """Returns the number of the document at a path if its file waits, else 0."""
         value = self.storage.get(keys.WAITING + key)
         return 0 if value is None else int(_NUMBER.unpack(value)[0])
+
+    def has_waiting(self) -> bool:
+        """Whether any file waits."""
+        return next(iter(self.storage.scan(keys.WAITING)), None) is not None
 
     def stop_waiting(self, key: bytes) -> None:
         """Takes a file out of the queue, if it is there."""

@@ -140,6 +140,16 @@ class WaitingFiles:
         """Forgets what is running; it is begun anew, here or elsewhere."""
         self._running = {}
 
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Process ids of the child processes."""
+        return () if self._pool is None else self._pool.children
+
+    def trim(self) -> None:
+        """Ends child processes that have been idle for long; called when there is nothing to do."""
+        if self._pool is not None and not self._running:
+            self._pool.trim()
+
     def close(self) -> None:
         """Ends the child processes; those without work end by themselves after a while."""
         pool, self._pool = self._pool, None
