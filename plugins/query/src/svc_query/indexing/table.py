@@ -14,6 +14,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from svc.plugin import Path, ViewStorage
+from svc_query.configuration import QueryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.effective import Effective
 from svc_query.indexing.rows import (
@@ -65,9 +66,14 @@ _COUNT = struct.Struct("<Q")
 
 
 class Table:
-    """The rows of the documents, within transactions."""
+    """The rows of the documents, within transactions.
+
+    Attributes:
+        maximum_indexes: how many indexes there may be; what is beyond rests.
+    """
 
     def __init__(self) -> None:
+        self.maximum_indexes = QueryConfiguration().maximum_indexes
         self.storage: ViewStorage = None  # type: ignore[assignment]
         self._forget()
 
@@ -270,7 +276,11 @@ class Table:
             for type_name, options, format in field.types:
                 name = (field.name, type_name, options, format)
                 if name not in self.indexes():
-                    self.set_index(self.index_number(name), IndexRow(*name, None, field.value_type))
+                    problem = ""
+                    if len(self.indexes()) >= self.maximum_indexes:
+                        problem = f"The database has {self.maximum_indexes} indexes already, and no more."
+                    row = IndexRow(*name, None, field.value_type, problem=problem)
+                    self.set_index(self.index_number(name), row)
         return number
 
     def configuration(self, number: int) -> ConfigurationRow:

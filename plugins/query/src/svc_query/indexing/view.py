@@ -84,6 +84,7 @@ class IndexView:
                 self._is_enabled,
             )
             found = self._extensions = types, parsers, made
+            self._table.maximum_indexes = configuration.maximum_indexes
         return found[2]
 
     def _providers(self, extensions: Iterable[Extension[Any]]) -> frozenset[str]:
