@@ -6,11 +6,12 @@ import heapq
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import Any
 
 from pyroaring import BitMap
 
-from svc.errors import CorruptRecord
+from svc.errors import CorruptRecord, DamagedView
 from svc.plugin import Path, ViewStorage
 from svc_query.api import (
     MAXIMUM_TERM_BYTES,
@@ -42,13 +43,15 @@ class DamagedIndex(Exception):
 
     Attributes:
         number: of the index.
-        field: that it is for.
+        row: its row, with the manifest of the files.
+        missing: whether a file is not there: it may have been replaced a moment ago.
     """
 
-    def __init__(self, number: int, field: str) -> None:
-        super().__init__(f"The index of {field} is damaged.")
+    def __init__(self, number: int, row: IndexRow, why: BaseException, *, missing: bool = False) -> None:
+        super().__init__(f"The index of {row.field} is damaged: {why}")
         self.number = number
-        self.field = field
+        self.row = row
+        self.missing = missing
 
 
 class IndexSnapshot:
@@ -182,15 +185,21 @@ class IndexSnapshot:
 
     def document(self, number: int) -> Document | None:
         """See ``Snapshot``."""
-        return self.caches.document(self.storage, self.epoch, number)
+        found = self.caches.document(self.storage, self.epoch, number)
+        if found is None and number in self._moment.live:
+            raise DamagedView("The row of a document is not there.")
+        return found
 
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """See ``Snapshot``."""
         storage, epoch, find = self.storage, self.epoch, self.caches.document
+        live = self._moment.live
         for number in numbers:
             document = find(storage, epoch, number)
             if document is not None:
                 yield document
+            elif number in live:
+                raise DamagedView("The row of a document is not there.")
 
     def values(self, document: Document, field: str) -> Sequence[Value]:
         """See ``Snapshot``."""
@@ -209,7 +218,7 @@ class IndexSnapshot:
     def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
         stored = self.storage.get(keys.text_key(document.id, place))
         if stored is None:
-            return ()
+            raise DamagedView("The row of a long text is not there.")
         del field
         return [tuple(value) if isinstance(value, list) else value for value in decode_texts(stored)]
 
@@ -287,11 +296,23 @@ class IndexSnapshot:
 
         try:
             shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
-        except CorruptRecord:
-            raise DamagedIndex(number, row.field) from None
+        except FileNotFoundError as error:
+            reason = FileNotFoundError(f"{FilePath(error.filename or str(error)).name} is not there")
+            raise DamagedIndex(number, row, reason, missing=True) from error
+        except (CorruptRecord, OSError) as error:
+            raise DamagedIndex(number, row, error) from error
         self._held.append(shared)
         reader = self._readers[number] = shared.reader
         return reader
+
+    def damaged_by(self, error: CorruptRecord) -> DamagedIndex | None:
+        """Says which index an error of a query is about; None: it is about something else."""
+        name, directory = error.details.get("file"), self.storage.directory
+        if isinstance(name, str) and directory is not None:
+            for number, row in self._rows().values():
+                if (index_directory(directory, number) / name).exists():
+                    return DamagedIndex(number, row, error)
+        return None
 
     def _library_tail(
         self, number: int, row: IndexRow, index_type: LibraryIndexType, options: Mapping[str, Any]
