@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
@@ -54,6 +54,13 @@ class DamagedIndex(Exception):
         self.missing = missing
 
 
+class _IndexRows(NamedTuple):
+    """Numbers and rows of all indexes: there may be many thousands."""
+
+    by_name: dict[tuple[str, str, str, int], tuple[int, IndexRow]]
+    by_field: dict[str, list[tuple[int, IndexRow]]]
+
+
 class IndexSnapshot:
     """All documents as one transaction shows them; valid inside the call that gave it.
 
@@ -77,7 +84,7 @@ class IndexSnapshot:
         self._moment: Moment = caches.moment(storage)
         self._held: list[SharedReader] = []
         self._readers: dict[int, Any] = {}
-        self._indexes: dict[tuple[str, str, str, int], tuple[int, IndexRow]] | None = None
+        self._indexes: _IndexRows | None = None
         self._fields: dict[str, Sequence[FieldIndex]] = {}
         self.epoch = self._moment.state.epoch
         self.sequence = max(sequence, self._moment.state.sequence)
@@ -239,8 +246,8 @@ class IndexSnapshot:
         number, presence = self._rows()[PRESENCE_INDEX]
         if field not in VIRTUAL_FIELDS or field in ("@content_type", "@extension"):
             yield FieldIndex(field, _PRESENCE, _NO_OPTIONS, self._reader(number, presence, None))
-        for number, row in self._rows().values():
-            if row.field != field or not row.type or row.problem:
+        for number, row in self._rows_by_field().get(field, ()):
+            if not row.type or row.problem:
                 continue
             index_type = self._extensions.types.get(row.type)
             if index_type is None or index_type.format != row.format:
@@ -255,9 +262,14 @@ class IndexSnapshot:
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
             self._indexes = self.caches.indexes(self._moment.state, self._read_rows)
-        return self._indexes
+        return self._indexes.by_name
 
-    def _read_rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+    def _rows_by_field(self) -> dict[str, list[tuple[int, IndexRow]]]:
+        self._rows()
+        assert self._indexes is not None, "they were read"
+        return self._indexes.by_field
+
+    def _read_rows(self) -> _IndexRows:
         found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
         for key, value in self.storage.scan(keys.INDEX):
             row = decode_row(IndexRow, value)
@@ -266,7 +278,10 @@ class IndexSnapshot:
             found.setdefault(name, (0, IndexRow(*name)))
         assert self.storage.directory is not None, "the view keeps files"
         self.caches.forget_readers(self.storage.directory, {number for number, _ in found.values()})
-        return found
+        by_field: dict[str, list[tuple[int, IndexRow]]] = {}
+        for pair in found.values():
+            by_field.setdefault(pair[1].field, []).append(pair)
+        return _IndexRows(found, by_field)
 
     def _reader(self, number: int, row: IndexRow, index_type: Any) -> Any:
         from svc_query.segments import TermIndexReader
