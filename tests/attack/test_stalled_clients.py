@@ -225,7 +225,9 @@ def test_a_worker_without_descriptors_says_so_once_and_goes_on(
         time.sleep(seconds)
         assert client.read("/before") == b"there"
         client.store("/meanwhile", b"x" * 200_000)
-    logged = server.log_text().splitlines()[lines:]
+    # In a long run those who got in have their 15 seconds for the head, and are told.
+    late = "The head of the request took too long"
+    logged = [line for line in server.log_text().splitlines()[lines:] if late not in line]
     assert len(logged) == 1, logged
     assert "No connection can be accepted" in logged[0]
     assert cpu_seconds(worker) - cpu < 0.3 * seconds

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
@@ -65,9 +65,14 @@ _COUNT = struct.Struct("<Q")
 
 
 class Table:
-    """The rows of the documents, within transactions."""
+    """The rows of the documents, within transactions.
 
-    def __init__(self) -> None:
+    Args:
+        tell: is told the row of an index whose files turned out to be damaged.
+    """
+
+    def __init__(self, tell: Callable[[IndexRow], None] = lambda row: None) -> None:
+        self.tell_of_damage = tell
         self.storage: ViewStorage = None  # type: ignore[assignment]
         self._forget()
 
