@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from svc_testing import Server, start_server
+
+JSON = {"Content-Type": "application/json"}
 
 
 def set_waiting(http: Any, seconds: float) -> None:
@@ -38,3 +48,34 @@ def test_files_that_wait_for_their_parsers_are_counted(http: Any) -> None:
     assert (error["view"], error["files_waiting"]) == ("query.index", 3)
     assert len(http.paths([], "/d")) == 4, "who asks for no content waits for none"
     assert http.paths(where, "/d", consistency="eventual") == []
+
+
+def log_lines(server: Server) -> list[str]:
+    return [line for line in server.errors.splitlines() if "/query" in line]
+
+
+def test_work_ends_when_its_client_leaves(tmp_path: Path) -> None:
+    plugins = ("files", "query", "index.exact", "index.trigram", "parsers")
+    with start_server(tmp_path / "left.svcdb", "--access-log", "true", plugins=plugins) as server:
+        field = {"name": "t", "type": ["exact", "trigram"], "source": ["t", ""]}
+        files: dict[str, Any] = {".svc-config/indexes.json": {"glob": "**/*", "indexes": [field]}}
+        texts = [f"{number} " + "some words of a text " * 8 for number in range(60)]
+        files.update((f"{number}.json", {"t": texts}) for number in range(200))
+        for path, value in files.items():
+            stored = server.request("PUT", f"/files/{path}", body=msgspec.json.encode(value), headers=JSON)
+            assert stored.status in (200, 201), stored
+        where = {"or": [{"field": "t", "op": "contains", "value": f"absent {n}"} for n in range(1_000)]}
+        body = msgspec.json.encode({"path": "/", "where": where})
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port)) as client:
+            head = ["POST /query HTTP/1.1", "Host: x", "Content-Type: application/json"]
+            head += [f"Content-Length: {len(body)}", "", ""]
+            client.sendall("\r\n".join(head).encode() + body)
+            time.sleep(1)
+        for _ in range(200):
+            if log_lines(server):
+                break
+            time.sleep(0.1)
+        (line,) = log_lines(server)
+        assert "499" in line
+        assert server.get("/files/0.json").status == 200
