@@ -32,7 +32,7 @@ WORDS = {
     ("verify_command.py", "files"): "a number in a report",
     ("access.py", "query"): "the query of a URL",
     ("plugins_command.py", "files"): "files that hold settings",
-    ("views.py", "files"): "the directory of a view that keeps files",
+    ("view_environment.py", "files"): "the directory of a view that keeps files",
     ("verify.py", "versions"): "what a progress bar counts",
     ("naming.py", "snapshots"): "how a version is named",
     ("naming.py", "forks"): "how a version is named",

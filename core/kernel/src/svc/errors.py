@@ -14,6 +14,7 @@ __all__ = [
     "AuthRequired",
     "Conflict",
     "CorruptRecord",
+    "DamagedView",
     "DatabaseBusy",
     "DatabaseClosed",
     "DatabaseLatched",
@@ -198,6 +199,10 @@ class ServiceUnavailable(SvcError):
     status = 503
     code = "SERVICE_UNAVAILABLE"
     exit_code = 8
+
+
+class DamagedView(ServiceUnavailable):
+    """What a view keeps is damaged. The view is made anew by itself, and can be asked again in a moment."""
 
 
 class DatabaseBusy(ServiceUnavailable):

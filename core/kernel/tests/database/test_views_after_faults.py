@@ -71,7 +71,7 @@ def test_views_can_be_read_where_nothing_can_be_written(path: Path, monkeypatch:
         return open_environment(directory, *arguments)  # type: ignore[arg-type]
 
     with Database(path, read_only=True) as database:
-        monkeypatch.setattr("svc.database.views.open_environment", refuse)
+        monkeypatch.setattr("svc.database.view_environment.open_environment", refuse)
         assert database.register_view(Names()).read(keys) == [b"a"]
     with Database(path) as database, pytest.raises(ReadOnly):
         database.register_view(Names()).read(keys)

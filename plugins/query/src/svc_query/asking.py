@@ -169,7 +169,7 @@ class Asker(NamedTuple):
         else:
             found = self._at_head(body, caller, reads_files, lambda snapshot: answer(snapshot, caller))
         if found.hits is not None:
-            _add_matches(found.body["results"], found.hits, version)
+            _add_matches(found.body["results"], found.hits, version, budget)
         return found.body
 
     def _at_head(
@@ -343,8 +343,12 @@ def _search_filter(query: str, coverage: Coverage, operators: Mapping[str, Query
 
 
 def _add_matches(
-    rows: Sequence[dict[str, Any]], hits: Sequence[tuple[Document, list[Hit]]], version: Version
+    rows: Sequence[dict[str, Any]],
+    hits: Sequence[tuple[Document, list[Hit]]],
+    version: Version,
+    budget: Budget,
 ) -> None:
     read = text_reader(version)
     for row, (document, found) in zip(rows, hits, strict=True):
+        budget.look()
         row["matches"] = locate(document, found, read)

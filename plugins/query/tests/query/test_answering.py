@@ -12,11 +12,12 @@ from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
 from svc_query.filters import parse_filter
 from svc_query.ordering import OrderField
+from svc_query.planning.nodes import LeafNode
 from svc_query.snapshot import Progress
 
 from svc.errors import InvalidInput, ServiceUnavailable
 
-from .memory_snapshot import OPERATORS, MemorySnapshot  # noqa: TID252
+from .memory_snapshot import OPERATORS, MemorySnapshot, Terms  # noqa: TID252
 
 INDEXED: dict[str, Any] = {"n": {(): ["exact"]}, "t": {(): ["trigram"]}}
 EVERYTHING = Caller.of_everything(())
@@ -73,6 +74,44 @@ def test_who_leaves_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "pause", leave)
     with pytest.raises(Left):
         ask(many(2_000), leaf("@filename", "eq", "x"), budget=Budget(60, 10_000))
+
+
+class Hand:
+    """A clock that goes on when work is done."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.done = 0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, function: Any) -> Any:
+        def working(*arguments: Any, **members: Any) -> Any:
+            self.now += 0.1
+            self.done += 1
+            return function(*arguments, **members)
+
+        return working
+
+
+def test_the_time_holds_among_the_conditions_of_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Hand()
+    monkeypatch.setattr(LeafNode, "test", clock.work(LeafNode.test))
+    where = {"or": [leaf("@filename", "eq", f"x{number}") for number in range(1_000)]}
+    with pytest.raises(ServiceUnavailable):
+        ask(many(3), where, budget=Budget(5, 10_000, clock=clock))
+    assert clock.done <= 52
+
+
+@pytest.mark.parametrize("answer", ["postings_range", "count_range"])
+def test_the_time_holds_among_the_answers_of_indexes(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    clock = Hand()
+    monkeypatch.setattr(Terms, answer, clock.work(getattr(Terms, answer)))
+    where = {"or": [leaf("n", "eq", number) for number in range(1_000)]}
+    with pytest.raises(ServiceUnavailable):
+        ask(many(3_000), where, budget=Budget(5, 10_000, clock=clock), include_total=True)
+    assert clock.done <= 60
 
 
 def test_a_walk_goes_so_far_and_gives_a_cursor_to_go_on() -> None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MAP_SIZE", "MARK_KEY", "ViewMark", "applied_in", "mark_is_of_log", "storage_directory"]
 
-LAYOUT = 2
-"""Number of the kernel's own part of the layout: the mark, and how long keys are stored."""
+LAYOUT = 3
+"""Number of the kernel's own part of the layout: the mark, how long keys are stored, checksums of rows."""
 
 MAP_SIZE = 1 << 38
 MARK_KEY = b"mark"
@@ -108,6 +108,8 @@ def applied_in(database: Database, view: _Named) -> int:
     try:
         with shared.begin() as transaction:
             mark = ViewMark.unpack(transaction.get(MARK_KEY))
+    except lmdb.Error:
+        return 0
     finally:
         close_environment(shared)
     if mark is None or not mark_is_of_log(mark, database, view):

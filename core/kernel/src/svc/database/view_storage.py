@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path as FilePath
+from zlib import crc32
 
 import lmdb
 from blake3 import blake3
+
+from svc.errors import DamagedView
 
 __all__ = ["ViewStorage"]
 
@@ -15,6 +18,8 @@ _LONG_KEY = 480
 _KEPT_PREFIX = _LONG_KEY - 32
 _MOST_WAITING_BYTES = 8 * 1024 * 1024
 _LENGTH = struct.Struct("<I")
+_CHECKSUM_SIZE = 4
+_CHECKSUM = struct.Struct("<I")
 
 
 class ViewStorage:
@@ -28,6 +33,9 @@ class ViewStorage:
 
     Keys up to 479 bytes are ordered as bytes; longer ones by their first 448 bytes only. What is put waits
     in memory, at most 8 MiB of it, and goes to LMDB in key order, which costs half of what single puts do.
+
+    Each row has a checksum over its key and its value. One that fails it raises ``DamagedView``, which the
+    kernel takes for a reason to make the view anew.
     """
 
     def __init__(
@@ -49,7 +57,10 @@ class ViewStorage:
         value = self._waiting.get(stored)
         if value is None:
             value = self._transaction.get(stored, db=self._database)
-        return None if value is None else _split_value(stored, value)[1]
+            if value is None:
+                return None
+            value = _verified(stored, value)
+        return value if len(stored) < _LONG_KEY else _split_value(stored, value)[1]
 
     def put(self, key: bytes, value: bytes) -> None:
         """Sets a key; only while a commit is applied."""
@@ -90,7 +101,7 @@ class ViewStorage:
                 stored = cursor.key()
                 if not stored.startswith(shared):
                     return
-                key, value = _split_value(stored, cursor.value())
+                key, value = _split_value(stored, _verified(stored, cursor.value()))
                 if key.startswith(prefix) and key != after:
                     yield key, value
                     if self._transaction is not transaction:
@@ -104,7 +115,10 @@ class ViewStorage:
     def write(self) -> None:
         """Gives to LMDB what was put; for the kernel's own use."""
         if self._waiting:
-            items = sorted(self._waiting.items())
+            pack = _CHECKSUM.pack
+            items = [
+                (key, value + pack(crc32(value, crc32(key)))) for key, value in sorted(self._waiting.items())
+            ]
             self._waiting = {}
             self._waiting_bytes = 0
             self._transaction.cursor(self._database).putmulti(items)
@@ -123,6 +137,14 @@ class ViewStorage:
 def _stored_key(key: bytes) -> bytes:
     """LMDB takes keys up to 511 bytes: a longer one is cut and told apart by its hash."""
     return key if len(key) < _LONG_KEY else key[:_KEPT_PREFIX] + blake3(key).digest()
+
+
+def _verified(stored_key: bytes, stored: bytes) -> bytes:
+    """The value of a row as it is stored, when it is what was written under this very key."""
+    value = stored[:-_CHECKSUM_SIZE]
+    if crc32(value, crc32(stored_key)).to_bytes(4, "little") != stored[-_CHECKSUM_SIZE:]:
+        raise DamagedView("A row of the view fails its checksum.")
+    return value
 
 
 def _split_value(stored_key: bytes, value: bytes) -> tuple[bytes, bytes]:

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path as FilePath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import lmdb
@@ -33,14 +30,15 @@ from svc.database.view_batches import (
     most_at_once,
     slices,
 )
+from svc.database.view_damage import Damage, note_damage, read_damage
+from svc.database.view_environment import ViewEnvironment
 from svc.database.view_files import FILES_KEY, begin_files
-from svc.database.view_marks import MAP_SIZE, MARK_KEY, ViewMark, mark_is_of_log, storage_directory
+from svc.database.view_marks import MARK_KEY, ViewMark, mark_is_of_log, storage_directory
 from svc.database.view_storage import ViewStorage
 from svc.database.view_work import ViewWork
-from svc.errors import DatabaseClosed, InsufficientStorage, InvalidInput, ReadOnly, ServiceUnavailable
+from svc.errors import InvalidInput, ServiceUnavailable
 from svc.findings import describe_failure
-from svc.log.creation import FULL
-from svc.objects.environments import SharedEnvironment, close_environment, is_full, open_environment
+from svc.objects.environments import SharedEnvironment
 from svc.objects.store import EMPTY_ROOT
 
 if TYPE_CHECKING:
@@ -88,10 +86,7 @@ class ViewReader:
         self._views = directory
         self._directory = storage_directory(directory, view)
         self._keeps_files = bool(getattr(view, "keeps_files", False))
-        self._shared: SharedEnvironment | None = None
-        self._mutex = threading.Lock()
-        self._temporary: TemporaryDirectory[str] | None = None
-        self._closed = False
+        self._data = ViewEnvironment(view.name, self._directory, read_only=database.read_only)
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
         self._begun: BegunCommits | None = None
@@ -106,9 +101,10 @@ class ViewReader:
     @property
     def applied(self) -> int:
         """Number of the last commit that is wholly in the view."""
-        with self._open().begin() as transaction:
-            mark = self._mark(transaction)
-        return self._executor.run(self._take_over) if mark is None else mark.applied
+        with self._data.watched():
+            with self._data.open().begin() as transaction:
+                mark = self._mark(transaction)
+            return self._executor.run(self._take_over) if mark is None else mark.applied
 
     @property
     def has_work(self) -> bool:
@@ -119,11 +115,23 @@ class ViewReader:
         """Why the view does not get on in this process; None when it does, or another has brought it on."""
         failure = self._failure
         if failure is not None:
-            with self._open().begin() as transaction:
+            with self._data.open().begin() as transaction:
                 mark = self._mark(transaction)
             if mark is not None and mark.applied > failure.applied:
                 failure = self._failure = None
         return failure
+
+    def damage(self) -> Damage | None:
+        """Damage that was found of late in the view's data, by any process; they were made anew then."""
+        return read_damage(self._directory)
+
+    def note_damage(self, reason: str) -> None:
+        """Tells of damage in files of the view's own, some of which it makes anew by itself: log, findings.
+
+        Args:
+            reason: what is damaged, a sentence without secrets.
+        """
+        note_damage(self._directory, self._view.name, reason)
 
     def use(self, view: View | BatchView) -> None:
         """Goes on with another object of the same view, whose plugin has got other settings perhaps.
@@ -153,11 +161,16 @@ class ViewReader:
 
         Raises:
             ServiceUnavailable: another database keeps its views in the same place.
+            DamagedView: the data are damaged, and were made anew, or begin to be.
         """
+        with self._data.watched():
+            return self._read(function, minimum)
+
+    def _read(self, function: Callable[[ViewStorage], T], minimum: int | None) -> T:
         for _ in range(_READ_ATTEMPTS):
             needed = self._needed(minimum)
             self.catch_up(needed)
-            shared = self._open()
+            shared = self._data.open()
             with shared.begin() as transaction:
                 mark = self._mark(transaction)
                 if mark is not None and mark.applied >= needed:
@@ -184,8 +197,9 @@ class ViewReader:
         """
         needed = self._needed(minimum)
         applied = self.applied
-        while applied < needed and not should_stop():
-            applied = self._executor.run(self._apply_some)
+        with self._data.watched():
+            while applied < needed and not should_stop():
+                applied = self._executor.run(self._apply_some)
         return applied
 
     def work(self, *, should_stop: Callable[[], bool] = lambda: False) -> bool:
@@ -201,30 +215,27 @@ class ViewReader:
             InsufficientStorage: the disk is full. What the view itself raises passes; nothing of the
                 transaction is kept then.
         """
-        return self.has_work and self._executor.run(self._work_some, should_stop)
+        with self._data.watched():
+            return self.has_work and self._executor.run(self._work_some, should_stop)
 
     def rebuild(self) -> None:
         """Forgets the view's data and computes them anew: from the first commit, or as the view starts.
 
         The view's own work is not done here.
         """
-        shared = self._open()
-        with self._writing(shared) as transaction:
-            self._empty(shared, transaction)
+        with self._data.watched():
+            shared = self._data.open()
+            with self._data.writing(shared) as transaction:
+                self._empty(shared, transaction)
         self.catch_up()
 
     def close(self) -> None:
         """Closes the view's data."""
-        with self._mutex:
-            if self._shared is not None:
-                close_environment(self._shared)
-                self._shared = None
-            self._closed = True
-            begun, self._begun = self._begun, None
-            if begun is not None:
-                begun.batch.close()
-            if self._temporary is not None:
-                self._temporary.cleanup()
+        self._data.close()
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.batch.close()
+        self._data.remove()
 
     def remove_other_formats(self) -> None:
         """Removes what programs with other formats of this view left; nobody may have the database open."""
@@ -243,11 +254,11 @@ class ViewReader:
 
     def _apply_some(self) -> int:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
-        shared = self._open()
+        shared = self._data.open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
         work = Applying(self._view)
         try:
-            with self._writing(shared) as transaction:
+            with self._data.writing(shared) as transaction:
                 self._work.look(transaction)
                 mark = self._mark(transaction) or self._empty(shared, transaction)
                 begun, self._begun = self._begun, None
@@ -340,7 +351,7 @@ class ViewReader:
 
     def _work_some(self, should_stop: Callable[[], bool]) -> bool:
         """One transaction of work; in a plain thread, never across a greenlet switch."""
-        shared = self._open()
+        shared = self._data.open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
 
         def is_over(storage: ViewStorage) -> bool:
@@ -349,7 +360,7 @@ class ViewReader:
         view: Any = self._view
         more = True
         try:
-            with self._writing(shared) as transaction:
+            with self._data.writing(shared) as transaction:
                 self._work.look(transaction)
                 present = self._mark(transaction)
                 mark = self._empty(shared, transaction) if present is None else present
@@ -375,39 +386,6 @@ class ViewReader:
 
     # -- the data ------------------------------------------------------------------------------
 
-    @contextmanager
-    def _writing(self, shared: SharedEnvironment) -> Iterator[lmdb.Transaction[bytes]]:
-        try:
-            with shared.begin(write=True) as transaction:
-                yield transaction
-        except (lmdb.Error, OSError) as error:
-            if not (is_full(error) if isinstance(error, lmdb.Error) else error.errno in FULL):
-                raise
-            raise InsufficientStorage(
-                f"The disk is full or fails: the view {self._view.name} could not be written."
-            ) from error
-
-    def _open(self) -> SharedEnvironment:
-        shared = self._shared
-        if shared is None:
-            with self._mutex:
-                if self._closed:
-                    raise DatabaseClosed("The database is closed.")
-                shared = self._shared
-                if shared is None:
-                    shared = self._shared = self._open_shared()
-        return shared
-
-    def _open_shared(self) -> SharedEnvironment:
-        try:
-            return open_environment(self._directory, MAP_SIZE, (b"data",))
-        except ReadOnly:
-            if not self._database.read_only:
-                raise
-        # A database on a medium that cannot be written: its views are this opening's own.
-        self._temporary = TemporaryDirectory(prefix="svc-view-")
-        return open_environment(FilePath(self._temporary.name), MAP_SIZE, (b"data",))
-
     def _mark(self, transaction: lmdb.Transaction[bytes]) -> ViewMark | None:
         """The mark of the data; None when they are not of this format, this database and this log."""
         value = transaction.get(MARK_KEY)
@@ -424,8 +402,8 @@ class ViewReader:
 
     def _take_over(self) -> int:
         """Empties data that are of something else, unless somebody has done so meanwhile."""
-        shared = self._open()
-        with self._writing(shared) as transaction:
+        shared = self._data.open()
+        with self._data.writing(shared) as transaction:
             return (self._mark(transaction) or self._empty(shared, transaction)).applied
 
     def _empty(self, shared: SharedEnvironment, transaction: lmdb.Transaction[bytes]) -> ViewMark:
@@ -437,7 +415,7 @@ class ViewReader:
             mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
         transaction.put(MARK_KEY, mark.pack())
         if self._keeps_files:
-            transaction.put(FILES_KEY, begin_files(self._files))
+            transaction.put(FILES_KEY, begin_files(self._data.files))
         if started is not None:
             view: Any = self._view
             storage = self._storage(transaction, shared)
@@ -456,14 +434,9 @@ class ViewReader:
 
     def _storage(self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment) -> ViewStorage:
         name = transaction.get(FILES_KEY) if self._keeps_files else None
-        directory = None if name is None else self._files / name.decode("ascii")
+        directory = None if name is None else self._data.files / name.decode("ascii")
         return ViewStorage(transaction, shared.databases[0], directory)
 
     def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
         name = transaction.get(FILES_KEY)
-        return name is not None and (self._files / name.decode("ascii")).is_dir()
-
-    @property
-    def _files(self) -> FilePath:
-        """Where the view's directory is made; it has another name each time the view begins anew."""
-        return (self._directory if self._temporary is None else FilePath(self._temporary.name)) / "files"
+        return name is not None and (self._data.files / name.decode("ascii")).is_dir()

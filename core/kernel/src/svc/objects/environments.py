@@ -42,6 +42,8 @@ __all__ = [
     "SharedEnvironment",
     "close_environment",
     "destroy_environment",
+    "discard_environment",
+    "is_damage",
     "is_full",
     "note_synced",
     "note_written",
@@ -54,6 +56,15 @@ _Key = tuple[int, int, int]
 _NOTE = "written-in"
 _SYNCED = b"synced"
 _LONGEST_WAIT_SECONDS = 5.0
+_DAMAGE = (
+    lmdb.BadDbiError,
+    lmdb.BadValsizeError,
+    lmdb.CorruptedError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.PageNotFoundError,
+    lmdb.VersionMismatchError,
+)
 _POLL_SECONDS = 0.001
 
 
@@ -149,6 +160,14 @@ class SharedEnvironment:
             beginning.pop()
         with self.begin(database) as transaction:
             return transaction.get(key)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its directory still has the file that was opened: somebody may have put another there."""
+        try:
+            return _key_of(self._directory / "data.mdb") == self.key
+        except OSError:
+            return False
 
     def sync(self) -> None:
         """Writes everything to disk; blocks.
@@ -249,7 +268,7 @@ def open_environment(
             shared.users += 1
             return shared
         with _locked(directory):
-            if not _is_whole(directory):
+            if not _is_whole(directory) or (not existing_only and not data.exists()):
                 if existing_only:
                     raise lmdb.CorruptedError("These files were written before the machine was last started.")
                 _begin_anew(directory)
@@ -265,6 +284,25 @@ def close_environment(shared: SharedEnvironment) -> None:
         if shared.users == 0:
             _environments.pop(shared.key, None)
             shared.close()
+
+
+def discard_environment(directory: Path, damaged: SharedEnvironment | None) -> None:
+    """Deletes the files of an environment that can't be read, unless others have been put there meanwhile.
+
+    Who has them open goes on with them until it looks at ``is_there``.
+
+    Args:
+        directory: where its files are.
+        damaged: as it was opened; None when that failed.
+    """
+    with _locked(directory):
+        if damaged is None or damaged.is_there:
+            destroy_environment(directory)
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of LMDB says that the files can't be what was written."""
+    return isinstance(error, _DAMAGE)
 
 
 def is_full(error: lmdb.Error) -> bool:
@@ -404,7 +442,25 @@ def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
     except lmdb.ReadonlyError as error:
         raise ReadOnly("The directory beside the database cannot be written.") from error
     environment.reader_check()
+    if not settings.read_only:
+        _fill_up(directory / "data.mdb", environment)
     return environment
+
+
+def _fill_up(data: Path, environment: lmdb.Environment) -> None:
+    """Appends zeros where a file was cut short: to read pages that are not there would end the process.
+
+    Pages of zeros are damage that LMDB notices. Pages at the end that were never written are no damage.
+    """
+    end = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+    if data.stat().st_size >= end:
+        return
+    try:
+        with open(data, "r+b") as file:
+            os.posix_fallocate(file.fileno(), end - 1, 1)
+    except OSError as error:
+        environment.close()
+        raise lmdb.CorruptedError(f"{data} was cut short.") from error
 
 
 def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:

@@ -202,6 +202,19 @@ def failing_view(plugin_id: str, name: str, error: str, since_ms: int | None) ->
     )
 
 
+def renewed_view(plugin_id: str, name: str, reason: str, since_ms: int) -> Finding:
+    """The finding for a view whose data were damaged."""
+    return Finding(
+        "view.renewed",
+        plugin_id,
+        f"Data of a view of the plugin {plugin_id!r} were damaged, and are made anew.",
+        "Look after the disk. Nothing else need be done: this is told for an hour.",
+        since_ms=since_ms,
+        subject=name,
+        detail=f"{name}: {reason}",
+    )
+
+
 class ActivePlugins:
     """The plugins that one process uses for one database, kept in step with the records in it.
 
@@ -236,6 +249,9 @@ class ActivePlugins:
                     failure = self._database.view(item.name).failure()
                 if failure is not None:
                     found.append(failing_view(plugin_id, item.name, failure.reason, failure.since_ms))
+                damage = self._database.view(item.name).damage()
+                if damage is not None:
+                    found.append(renewed_view(plugin_id, item.name, damage.reason, damage.at_ms))
         return tuple(found)
 
     def start(self) -> Mapping[str, EnabledPlugin]:

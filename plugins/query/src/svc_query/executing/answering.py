@@ -105,7 +105,7 @@ def answer_query(
     if not caller.shown and not _finds_anything(snapshot, scope, budget):
         raise path_not_found(question.path)
     coverage = coverage_for(snapshot, caller, question.path)
-    node = Compiler(snapshot, scope, coverage, operators).compile(question.where)
+    node = Compiler(snapshot, scope, coverage, operators, budget.look).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
     # Only a version that is walked has it: where the walk ended before the last file.
     truncated_at: Path | None = getattr(snapshot, "truncated_at", None)
@@ -256,7 +256,7 @@ def _rows(
     rows: list[dict[str, Any]] = []
     hits: list[tuple[Document, list[Hit]]] | None = [] if question.include_matches else None
     for match in page.rows:
-        matching.budget.tick()
+        matching.budget.look()
         leaves = list(node.matched_leaves(match.document.id, match.document, snapshot))
         rows.append(projection.row(match, sorted({leaf.field for leaf in leaves}), snapshot))
         if hits is not None:

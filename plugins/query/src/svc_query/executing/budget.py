@@ -15,6 +15,9 @@ T = TypeVar("T")
 
 _PAUSE_UNITS = 256
 _STEPS_PER_UNIT = 16
+_LOOK_UNITS = 8
+_SLICE_SECONDS = 0.002
+"""After so long others get their turn, however little was counted: one document can cost milliseconds."""
 
 
 class Budget:
@@ -30,6 +33,7 @@ class Budget:
         self._seconds = seconds
         self._clock = clock
         self._ends = clock() + seconds
+        self._looks_at = clock() + _SLICE_SECONDS
         self._units = 0
         self._steps = 0
         self.rows = rows
@@ -43,6 +47,16 @@ class Budget:
         self._units += 1
         if self._units >= _PAUSE_UNITS:
             self.rest()
+        elif self._units % _LOOK_UNITS == 0:
+            self.look()
+
+    def look(self) -> None:
+        """Looks at the clock, around whatever may be dear: a test of a document, an answer of an index.
+
+        Gives others their turn now and then; raises as ``tick``.
+        """
+        if self._clock() >= self._looks_at:
+            self.rest()
 
     def step(self) -> None:
         """Counts a look at a row of an index, which is much cheaper; raises as ``tick``."""
@@ -55,7 +69,9 @@ class Budget:
         """Gives others their turn, whatever was done; raises as ``tick``."""
         self._units = 0
         pause()
-        if self._clock() > self._ends:
+        now = self._clock()
+        self._looks_at = now + _SLICE_SECONDS
+        if now > self._ends:
             raise ServiceUnavailable(
                 f"The query took longer than the {self._seconds:g} seconds that it may: narrow it by path, "
                 "by a condition that an index answers, or by a smaller limit.",

@@ -62,6 +62,8 @@ class Matching:
         self.node = node
         self.scope = scope
         self.budget = budget
+        for leaf in node.leaves():
+            leaf.look = budget.look
         self.tested = 0
         self.walked_to: Path | None = None
         # Documents of the tail are at hand: no table need be asked for them.

@@ -94,11 +94,13 @@ def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow
     return JobRow("\x01".join(path), reason, total, time.time_ns() // 1_000_000, until=until)
 
 
-def repair_index(table: Table, number: int, row: IndexRow, version: Version) -> None:
+def repair_index(table: Table, number: int, row: IndexRow, version: Version, *, damaged: bool = True) -> None:
     """Forgets the files of an index, and makes all documents anew, from what was found in their files before.
 
     They are taken into all indexes again then.
     """
+    if damaged:
+        table.tell_of_damage(row)
     row.manifest = None
     table.set_index(number, row)
     table.add_job(new_job((), "repair", version, table.state.next_number))

@@ -14,9 +14,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Protocol
 
+from svc.errors import CorruptRecord
 from svc.plugin import Version
 from svc_query.api import MAXIMUM_TERM_BYTES, IndexDocument, LibraryIndexType, TermIndexType, Value
 from svc_query.indexing import keys
+from svc_query.indexing.applying import repair_index
 from svc_query.indexing.reconciling import Extensions
 from svc_query.indexing.rows import DocumentRow, FailureRow, IndexRow, decode_row, decode_texts
 from svc_query.indexing.table import LONG, NONE, PATH_INDEX, PRESENCE_INDEX, Table
@@ -206,6 +208,10 @@ class _LibrarySink:
         self._writer.close()
 
 
+class _DamagedFiles(Exception):
+    """The files of an index are not what its manifest says; ``args`` has its number."""
+
+
 class _Flush:
     """One flush."""
 
@@ -219,11 +225,20 @@ class _Flush:
         rows = {row.name: (number, row) for number, row in host.table.indexes().values()}
         path_number, path_row = rows[PATH_INDEX]
         presence_number, presence_row = rows[PRESENCE_INDEX]
-        self._paths = _OwnSink(self, path_number, path_row)
-        self._presence = _OwnSink(self, presence_number, presence_row)
-        self._sinks[path_number] = self._paths
-        self._sinks[presence_number] = self._presence
+        self._own = (path_number, path_row), (presence_number, presence_row)
         self.dead = host.table.dead()
+
+    def open_own(self) -> None:
+        """Opens the driver's own indexes."""
+        for number, row in self._own:
+            self._guard(number, lambda number=number, row=row: self._open_own(number, row))  # type: ignore[misc]
+
+    def _open_own(self, number: int, row: IndexRow) -> None:
+        sink = self._sinks[number] = _OwnSink(self, number, row)
+        if row.name == PATH_INDEX:
+            self._paths = sink
+        else:
+            self._presence = sink
 
     def clean(self, number: int, row: IndexRow) -> FilePath:
         """Removes files of an index that count no more, and returns its directory."""
@@ -308,16 +323,18 @@ class _Flush:
         Raises:
             OSError: the machine fails; or it is the driver's own index.
         """
-        if isinstance(self._sinks.get(number), _OwnSink):
-            function()
-            return
+        is_own = isinstance(self._sinks.get(number), _OwnSink)
         try:
             function()
+        except (CorruptRecord, FileNotFoundError) as error:
+            raise _DamagedFiles(number) from error
         except OSError as error:
-            if error.errno in _OF_THE_MACHINE:
+            if is_own or error.errno in _OF_THE_MACHINE:
                 raise
             self.broken[number] = f"{type(error).__name__}: {error}"[:300]
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
+            if is_own:
+                raise
             self.broken[number] = f"{type(error).__name__}: {error}"[:300]
 
     def note(self, number: int, row: DocumentRow, index: IndexRow, error: Exception) -> None:
@@ -361,6 +378,7 @@ def flush(host: Host) -> Generator[None, None, None]:
     epoch, flushes, at, upper = state.epoch, state.flushes, state.flushed, state.next_number
     work = _Flush(host)
     try:
+        work.open_own()
         while at < upper:
             end = min(at + _DOCUMENTS_PER_STEP, upper)
             work.add(at, end)
@@ -382,5 +400,9 @@ def flush(host: Host) -> Generator[None, None, None]:
         state.flushed = upper
         state.flushes += 1
         state.tail_bytes = 0
+    except _DamagedFiles as error:
+        for number, row in list(host.table.indexes().values()):
+            if number == error.args[0]:
+                repair_index(host.table, number, row, host.at)
     finally:
         work.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Generator
 
@@ -17,8 +16,6 @@ from svc_query.indexing.rows import IndexRow, encode
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX
 
 __all__ = ["drop_unused", "merge", "remove_unknown_directories", "wipe"]
-
-logger = logging.getLogger("svc.plugin.query")
 
 _ROWS_PER_STEP = 500
 _WIPED = (
@@ -58,8 +55,7 @@ def merge(host: Host) -> Generator[None, None, None]:
                 manifest = found[1].manifest = plan.apply(manifest)
                 host.table.set_index(number, found[1])
                 yield
-        except (CorruptRecord, FileNotFoundError) as error:
-            logger.error("The index of %s is made anew: %s", row.field, error)
+        except (CorruptRecord, FileNotFoundError):
             repair_index(host.table, number, row, host.at)
         yield
 

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from svc.errors import ServiceUnavailable
+from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
 from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
 from svc_query.indexing.snapshot import DamagedIndex, IndexSnapshot
-from svc_query.indexing.view import INDEX_VIEW, view_of
+from svc_query.indexing.view import INDEX_VIEW, IndexView, view_of
 
 if TYPE_CHECKING:
     from svc.plugin import Database
@@ -68,26 +68,44 @@ def read_snapshot(
         snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
         try:
             return function(snapshot)
+        except CorruptRecord as error:
+            damaged = snapshot.damaged_by(error)
+            if damaged is None:
+                raise
+            raise damaged from error
         finally:
             snapshot.close()
 
+    missing: tuple[int, bytes | None] | None = None
     for attempt in range(_ATTEMPTS):
         try:
             return reader.read(call, minimum=needed)
         except DamagedIndex as error:
-            view.ask_for_repair(error.number)
-            reader.work(should_stop=lambda: True)
-            raise ServiceUnavailable(
-                f"The index of {error.field} is damaged and is made anew; ask again in a while.",
-                view=INDEX_VIEW,
-                field=error.field,
-                retry_after=5,
-            ) from None
+            found = error.number, error.row.manifest
+            if error.missing and missing != found:
+                # It was replaced since the manifest was read, unless the newest one names it too.
+                missing = found
+                continue
+            raise _made_anew(reader, view, error) from error
         except FileNotFoundError:
-            # Files were replaced between the reading of the manifest and their opening.
+            # A reader was closed, since another has taken its place.
             if attempt == _ATTEMPTS - 1:
                 raise
-    raise AssertionError("the loop returns or raises")
+    raise ServiceUnavailable(
+        "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
+    )
+
+
+def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:
+    """Lets a damaged index be made anew, and returns what to answer meanwhile."""
+    view.ask_for_repair(damaged.number, damaged.row.manifest)
+    reader.work(should_stop=lambda: True)
+    return ServiceUnavailable(
+        f"The index of {damaged.row.field} is damaged and is made anew; ask again in a while.",
+        view=INDEX_VIEW,
+        field=damaged.row.field,
+        retry_after=1,
+    )
 
 
 def _refuse_commits(behind: int) -> None:

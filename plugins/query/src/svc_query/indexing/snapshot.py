@@ -6,11 +6,12 @@ import heapq
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from svc.errors import CorruptRecord
+from svc.errors import CorruptRecord, DamagedView
 from svc.plugin import Path, Version, ViewStorage
 from svc_query.api import (
     MAXIMUM_TERM_BYTES,
@@ -43,13 +44,22 @@ class DamagedIndex(Exception):
 
     Attributes:
         number: of the index.
-        field: that it is for.
+        row: its row, with the manifest of the files.
+        missing: whether a file is not there: it may have been replaced a moment ago.
     """
 
-    def __init__(self, number: int, field: str) -> None:
-        super().__init__(f"The index of {field} is damaged.")
+    def __init__(self, number: int, row: IndexRow, why: BaseException, *, missing: bool = False) -> None:
+        super().__init__(f"The index of {row.field} is damaged: {why}")
         self.number = number
-        self.field = field
+        self.row = row
+        self.missing = missing
+
+
+class _IndexRows(NamedTuple):
+    """Numbers and rows of all indexes: there may be many thousands."""
+
+    by_name: dict[tuple[str, str, str, int], tuple[int, IndexRow]]
+    by_field: dict[str, list[tuple[int, IndexRow]]]
 
 
 class IndexSnapshot:
@@ -84,7 +94,7 @@ class IndexSnapshot:
         self._moment: Moment = caches.moment(storage)
         self._held: list[SharedReader] = []
         self._readers: dict[int, Any] = {}
-        self._indexes: dict[tuple[str, str, str, int], tuple[int, IndexRow]] | None = None
+        self._indexes: _IndexRows | None = None
         self._fields: dict[str, Sequence[FieldIndex]] = {}
         self.epoch = self._moment.state.epoch
         self.sequence = max(sequence, self._moment.state.sequence)
@@ -192,15 +202,21 @@ class IndexSnapshot:
 
     def document(self, number: int) -> Document | None:
         """See ``Snapshot``."""
-        return self.caches.document(self.storage, self.epoch, number)
+        found = self.caches.document(self.storage, self.epoch, number)
+        if found is None and number in self._moment.live:
+            raise DamagedView("The row of a document is not there.")
+        return found
 
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """See ``Snapshot``."""
         storage, epoch, find = self.storage, self.epoch, self.caches.document
+        live = self._moment.live
         for number in numbers:
             document = find(storage, epoch, number)
             if document is not None:
                 yield document
+            elif number in live:
+                raise DamagedView("The row of a document is not there.")
 
     def values(self, document: Document, field: str) -> Sequence[Value]:
         """See ``Snapshot``."""
@@ -219,7 +235,7 @@ class IndexSnapshot:
     def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
         stored = self.storage.get(keys.text_key(document.id, place))
         if stored is None:
-            return ()
+            raise DamagedView("The row of a long text is not there.")
         del field
         return [tuple(value) if isinstance(value, list) else value for value in decode_texts(stored)]
 
@@ -240,8 +256,8 @@ class IndexSnapshot:
         number, presence = self._rows()[PRESENCE_INDEX]
         if field not in VIRTUAL_FIELDS or field in ("@content_type", "@extension"):
             yield FieldIndex(field, _PRESENCE, _NO_OPTIONS, self._reader(number, presence, None))
-        for number, row in self._rows().values():
-            if row.field != field or not row.type or row.problem:
+        for number, row in self._rows_by_field().get(field, ()):
+            if not row.type or row.problem:
                 continue
             index_type = self._extensions.types.get(row.type)
             if index_type is None or index_type.format != row.format:
@@ -256,9 +272,14 @@ class IndexSnapshot:
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
             self._indexes = self.caches.indexes(self._moment.state, self._read_rows)
-        return self._indexes
+        return self._indexes.by_name
 
-    def _read_rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
+    def _rows_by_field(self) -> dict[str, list[tuple[int, IndexRow]]]:
+        self._rows()
+        assert self._indexes is not None, "they were read"
+        return self._indexes.by_field
+
+    def _read_rows(self) -> _IndexRows:
         found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
         for key, value in self.storage.scan(keys.INDEX):
             row = decode_row(IndexRow, value)
@@ -267,7 +288,10 @@ class IndexSnapshot:
             found.setdefault(name, (0, IndexRow(*name)))
         assert self.storage.directory is not None, "the view keeps files"
         self.caches.forget_readers(self.storage.directory, {number for number, _ in found.values()})
-        return found
+        by_field: dict[str, list[tuple[int, IndexRow]]] = {}
+        for pair in found.values():
+            by_field.setdefault(pair[1].field, []).append(pair)
+        return _IndexRows(found, by_field)
 
     def _reader(self, number: int, row: IndexRow, index_type: Any) -> Any:
         from svc_query.segments import TermIndexReader
@@ -297,11 +321,23 @@ class IndexSnapshot:
 
         try:
             shared = self.caches.reader(self.storage.directory, number, manifest or b"", opens)
-        except CorruptRecord:
-            raise DamagedIndex(number, row.field) from None
+        except FileNotFoundError as error:
+            reason = FileNotFoundError(f"{FilePath(error.filename or str(error)).name} is not there")
+            raise DamagedIndex(number, row, reason, missing=True) from error
+        except (CorruptRecord, OSError) as error:
+            raise DamagedIndex(number, row, error) from error
         self._held.append(shared)
         reader = self._readers[number] = shared.reader
         return reader
+
+    def damaged_by(self, error: CorruptRecord) -> DamagedIndex | None:
+        """Says which index an error of a query is about; None: it is about something else."""
+        name, directory = error.details.get("file"), self.storage.directory
+        if isinstance(name, str) and directory is not None:
+            for number, row in self._rows().values():
+                if (index_directory(directory, number) / name).exists():
+                    return DamagedIndex(number, row, error)
+        return None
 
     def _library_tail(
         self, number: int, row: IndexRow, index_type: LibraryIndexType, options: Mapping[str, Any]

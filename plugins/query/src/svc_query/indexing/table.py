@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
@@ -68,11 +68,15 @@ _COUNT = struct.Struct("<Q")
 class Table:
     """The rows of the documents, within transactions.
 
+    Args:
+        tell: is told the row of an index whose files turned out to be damaged.
+
     Attributes:
         maximum_indexes: how many indexes there may be; what is beyond rests.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[IndexRow], None] = lambda row: None) -> None:
+        self.tell_of_damage = tell
         self.maximum_indexes = QueryConfiguration().maximum_indexes
         self.storage: ViewStorage = None  # type: ignore[assignment]
         self._forget()

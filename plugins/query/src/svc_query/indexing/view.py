@@ -14,6 +14,7 @@ from svc_query.configuration import QueryConfiguration
 from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
+from svc_query.indexing.rows import IndexRow
 from svc_query.indexing.table import Table
 from svc_query.indexing.working import Worker
 
@@ -49,10 +50,11 @@ class IndexView:
     def __init__(self, context: PluginContext | None = None) -> None:
         self.caches = Caches()
         self._context = context
-        self._table = Table()
+        self._table = Table(self._tell_of_damage)
         self.worker = Worker(self._table)
         self._extensions: tuple[object, object, Extensions] | None = None
-        self._asked: list[Path | int] = []
+        self._asked: list[Path] = []
+        self._damaged: list[tuple[int, bytes | None]] = []
         self._mutex = threading.Lock()
 
     def bind(self, context: PluginContext) -> IndexView:
@@ -142,32 +144,39 @@ class IndexView:
         with self._mutex:
             self._asked.append(path)
 
-    def ask_for_repair(self, number: int) -> None:
-        """Makes the next piece of work, in this process, make an index anew whose files are damaged."""
+    def ask_for_repair(self, number: int, manifest: bytes | None) -> None:
+        """Makes the next piece of work, in this process, make an index anew whose files are damaged.
+
+        Args:
+            number: of the index.
+            manifest: of the files; where it has others meanwhile, nothing is done.
+        """
         with self._mutex:
-            self._asked.append(number)
+            self._damaged.append((number, manifest))
+
+    def _tell_of_damage(self, row: IndexRow) -> None:
+        name = f"the index {row.type} of {row.field}" if row.type else f"the index {row.field}"
+        self.context.database.view(INDEX_VIEW).note_damage(f"{name}: files are damaged or gone")
 
     def _write_what_was_asked(self, at: Version) -> bool:
         with self._mutex:
             asked, self._asked = self._asked, []
-        for item in asked:
-            if isinstance(item, int):
-                self._repair(item, at)
-                continue
-            job = new_job(item, "rebuild", at, self._table.state.next_number)
+            damaged, self._damaged = self._damaged, []
+        rows = dict(self._table.indexes().values())
+        for number, manifest in damaged:
+            row = rows.get(number)
+            if row is not None and manifest is not None and row.manifest == manifest:
+                repair_index(self._table, number, row, at)
+        for path in asked:
+            job = new_job(path, "rebuild", at, self._table.state.next_number)
             job.reads = True
             self._table.add_job(job)
             for number, row in list(self._table.indexes().values()):
                 if row.problem:
                     row.problem = ""
                     self._table.set_index(number, row)
-                    self._repair(number, at)
-        return bool(asked)
-
-    def _repair(self, number: int, at: Version) -> None:
-        for known, row in list(self._table.indexes().values()):
-            if known == number:
-                repair_index(self._table, number, row, at)
+                    repair_index(self._table, number, row, at, damaged=False)
+        return bool(asked or damaged)
 
 
 def view_of(database: Database) -> IndexView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ class Compiler:
         scope: those that the query is about.
         coverage: what is indexed where the caller looks.
         operators: by name.
+        look: called between conditions: ``Budget.look``.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class Compiler:
         scope: Scope,
         coverage: Coverage,
         operators: Mapping[str, QueryOperator],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
+        self._look = look
         self._snapshot = snapshot
         self._scope = scope
         self._coverage = coverage
@@ -84,6 +87,7 @@ class Compiler:
         return node
 
     def _leaf(self, leaf: LeafFilter) -> Node:
+        self._look()
         operator = self._operators.get(leaf.op)
         if operator is None:
             raise InvalidInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,10 @@ _FEW = 32
 _MOST_TESTED = 10_000
 _WIDE = 32
 """To list so many documents by an index costs as much as to look at one."""
+
+
+def _nothing() -> None:
+    """Stands for a budget that is not there."""
 
 
 class Node(ABC):
@@ -129,6 +133,7 @@ class LeafNode(Node):
 
     Attributes:
         reach: how many documents the indexes have for it, at most, wherever these stand.
+        look: called before each test of a document: ``Budget.look``.
     """
 
     def __init__(
@@ -151,6 +156,7 @@ class LeafNode(Node):
         self.scored = any(predicate.scored for predicate in predicates)
         self.ranked = bool(sources) and all(isinstance(one, RankedPredicate) for one in predicates)
         self.reach = 0
+        self.look: Callable[[], None] = _nothing
         self._scores: dict[int, float] = {}
         self._known: BitMap | None = None
 
@@ -183,6 +189,7 @@ class LeafNode(Node):
             predicate = source.predicate
             exact = exact and predicate.certain
             for readers in source.both:
+                budget.look()
                 if source.blocks:
                     found = budget.blocking(predicate.candidates, readers)
                 else:
@@ -228,6 +235,7 @@ class LeafNode(Node):
         if self.ranked and not (self.uncovered and number in self.uncovered):
             found = self._scores.get(number)
         else:
+            self.look()
             found = self.test(snapshot.values(document, self.field))
         if found is not None:
             self.passed.add(number)
