@@ -65,7 +65,7 @@ class Matching:
         self.tested = 0
         self.walked_to: Path | None = None
         # Documents of the tail are at hand: no table need be asked for them.
-        self._at_hand = {one.id: one for one in snapshot.tail()}
+        self._at_hand = {} if snapshot.knows_tail else {one.id: one for one in snapshot.tail()}
         self.tail = BitMap(list(self._at_hand)) & scope.numbers if self._at_hand else BitMap()
         self._probing: int | None = None
         self._numbers: BitMap | None = None
