@@ -156,7 +156,6 @@ class ViewReader:
         """
         for _ in range(_READ_ATTEMPTS):
             needed = self._needed(minimum)
-            self.catch_up(needed)
             shared = self._open()
             with shared.begin() as transaction:
                 mark = self._mark(transaction)
@@ -168,6 +167,7 @@ class ViewReader:
                         # Another process has just begun anew, with another directory.
                         if storage.directory is None or storage.directory.is_dir():
                             raise
+            self.catch_up(needed)
         raise ServiceUnavailable(
             f"The view {self._view.name} is computed anew again and again: another program follows another "
             "database in the same place.",

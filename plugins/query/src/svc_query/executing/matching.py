@@ -113,8 +113,12 @@ class Matching:
             found = found | tail
         self._numbers = found
 
-    def matches(self, numbers: Iterable[int]) -> Iterator[Match]:
+    def matches(self, numbers: Iterable[int], *, at_once: int = _FIRST_BATCH) -> Iterator[Match]:
         """Yields those of some of ``numbers`` that match and that the caller may read, in the order given.
+
+        Args:
+            numbers: documents.
+            at_once: how many of them are taken before the first match is given.
 
         Raises:
             ServiceUnavailable: the time of the query is over.
@@ -122,7 +126,7 @@ class Matching:
         from pyroaring import BitMap
 
         rest = iter(numbers)
-        size = _FIRST_BATCH
+        size = min(at_once, _BATCH)
         while batch := list(islice(rest, size)):
             size = _BATCH
             # With scores that differ from 1, a document is tested although it is known to match.

@@ -20,9 +20,13 @@ __all__ = ["finish_work", "read_snapshot", "rebuild"]
 
 T = TypeVar("T")
 
-_ATTEMPTS = 8
+_ATTEMPTS = 9
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
+
+
+class _FilesWaiting(Exception):
+    """Changed files have not been read yet."""
 
 
 def read_snapshot(
@@ -61,10 +65,12 @@ def read_snapshot(
         applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
         if applied < needed:
             _refuse_commits(needed - applied)
-    for path in waits_for:
-        _wait_for_parsers(reader, path, wait_until)
+    pending = list(waits_for)
 
     def call(storage: ViewStorage) -> T:
+        for path in pending:
+            if count_waiting(storage, path):
+                raise _FilesWaiting
         snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed)
         try:
             return function(snapshot)
@@ -74,6 +80,10 @@ def read_snapshot(
     for attempt in range(_ATTEMPTS):
         try:
             return reader.read(call, minimum=needed)
+        except _FilesWaiting:
+            for path in pending:
+                _wait_for_parsers(reader, path, wait_until)
+            pending = []
         except DamagedIndex as error:
             view.ask_for_repair(error.number)
             reader.work(should_stop=lambda: True)

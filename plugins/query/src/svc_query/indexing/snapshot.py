@@ -7,6 +7,7 @@ import json
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -264,7 +265,7 @@ class IndexSnapshot:
             index_type = self._extensions.types.get(row.type)
             if index_type is None or index_type.format != row.format:
                 continue
-            options = json.loads(row.options)
+            options = _options(row.options)
             if isinstance(index_type, LibraryIndexType):
                 reader = self._reader(number, row, index_type)
                 tail = self._library_tail(number, row, index_type, options).reader(reader)
@@ -295,7 +296,7 @@ class IndexSnapshot:
         if reader is not None:
             return reader
         assert self.storage.directory is not None, "the view keeps files"
-        directory = index_directory(self.storage.directory, number)
+        files = self.storage.directory
         manifest = row.manifest
         if isinstance(index_type, LibraryIndexType):
             if manifest is None:
@@ -306,12 +307,15 @@ class IndexSnapshot:
             def opens(before: Any) -> Any:
                 del before
                 assert manifest is not None, "it was looked at"
-                return index_type.open_reader(directory, json.loads(row.options), manifest)
+                return index_type.open_reader(
+                    index_directory(files, number), json.loads(row.options), manifest
+                )
 
         else:
             ordered = row.name == PATH_INDEX or (isinstance(index_type, TermIndexType) and index_type.ordered)
 
             def opens(before: Any) -> Any:
+                directory = index_directory(files, number)
                 return TermIndexReader(directory, manifest, ordered=ordered, before=before)
 
         try:
@@ -411,6 +415,12 @@ class IndexSnapshot:
     def waiting(self, path: Path) -> int:
         """See ``Snapshot``; counts no further than 100,000."""
         return count_waiting(self.storage, path)
+
+
+@lru_cache(maxsize=256)
+def _options(text: str) -> Mapping[str, Any]:
+    options: Mapping[str, Any] = json.loads(text)
+    return options
 
 
 def _extension(document: Document) -> Sequence[Value]:

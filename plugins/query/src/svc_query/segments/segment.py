@@ -214,6 +214,8 @@ class Segment:
         self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
     ) -> Iterator[tuple[bytes, BitMap]]:
         """Yields the terms of a range that some documents have, with those; see ``TermReader``."""
+        if not self.documents().intersect(among):
+            return
         start, end = self._guard(
             lambda: (self._position(low, at_end=False), self._position(high, at_end=True))
         )
