@@ -24,10 +24,13 @@ from svc_query.indexing.rows import DocumentRow, FailureRow, IndexRow, decode_ro
 from svc_query.indexing.table import LONG, NONE, PATH_INDEX, PRESENCE_INDEX, Table
 from svc_query.snapshot import VIRTUAL_FIELDS
 
-__all__ = ["Host", "flush", "index_directory", "virtual_values"]
+__all__ = ["SOMETIMES_MISSING", "Host", "flush", "index_directory", "virtual_values"]
 
 _DOCUMENTS_PER_STEP = 128
 _CACHED_TERMS = 512
+SOMETIMES_MISSING = ("@content_type", "@extension")
+"""Virtual fields that not every file has."""
+
 _OF_THE_MACHINE = frozenset(
     (
         errno.ENOSPC,
@@ -40,8 +43,6 @@ _OF_THE_MACHINE = frozenset(
     )
 )
 """What goes wrong for all indexes alike, and is tried again, with a finding meanwhile."""
-
-_SOMETIMES_MISSING = ("@content_type", "@extension")
 
 
 class Host(Protocol):
@@ -262,7 +263,7 @@ class _Flush:
                 values = virtual_values(row, name) if place is None else self._values(number, row, place)
                 if not values:
                     continue
-                if place is not None or name in _SOMETIMES_MISSING:
+                if place is not None or name in SOMETIMES_MISSING:
                     present.add(name.encode())
                 for sink in sinks:
                     sink.add(number, row, values)

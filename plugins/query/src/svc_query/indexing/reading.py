@@ -20,9 +20,13 @@ __all__ = ["finish_work", "read_snapshot", "rebuild"]
 
 T = TypeVar("T")
 
-_ATTEMPTS = 8
+_ATTEMPTS = 9
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
+
+
+class _FilesWaiting(Exception):
+    """Changed files have not been read yet."""
 
 
 def read_snapshot(
@@ -56,15 +60,13 @@ def read_snapshot(
     view = view_of(database)
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
-    applied = reader.applied
-    if applied < needed:
-        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
-        if applied < needed:
-            _refuse_commits(needed - applied)
-    for path in waits_for:
-        _wait_for_parsers(reader, path, wait_until)
+    _catch_up(reader, needed, wait_until)
+    pending = list(waits_for)
 
     def call(storage: ViewStorage) -> T:
+        for path in pending:
+            if count_waiting(storage, path):
+                raise _FilesWaiting
         snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
         try:
             return function(snapshot)
@@ -80,6 +82,10 @@ def read_snapshot(
     for attempt in range(_ATTEMPTS):
         try:
             return reader.read(call, minimum=needed)
+        except _FilesWaiting:
+            for path in pending:
+                _wait_for_parsers(reader, path, wait_until)
+            pending = []
         except DamagedIndex as error:
             found = error.number, error.row.manifest
             if error.missing and missing != found:
@@ -94,6 +100,14 @@ def read_snapshot(
     raise ServiceUnavailable(
         "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
     )
+
+
+def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
+    applied = reader.applied
+    if applied < needed:
+        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
+        if applied < needed:
+            _refuse_commits(needed - applied)
 
 
 def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:
