@@ -61,7 +61,11 @@ def test_a_step_beyond_64_bits_harms_nobody_else(client: Client, step: int) -> N
 
 
 def test_search_where_only_a_part_has_full_text(client: Client) -> None:
-    store(client, "/a" + CONFIGURATION, {"glob": "**/*", "indexes": [{"name": "t", "type": ["fulltext", "trigram"]}]})
+    store(
+        client,
+        "/a" + CONFIGURATION,
+        {"glob": "**/*", "indexes": [{"name": "t", "type": ["fulltext", "trigram"]}]},
+    )
     store(client, "/b" + CONFIGURATION, {"glob": "**/*", "indexes": [{"name": "t", "type": "exact"}]})
     store(client, "/a/x.json", {"t": "war"})
     store(client, "/b/y.json", {"t": "war"})
