@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from svc_query.indexing import index_status
+from svc_query.commands.statuses import status_lines
+from svc_query.indexing import index_status, read_status
 from svc_query.testing.indexed_database import Indexed
 
 from svc.errors import DamagedView, ServiceUnavailable
@@ -124,3 +125,16 @@ def test_flipped_bytes_of_rows_are_told_and_everything_is_made_anew(
     assert ask(indexed) == WHOLE
     assert indexed.reader.damage() is not None
     assert indexed.contents()["/a/299.json"]["title"] == ["t299"]
+
+
+def test_the_status_is_told_whatever_is_damaged(made: Path, open_index: Callable[..., Indexed]) -> None:
+    for path in made.glob("index-*/*"):
+        if path.is_file():
+            path.unlink()
+    indexed = open_index()
+    status = read_status(indexed.database, indexed.context, (), None, 100, wait_until=0.0)
+    assert {job["reason"] for job in status["jobs"]} == {"repair"}
+    assert "damaged or gone" in status["damage"]["reason"]
+    assert any(line.startswith("damaged data were found") for line in status_lines(status))
+    indexed.finish()
+    assert ask(indexed) == WHOLE

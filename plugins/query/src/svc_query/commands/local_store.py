@@ -15,7 +15,7 @@ from svc_query.bodies import QueryBody, SearchBody
 from svc_query.commands.sampling import MAXIMUM_SAMPLE, Spread
 from svc_query.commands.stores import Document, Sample
 from svc_query.commands.waiting import progress_bar
-from svc_query.indexing import finish_work, index_status, read_snapshot, rebuild
+from svc_query.indexing import finish_work, read_status, rebuild
 from svc_query.indexing.view import view_of
 from svc_query.parsing import ParserPool, choose_parser
 
@@ -52,13 +52,7 @@ class LocalQueries:
 
     def status(self, path: Path, after: str | None, limit: int) -> Document:
         """A page of what is indexed at and below a path."""
-        return read_snapshot(
-            self._database,
-            self._asker.context,
-            lambda snapshot: index_status(snapshot, path, after, limit),
-            minimum=0,
-            wait_until=0.0,
-        )
+        return read_status(self._database, self._asker.context, path, after, limit, wait_until=0.0)
 
     def rebuild(self, path: Path, progress: Callable[[int, int], None]) -> Document:
         """Indexes everything at and below a path anew."""

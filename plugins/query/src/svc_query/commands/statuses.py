@@ -24,6 +24,9 @@ def status_lines(status: Document) -> Iterator[str]:
     yield terminal_text(f"{status['path']}: {counted(status['documents'], 'file')} indexed")
     if status["waiting"]:
         yield f"{counted(status['waiting'], 'file')} wait to be read"
+    if status.get("damage"):
+        found, reason = time_text(status["damage"]["at"]), status["damage"]["reason"]
+        yield terminal_text(f"damaged data were found at {found} and are made anew: {reason}")
     for job in status["jobs"]:
         since = time_text(job["since"])
         yield terminal_text(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from svc_query.indexing.checking import IndexesCheck
 from svc_query.indexing.own_types import PRESENCE, PresenceIndexType, presence_term
-from svc_query.indexing.reading import finish_work, read_snapshot, rebuild
+from svc_query.indexing.reading import finish_work, read_snapshot, read_status, rebuild
 from svc_query.indexing.snapshot import IndexSnapshot
 from svc_query.indexing.status import index_status
 from svc_query.indexing.values_of import EffectiveField, FieldReader, effective_configuration, extract
@@ -29,5 +29,6 @@ __all__ = [
     "index_status",
     "presence_term",
     "read_snapshot",
+    "read_status",
     "rebuild",
 ]

@@ -5,22 +5,24 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
 from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
 from svc_query.indexing.snapshot import DamagedIndex, IndexSnapshot
+from svc_query.indexing.status import index_status
 from svc_query.indexing.view import INDEX_VIEW, IndexView, view_of
 
 if TYPE_CHECKING:
     from svc.plugin import Database
 
-__all__ = ["finish_work", "read_snapshot", "rebuild"]
+__all__ = ["finish_work", "read_snapshot", "read_status", "rebuild"]
 
 T = TypeVar("T")
 
 _ATTEMPTS = 9
+_MOST_REPAIRED = 256
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
 
@@ -37,6 +39,7 @@ def read_snapshot(
     minimum: int | None,
     wait_until: float,
     waits_for: Sequence[Path] = (),
+    goes_on: bool = False,
 ) -> T:
     """Calls a function with the index, once it holds what the caller must see; returns what that returns.
 
@@ -52,8 +55,12 @@ def read_snapshot(
         wait_until: time by ``time.monotonic`` until which to wait.
         waits_for: paths; changed files at and below them must have been read by their parsers.
 
+        goes_on: whether to go on without an index whose files are damaged, rather than to say so, once it is
+            being made anew.
+
     Raises:
-        ServiceUnavailable: the index does not hold it in time; says which view, and how much is missing.
+        ServiceUnavailable: the index does not hold it in time, or is damaged; says which view, and how much
+            is missing.
     """
     del context
     reader = database.view(INDEX_VIEW)
@@ -79,7 +86,8 @@ def read_snapshot(
             snapshot.close()
 
     missing: tuple[int, bytes | None] | None = None
-    for attempt in range(_ATTEMPTS):
+    attempts = _MOST_REPAIRED if goes_on else _ATTEMPTS
+    for attempt in range(attempts):
         try:
             return reader.read(call, minimum=needed)
         except _FilesWaiting:
@@ -92,11 +100,14 @@ def read_snapshot(
                 # It was replaced since the manifest was read, unless the newest one names it too.
                 missing = found
                 continue
-            raise _made_anew(reader, view, error) from error
+            refusal = _made_anew(reader, view, error)
+            if not goes_on:
+                raise refusal from error
         except FileNotFoundError:
-            # A reader was closed, since another has taken its place.
-            if attempt == _ATTEMPTS - 1:
-                raise
+            # A reader was closed, since another has taken its place; or its files are gone, which shows when
+            # they are opened anew.
+            if attempt >= _ATTEMPTS // 2:
+                view.caches.close()
     raise ServiceUnavailable(
         "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
     )
@@ -108,6 +119,36 @@ def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
         applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
         if applied < needed:
             _refuse_commits(needed - applied)
+
+
+def read_status(
+    database: Database,
+    context: PluginContext,
+    path: Path,
+    after: str | None,
+    limit: int,
+    *,
+    wait_until: float,
+) -> dict[str, Any]:
+    """Returns ``index_status`` as it is now, with ``damage`` where any was found within the last hour.
+
+    Indexes whose files turn out to be damaged are made anew from then on. Blocks.
+
+    Raises:
+        ServiceUnavailable: the rows of the index are damaged, and begin anew.
+    """
+    status = read_snapshot(
+        database,
+        context,
+        lambda snapshot: index_status(snapshot, path, after, limit),
+        minimum=0,
+        wait_until=wait_until,
+        goes_on=True,
+    )
+    damage = database.view(INDEX_VIEW).damage()
+    if damage is not None:
+        status["damage"] = {"at": damage.at_ms, "reason": damage.reason}
+    return status
 
 
 def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:

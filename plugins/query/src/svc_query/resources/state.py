@@ -37,7 +37,7 @@ class StatusResource:
     @requires_identity
     def on_get(self, req: SvcRequest, resp: falcon.Response) -> None:
         """Answers configurations, indexes, jobs and failures, to who may read or configure all of it."""
-        from svc_query.indexing import index_status, read_snapshot
+        from svc_query.indexing import read_status
 
         context = req.context
         path = parse_path(query_text(req, "path") or "/")
@@ -54,13 +54,8 @@ class StatusResource:
         limit = query_number(req, "limit", _DEFAULT_ROWS, minimum=1, maximum=_MOST_ROWS) or _DEFAULT_ROWS
         after = query_text(req, "after")
         asker = asker_of(req)
-        answer = read_snapshot(
-            context.database,
-            asker.context,
-            lambda snapshot: index_status(snapshot, path, after, limit),
-            minimum=0,
-            wait_until=time.monotonic() + settings_of(asker.context).wait_seconds,
-        )
+        wait_until = time.monotonic() + settings_of(asker.context).wait_seconds
+        answer = read_status(context.database, asker.context, path, after, limit, wait_until=wait_until)
         send_json(resp, answer)
 
 
