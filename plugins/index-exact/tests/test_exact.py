@@ -53,6 +53,7 @@ class TestExactIndex(TermIndexTypeContract):
         Leaf("f", "in", [1, [2]]),
         Leaf("f", "in", list(range(MAXIMUM_VALUES + 1))),
         Leaf("f", "prefix", 5),
+        Leaf("f", "prefix", "1", value_type="timestamp"),
         Leaf("f", "gt", "yesterday", value_type="timestamp"),
         Leaf("f", "eq", "2026-13-01", value_type="timestamp"),
     )

@@ -120,7 +120,13 @@ class PrefixOperator(ExactOperator):
     name: ClassVar[str] = "prefix"
 
     def compile(self, leaf: Leaf) -> Predicate:
-        """Takes a string."""
+        """Takes a string; a field of timestamps has none that could begin with it."""
+        if leaf.value_type == "timestamp":
+            raise InvalidInput(
+                f"{leaf.field} holds timestamps, which are numbers: they have no prefix. Ask with gte and "
+                "lt, or between.",
+                field="value",
+            )
         if not isinstance(leaf.value, str):
             raise InvalidInput(f"{leaf.field}: prefix takes a string.", field="value")
         return StartsWith(leaf.value)

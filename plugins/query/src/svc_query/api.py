@@ -156,6 +156,15 @@ class TermReader(Protocol):
     ) -> Iterator[tuple[bytes, Sequence[int]]]:
         """Yields (term, documents) in the order of the terms; documents in increasing order."""
 
+    def scan_among(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, BitMap]]:
+        """Yields (term, those of some documents that have it) in the order of the terms.
+
+        Many terms that none of them has are passed over at once; for each such run a term may come with an
+        empty bitmap, so that who waits for the next can count what was looked at.
+        """
+
 
 class LibraryIndexType(IndexType):
     """An index on a library that keeps files of its own."""

@@ -85,8 +85,7 @@ class Asker(NamedTuple):
 
         Raises:
             InvalidInput: the query is not one that can be answered.
-            NotFound: its path, snapshot, version or fork is not there for this caller, or nothing there is
-                indexed.
+            NotFound: its path, snapshot, version or fork is not there for this caller.
             ServiceUnavailable: the index is behind, or the time of the query is over.
         """
         settings = self.settings

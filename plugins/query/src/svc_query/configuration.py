@@ -31,6 +31,7 @@ class QueryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         maximum_values: values of one field of one document.
         maximum_text: characters of one value that are kept.
         maximum_fields: fields of one ``indexes.json``.
+        maximum_indexes: indexes of the database: each field with each of its types, by their options.
     """
 
     wait_seconds: Seconds = 5.0
@@ -47,3 +48,4 @@ class QueryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     maximum_values: Count = 1_000
     maximum_text: Count = 1_000_000
     maximum_fields: Count = 256
+    maximum_indexes: Count = 1_000

@@ -14,18 +14,15 @@ import msgspec
 from blake3 import blake3
 
 from svc.errors import InvalidInput
-from svc.plugin import Path
+from svc.plugin import Path, seal, unseal
 from svc_query.api import Value
 from svc_query.ordering import COMPARED_CHARACTERS, Key, Order
 
 __all__ = ["Cursors", "Place"]
 
 _VERSION = 1
-_TAG_BYTES = 16
-_PADDED_TO = 64
 _MOST_BYTES = 1 << 16
-_TAG_CONTEXT = "svc query 2026 tag of a cursor"
-_TEXT_CONTEXT = "svc query 2026 text of a cursor"
+_PURPOSE = "query"
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -73,12 +70,8 @@ class Cursors:
         text = _ENCODER.encode(
             Place(_VERSION, name, sequence, [_spelled(*one) for one in deciding], score, path)
         )
-        text = len(text).to_bytes(4, "big") + text
-        text += b"\0" * (-len(text) % _PADDED_TO)
-        # The tag is a function of the text, and the only input of the key stream: what is sealed twice looks
-        # the same, and nothing else can be told (a synthetic initialization vector, as in RFC 5297).
-        tag = self._tag(text)
-        return base64.urlsafe_b64encode(tag + self._mixed(text, tag)).rstrip(b"=").decode("ascii")
+        sealed = seal(self._id, text, _PURPOSE)
+        return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
     def decode(self, cursor: str, field: str) -> Key:
         """Returns the key of a cursor's place.
@@ -109,22 +102,14 @@ class Cursors:
             data = base64.b64decode(padded, altchars=b"-_", validate=True)
         except (ValueError, binascii.Error):
             return None
-        tag, text = data[:_TAG_BYTES], data[_TAG_BYTES:]
-        text = self._mixed(text, tag)
-        if not text or self._tag(text) != tag:
+        text = unseal(self._id, data, _PURPOSE)
+        if not text:
             return None
         try:
-            place = _DECODER.decode(text[4 : 4 + int.from_bytes(text[:4], "big")])
+            place = _DECODER.decode(text)
         except msgspec.DecodeError:
             return None
         return place if place.version == _VERSION else None
-
-    def _tag(self, text: bytes) -> bytes:
-        return blake3(self._id + text, derive_key_context=_TAG_CONTEXT).digest(_TAG_BYTES)
-
-    def _mixed(self, text: bytes, tag: bytes) -> bytes:
-        stream = blake3(self._id + tag, derive_key_context=_TEXT_CONTEXT).digest(len(text))
-        return bytes(left ^ right for left, right in zip(text, stream, strict=True))
 
 
 def _spelled(missing: bool, value: Value) -> tuple[str, str]:

@@ -1,7 +1,8 @@
-"""What is indexed where the root has no ``indexes.json``: the fields that every file has.
+"""What is indexed whatever configurations say: the fields that every file has.
 
-Nothing of it is written into anybody's tree, so an empty database keeps the root hash of an empty tree. Index
-types whose plugin is not enabled are left out.
+It lies under all of them: one that names a field of it decides how that is indexed. Nothing of it is written
+into anybody's tree, so an empty database keeps the root hash of an empty tree. Index types whose plugin is
+not enabled are left out.
 """
 
 from __future__ import annotations

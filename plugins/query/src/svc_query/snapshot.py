@@ -100,11 +100,9 @@ class Coverage(msgspec.Struct, frozen=True):
 
     Attributes:
         fields: by name; virtual ones too, where a configuration names them.
-        configured: whether any configuration applies to any file at or below the directory.
     """
 
     fields: Mapping[str, FieldUse]
-    configured: bool
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -130,11 +128,13 @@ class Snapshot(Protocol):
         sequence: number of the commit that it is of.
         epoch: names the numbering: while it is the same, a number means the same document.
         indexed: whether indexes answer; a version that is walked has none.
+        knows_tail: whether term readers know the documents of the tail, too, so that none need be tested.
     """
 
     sequence: int
     epoch: bytes
     indexed: bool
+    knows_tail: bool
 
     def live(self) -> BitMap:
         """Returns the numbers of all documents; not to be changed."""
@@ -146,7 +146,7 @@ class Snapshot(Protocol):
         """Returns how many documents are at and below a path; cheap."""
 
     def in_path_order(
-        self, path: Path, *, after: Path | None = None, reverse: bool = False
+        self, path: Path, *, after: Path | None = None, reverse: bool = False, among: BitMap | None = None
     ) -> Iterator[tuple[Path, int]]:
         """Yields (path, number) at and below a path, in path order, from any point at once.
 
@@ -154,6 +154,8 @@ class Snapshot(Protocol):
             path: the directory.
             after: start behind this path; before it with ``reverse``.
             reverse: backward.
+            among: only these live documents are wanted, which makes it cheaper. Others may come too, and now
+                and then a number that is none of them, for many that were passed over at once.
         """
 
     def document(self, number: int) -> Document | None:
@@ -166,7 +168,10 @@ class Snapshot(Protocol):
         """Returns all values of a field, virtual ones and long texts too; empty when it has none."""
 
     def tail(self) -> Sequence[Document]:
-        """Returns the live documents that term readers do not know yet, by number; not to be changed."""
+        """Returns the live documents that were not flushed yet, by number; not to be changed.
+
+        Term readers do not know them unless ``knows_tail``.
+        """
 
     def indexes(self, field: str) -> Sequence[FieldIndex]:
         """Returns the indexes over a field."""

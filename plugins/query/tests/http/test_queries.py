@@ -318,9 +318,19 @@ def test_unknown_versions_are_404(books: Any) -> None:
         books.refused([], "/books/ru", status=404, **members)
 
 
-def test_a_path_without_any_index_is_404(http: Any) -> None:
-    http.write({"/.svc-config/indexes.json": {"glob": "*.json", "indexes": []}, "/d/x.txt": "x"})
-    assert "index" in http.refused([], "/d", status=404)["error"].lower()
+def test_a_file_that_no_configuration_takes_has_its_virtual_fields(http: Any) -> None:
+    http.write(
+        {
+            "/.svc-config/indexes.json": {"glob": "*.json", "indexes": [{"name": "year", "type": "exact"}]},
+            "/d/x.txt": "x",
+        }
+    )
+    version = http.database.head().root.hex()
+    for members in ({}, {"version": version}):
+        for where in ([], leaf("@extension", "eq", "txt"), leaf("@filename", "contains", "x.t")):
+            assert http.paths(where, "/d", **members) == ["/d/x.txt"], (where, members)
+        assert http.paths(leaf("year", "eq", 1), "/d", **members) == []
+        assert http.paths(leaf("year", "exists", False), "/d", **members) == ["/d/x.txt"]
 
 
 def test_links_are_followed(books: Any) -> None:

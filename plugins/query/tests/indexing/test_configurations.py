@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path as FilePath
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from svc_query.index_configuration import parse_configuration
-from svc_query.indexing import IndexesCheck, applying
+from svc_query.indexing import IndexesCheck, applying, rebuild, view
+from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.testing.indexed_database import Indexed, JsonHere, Source, Words
 
-from svc.errors import InvalidInput
+from svc.errors import InvalidInput, ServiceUnavailable
+from svc.plugin import Database, PluginContext
 
 TITLE = {"name": "title", "type": "exact"}
 YEAR = {"name": "year", "type": "exact", "value_type": "integer"}
@@ -92,9 +98,26 @@ def test_the_nearest_configuration_decides_for_each_field(indexed: Indexed) -> N
     assert fields["/a/own/d/x.json"] == {"title": ["o"]}
     coverage = indexed.read(lambda snapshot: snapshot.coverage(("a", "own")))
     assert coverage.fields["title"].everywhere
-    assert set(coverage.fields) == {"title", "year", "@path"}
+    assert set(coverage.fields) == {"title", "year", *VIRTUAL_FIELDS}
     whole = indexed.read(lambda snapshot: snapshot.coverage(()))
     assert whole.fields["@path"].everywhere
+
+
+def test_every_file_is_a_document_whatever_configurations_take(indexed: Indexed) -> None:
+    indexed.configure("/", YEAR, {"name": "@size", "type": ["exact", "names"]}, glob="taken/*.json")
+    indexed.configure("/own", glob="nothing")
+    files = {"/taken/a.json": {"year": 1}, "/b.json": {"year": 2}, "/own/c.json": {"year": 3}}
+    indexed.put(files)
+    indexed.finish()
+    found = indexed.contents()
+    assert set(found) > set(files)
+    assert [row["year"] for row in found.values() if "year" in row] == [[1]]
+    assert not indexed.read(lambda snapshot: snapshot.coverage(())).fields["@size"].everywhere
+    assert indexed.read(lambda snapshot: snapshot.coverage(())).fields["@hash"].everywhere
+    assert indexed.read(lambda snapshot: snapshot.coverage(("own",))).fields["@size"].index_types == {
+        "exact",
+        "names",
+    }
 
 
 def test_the_space_of_a_dropped_index_comes_back(indexed: Indexed) -> None:
@@ -103,10 +126,10 @@ def test_the_space_of_a_dropped_index_comes_back(indexed: Indexed) -> None:
     indexed.finish()
     assert len(indexed.found("year", b"")) == 0
     directory = indexed.reader.read(lambda storage: storage.directory)
-    assert len(list(directory.glob("index-*"))) == 4
+    before = len(list(directory.glob("index-*")))
     indexed.configure("/", TITLE)
     indexed.finish()
-    assert len(list(directory.glob("index-*"))) == 3
+    assert len(list(directory.glob("index-*"))) == before - 1
     assert indexed.read(lambda snapshot: [index.type.name for index in snapshot.indexes("year")]) == [
         "presence"
     ]
@@ -174,6 +197,8 @@ BAD = [
     (b'{"indexes": [{"name": "a", "type": "exact", "source": []}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(a+)+/"]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "source": ["/(/"]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [18446744073709551616]}]}', "indexes[0].source"),
+    (b'{"indexes": [{"name": "a", "type": "exact", "source": [-9223372036854775809]}]}', "indexes[0].source"),
     (b'{"indexes": [{"name": "a", "type": "exact", "value_type": "x"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "@size", "type": "exact", "value_type": "string"}]}', "indexes[0].value_type"),
     (b'{"indexes": [{"name": "a", "type": "exact"}, {"name": "a", "type": "exact"}]}', "indexes[1].name"),
@@ -225,3 +250,71 @@ def test_a_status_names_all(indexed: Indexed, open_index: Callable[..., Indexed]
     assert [one["path"] for one in more["failures"]] == ["/d/b.json"]
     indexed.put({"/d/b.json": {"year": 3}})
     assert len(indexed.read(lambda snapshot: index_status(snapshot, ("d",)))["failures"]) == 1
+
+
+def test_a_process_without_a_plugin_that_is_enabled_leaves_the_index_to_others(
+    open_index: Callable[..., Indexed], source: Source, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enabled = {"index.names"}
+    monkeypatch.setattr(PluginContext, "is_enabled", lambda _, plugin_id: plugin_id in enabled)
+    source.contexts["names"] = SimpleNamespace(plugin_id="index.names")
+    source.use()
+    other = Source()
+    del other.types["names"]
+    other.use()
+    whole = open_index()
+    part = Indexed(tmp_path / "indexed.svcdb", other)
+    whole.configure("/", {"name": "title", "type": ["exact", "names"]})
+    whole.put({f"/{number}.json": {"title": f"t{number}"} for number in range(50)})
+    whole.finish()
+    numbers = whole.read(lambda snapshot: snapshot.live())
+    part.finish()
+    whole.finish()
+    assert part.read(lambda snapshot: snapshot.live()) == numbers, "nothing was made anew"
+    part.put({"/new.json": {"title": "new"}})
+    with pytest.raises(ServiceUnavailable, match=r"index\.names"):
+        part.contents()
+    rebuild(part.database, ())
+    with pytest.raises(ServiceUnavailable, match=r"index\.names"):
+        part.finish()
+    whole.finish()
+    assert part.contents()["/new.json"]["title"] == ["new"]
+    enabled.clear()
+    part.finish()
+    numbers = part.read(lambda snapshot: snapshot.live())
+    whole.finish()
+    assert whole.read(lambda snapshot: snapshot.live()) == numbers, (
+        "one that still has it does not take it back"
+    )
+    part.put({"/newer.json": {}})
+    assert "/newer.json" in part.contents()
+    part.close()
+
+
+def test_configurations_count_before_the_first_build_has_come_to_them(
+    tmp_path: FilePath, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "SMALL_DIRECTORY", 10)
+    files = {f"/{name}/{number}.json": {"title": "t", "year": 1} for number in range(20) for name in "abz"}
+    with closing(Database(tmp_path / "indexed.svcdb")) as database, database.transaction() as transaction:
+        for path, value in files.items():
+            where = tuple(path.strip("/").split("/"))
+            transaction.put(where, json.dumps(value).encode(), content_type="application/json")
+        for directory, field in (((), TITLE), (("z",), YEAR)):
+            content = json.dumps({"glob": "**/*", "indexes": [field]}).encode()
+            transaction.put((*directory, ".svc-config", "indexes.json"), content)
+    with closing(Indexed(tmp_path / "indexed.svcdb", source)) as indexed:
+
+        def fields(*path: str) -> set[str]:
+            found = indexed.read(lambda snapshot: snapshot.coverage(path))
+            return set(found.fields) - set(VIRTUAL_FIELDS)
+
+        assert indexed.read(lambda snapshot: snapshot.progress(())).total == 62
+        assert fields() == fields("a") == {"title"}
+        assert fields("z") == fields("z", "3.json") == {"title", "year"}
+        assert indexed.read(lambda snapshot: [one.type.name for one in snapshot.indexes("title")]) == [
+            "presence"
+        ]
+        indexed.finish()
+        assert fields() == {"title", "year"}
+        assert indexed.contents()["/z/3.json"]["year"] == [1]

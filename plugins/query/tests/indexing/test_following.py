@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from svc_query.indexing import applying, working
 from svc_query.testing.indexed_database import Indexed, contents_of, paths
 
 
@@ -45,6 +47,29 @@ def test_a_flush_takes_the_tail_into_the_files(indexed: Indexed) -> None:
     indexed.put({"/3.json": {"title": "other"}, "/13.json": None})
     assert len(indexed.found("title", b"st3")) == 28
     assert "/3.json" in indexed.contents()
+
+
+@pytest.mark.parametrize("job", [False, True])
+def test_what_came_at_once_is_flushed_without_a_quiet_second(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch, job: bool
+) -> None:
+    monkeypatch.setattr(applying, "LARGE_DIRECTORY", 100 if job else 2_000)
+    monkeypatch.setattr(working, "QUIET_SECONDS", 3_600.0)
+    indexed.put({f"/d/{number}.json": {} for number in range(300)})
+    indexed.reader.catch_up()
+    for _ in range(1_000):
+        if not indexed.reader.work():
+            break
+    assert indexed.read(lambda snapshot: (snapshot.count_below(()), len(snapshot.tail()))) == (300, 0)
+    indexed.put({f"/e/{number}.json": {} for number in range(100)})
+    indexed.reader.catch_up()
+    indexed.reader.work()
+    assert indexed.read(lambda snapshot: len(snapshot.tail())) == 100
+    monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
+    for _ in range(1_000):
+        if not indexed.reader.work():
+            break
+    assert indexed.read(lambda snapshot: len(snapshot.tail())) == 0
 
 
 def test_rebuilding_gives_the_same(indexed: Indexed) -> None:

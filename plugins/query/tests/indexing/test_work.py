@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from svc_query.indexing import applying, index_status, rebuild, table, working
-from svc_query.testing.indexed_database import Indexed, contents_of, paths
+from svc_query.testing.indexed_database import Indexed, Names, Source, contents_of, paths
 
-from svc.errors import ServiceUnavailable
+from svc.errors import ServiceUnavailable, SvcError
 
 TITLE = {"name": "title", "type": "exact"}
 LINES = {"name": "lines", "type": "exact", "source": ["lines", ""]}
@@ -41,6 +43,24 @@ def test_files_wait_for_child_processes_and_queries_for_them(indexed: Indexed) -
     indexed.put({"/b/bad.txt": b"good"}, "text/x-lines")
     assert indexed.read(contents_of, waits_for=[()])["/b/bad.txt"]["lines"] == ["good"]
     assert indexed.read(index_status)["failures"] == []
+
+
+def test_a_child_process_that_ended_is_no_zombie(indexed: Indexed) -> None:
+    indexed.configure("/", LINES)
+    indexed.put({"/a.txt": b"one"}, "text/x-lines")
+    indexed.reader.catch_up()
+    for _ in range(10_000):
+        if not indexed.reader.work():
+            break
+    (pid,) = indexed.view.worker.children
+    os.kill(pid, signal.SIGKILL)
+    for _ in range(1_000):
+        indexed.reader.work()
+        if not Path(f"/proc/{pid}").exists():
+            break
+        time.sleep(0.01)
+    assert not Path(f"/proc/{pid}").exists()
+    assert indexed.view.worker.children == ()
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(indexed: Indexed) -> None:
@@ -80,6 +100,74 @@ def test_a_value_that_an_index_does_not_take_costs_that_value_alone(indexed: Ind
         "/b.json": {"title: names": "ValueError: it is refused"},
     }
     assert indexed.found("title", b"st7") == {"/7.json"}
+
+
+class Failing(Names):
+    """Fails at one of its calls."""
+
+    call = ""
+    error: Exception = ValueError("it is not today's")
+
+    def open_writer(self, directory: Path, options: Any, state: bytes | None) -> Any:
+        writer = super().open_writer(directory, options, state)
+        if self.call == "open_writer":
+            raise self.error
+        if self.call:
+
+            def fail(_: Any) -> bytes:
+                raise self.error
+
+            setattr(writer, self.call, fail)
+        return writer
+
+
+@pytest.mark.parametrize("call", ["open_writer", "flush"])
+@pytest.mark.parametrize(
+    "error", [ValueError("it broke"), OSError("it broke"), PermissionError(13, "it broke")]
+)
+def test_an_index_type_that_fails_rests_until_a_rebuild(
+    indexed: Indexed, source: Source, call: str, error: Exception
+) -> None:
+    failing = source.types["names"] = Failing()
+    source.use()
+    indexed.configure("/", {"name": "title", "type": ["exact", "names"]})
+    failing.call, failing.error = call, error
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    indexed.finish()
+
+    def problems() -> dict[str, str]:
+        rows = [one for one in indexed.read(index_status)["indexes"] if one["field"] == "title"]
+        return {one["type"]: one.get("problem", "") for one in rows}
+
+    assert "it broke" in problems()["names"]
+    assert problems()["exact"] == ""
+    assert indexed.found("title", b"st7") == {"/7.json"}
+    failing.call = ""
+    indexed.put({f"/{number}.json": {"title": f"u{number}"} for number in range(300)})
+    indexed.finish()
+    assert "it broke" in problems()["names"], "it rests"
+    rebuild(indexed.database, ())
+    indexed.finish()
+    assert problems() == {"names": "", "exact": ""}
+    names = indexed.read(
+        lambda snapshot: [one.reader.known for one in snapshot.indexes("title") if one.type.name == "names"]
+    )
+    assert sorted(names[0].values()) == sorted([f"u{number}"] for number in range(300))
+
+
+def test_a_full_disk_is_no_fault_of_an_index_type(indexed: Indexed, source: Source) -> None:
+    failing = source.types["names"] = Failing()
+    source.use()
+    indexed.configure("/", {"name": "title", "type": ["exact", "names"]})
+    failing.call, failing.error = "flush", OSError(errno.ENOSPC, "full")
+    indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
+    with pytest.raises((OSError, SvcError), match=r"(?i)full|space"):
+        indexed.finish()
+    failing.call = ""
+    indexed.finish()
+    rows = indexed.read(index_status)["indexes"]
+    assert not any("problem" in one for one in rows)
+    assert indexed.read(lambda snapshot: len(snapshot.tail())) == 0
 
 
 @pytest.mark.parametrize("large", [3, 2000])

@@ -61,6 +61,12 @@ class Terms:
         for term in reversed(terms) if reverse else terms:
             yield term, list(self._postings[term])
 
+    def scan_among(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, BitMap]]:
+        for term, numbers in self.scan(low, high, reverse=reverse):
+            yield term, BitMap(numbers) & among
+
     def documents(self) -> BitMap:
         return BitMap.union(BitMap(), *self._postings.values())
 
@@ -419,7 +425,7 @@ class MemorySnapshot:
         return len(self.below(path))
 
     def in_path_order(
-        self, path: Path, *, after: Path | None = None, reverse: bool = False
+        self, path: Path, *, after: Path | None = None, reverse: bool = False, among: BitMap | None = None
     ) -> Iterator[tuple[Path, int]]:
         paths = self.order
         if after is not None:
@@ -441,6 +447,8 @@ class MemorySnapshot:
             return ()
         return document.fields.get(field, ())
 
+    knows_tail = False
+
     def tail(self) -> Sequence[Document]:
         return self._tail
 
@@ -458,7 +466,7 @@ class MemorySnapshot:
             if near:
                 types = frozenset().union(*near)
                 fields[name] = FieldUse(name, frozenset({"auto"}), types, len(set(near)) == 1)
-        return Coverage(fields, bool(fields))
+        return Coverage(fields)
 
     def progress(self, path: Path) -> Progress | None:
         return self.reindexing

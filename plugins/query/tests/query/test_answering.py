@@ -15,7 +15,7 @@ from svc_query.ordering import OrderField
 from svc_query.planning.nodes import LeafNode
 from svc_query.snapshot import Progress
 
-from svc.errors import InvalidInput, NotFound, ServiceUnavailable
+from svc.errors import InvalidInput, ServiceUnavailable
 
 from .memory_snapshot import OPERATORS, MemorySnapshot, Terms  # noqa: TID252
 
@@ -153,9 +153,8 @@ def test_progress_of_a_reindex_is_told(caller: Caller) -> None:
     assert "meta" not in ask(many(10), [], caller)
 
 
-def test_a_place_without_indexes_is_not_found() -> None:
-    with pytest.raises(NotFound):
-        ask(MemorySnapshot({("a",): {}}, {}), [])
+def test_a_place_without_configurations_is_answered() -> None:
+    assert len(ask(MemorySnapshot({("a",): {}}, {}), [])["results"]) == 1
 
 
 def test_a_plan_says_how_rows_are_found() -> None:
@@ -244,4 +243,4 @@ def test_a_caller_of_very_many_places_is_answered() -> None:
     parts = tuple(((f"d{n}",), True) for n in range(3_000))
     caller = Caller(parts, lambda path: True, sees_all=False)
     assert len(ask(many(30), [], caller, limit=100)["results"]) == 30
-    assert answering.coverage_for(many(30), caller, ()).configured
+    assert answering.coverage_for(many(30), caller, ()).fields

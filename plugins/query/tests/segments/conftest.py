@@ -73,6 +73,17 @@ class IndexBeside:
         assert reader.count_range(low, high) >= len(set().union(*inside.values()))
         forward = [(term, list(numbers)) for term, numbers in reader.scan(low, high)]
         backward = [(term, list(numbers)) for term, numbers in reader.scan(low, high, reverse=True)]
+        for step in (1, 3, 1_000):
+            among = BitMap(list(reader.documents())[::step])
+            some = list(reader.scan_among(low, high, among))
+            wanted = ((term, [one for one in numbers if one in among]) for term, numbers in forward)
+            assert [(term, list(numbers)) for term, numbers in some if numbers] == [
+                (term, numbers) for term, numbers in wanted if numbers
+            ]
+            terms = [term for term, _ in some]
+            assert terms == sorted(terms)
+            backwards = list(reader.scan_among(low, high, among, reverse=True))
+            assert [one for one in backwards if one[1]] == [one for one in some if one[1]][::-1]
         assert forward == backward[::-1]
         assert all(numbers == sorted(set(numbers)) for _, numbers in forward)
         assert [term for term, _ in forward] == sorted({term for term, _ in forward})

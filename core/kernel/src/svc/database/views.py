@@ -169,7 +169,6 @@ class ViewReader:
     def _read(self, function: Callable[[ViewStorage], T], minimum: int | None) -> T:
         for _ in range(_READ_ATTEMPTS):
             needed = self._needed(minimum)
-            self.catch_up(needed)
             shared = self._data.open()
             with shared.begin() as transaction:
                 mark = self._mark(transaction)
@@ -181,6 +180,7 @@ class ViewReader:
                         # Another process has just begun anew, with another directory.
                         if storage.directory is None or storage.directory.is_dir():
                             raise
+            self.catch_up(needed)
         raise ServiceUnavailable(
             f"The view {self._view.name} is computed anew again and again: another program follows another "
             "database in the same place.",

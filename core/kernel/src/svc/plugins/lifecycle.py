@@ -73,6 +73,10 @@ class PluginContext:
         """
         return self._source.extensions_of(self.plugin_id, family)
 
+    def is_enabled(self, plugin_id: str) -> bool:
+        """Whether a plugin is enabled in the database, even if this process does not have it. Cheap."""
+        return plugin_id in enabled_plugins(self.database)
+
 
 def make_context(
     plugin_id: str, configuration: Any, database: Database, source: ExtensionSource = NO_EXTENSIONS

@@ -194,8 +194,10 @@ class BackgroundWork:
 def _still_alive(
     threads: list[threading.Thread], seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> list[threading.Thread]:
-    """Waits for threads to end, and returns those that have not."""
+    """Waits for threads to end, and returns those that have not; one that never began has."""
     deadline = clock() + seconds
     for thread in threads:
+        if thread.ident is None:
+            continue
         thread.join(max(0.0, deadline - clock()))
     return [thread for thread in threads if thread.is_alive()]

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from svc.errors import InvalidInput, NotFound
-from svc.plugin import Path, format_path, path_not_found
+from svc.errors import InvalidInput
+from svc.plugin import Path, path_not_found
 from svc_query.aggregation import COUNT, Aggregates, aggregate_all, aggregate_groups
 from svc_query.api import QueryOperator
 from svc_query.cursors import Cursors
@@ -97,7 +97,7 @@ def answer_query(
 
     Raises:
         InvalidInput: the query is not one that can be answered.
-        NotFound: nothing at or below its path is indexed.
+        NotFound: nothing at or below its path is for the caller.
         ServiceUnavailable: its time is over.
     """
     began = time.perf_counter()
@@ -105,11 +105,6 @@ def answer_query(
     if not caller.shown and not _finds_anything(snapshot, scope, budget):
         raise path_not_found(question.path)
     coverage = coverage_for(snapshot, caller, question.path)
-    if not coverage.configured:
-        raise NotFound(
-            "No index applies to anything at this path: store an indexes.json in its .svc-config directory.",
-            path=format_path(question.path),
-        )
     node = Compiler(snapshot, scope, coverage, operators, budget.look).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
     # Only a version that is walked has it: where the walk ended before the last file.
@@ -187,7 +182,7 @@ def coverage_for(snapshot: Snapshot, caller: Caller, path: Path) -> Coverage:
         for name, use in one.fields.items():
             other = fields.get(name)
             fields[name] = use if other is None else _both(other, use)
-    return Coverage(fields, any(one.configured for one in found))
+    return Coverage(fields)
 
 
 def _both(left: FieldUse, right: FieldUse) -> FieldUse:

@@ -67,7 +67,7 @@ class Matching:
         self.tested = 0
         self.walked_to: Path | None = None
         # Documents of the tail are at hand: no table need be asked for them.
-        self._at_hand = {one.id: one for one in snapshot.tail()}
+        self._at_hand = {} if snapshot.knows_tail else {one.id: one for one in snapshot.tail()}
         self.tail = BitMap(list(self._at_hand)) & scope.numbers if self._at_hand else BitMap()
         self._probing: int | None = None
         self._numbers: BitMap | None = None
@@ -115,8 +115,12 @@ class Matching:
             found = found | tail
         self._numbers = found
 
-    def matches(self, numbers: Iterable[int]) -> Iterator[Match]:
+    def matches(self, numbers: Iterable[int], *, at_once: int = _FIRST_BATCH) -> Iterator[Match]:
         """Yields those of some of ``numbers`` that match and that the caller may read, in the order given.
+
+        Args:
+            numbers: documents.
+            at_once: how many of them are taken before the first match is given.
 
         Raises:
             ServiceUnavailable: the time of the query is over.
@@ -124,7 +128,7 @@ class Matching:
         from pyroaring import BitMap
 
         rest = iter(numbers)
-        size = _FIRST_BATCH
+        size = min(at_once, _BATCH)
         while batch := list(islice(rest, size)):
             size = _BATCH
             # With scores that differ from 1, a document is tested although it is known to match.

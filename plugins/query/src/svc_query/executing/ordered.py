@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from svc.plugin import Path
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["Page", "Paging", "choose_strategy", "find_page"]
 
 # What a step of each way costs, in microseconds; their ratios are what counts.
-_PATH_STEP = 1.5
-_TERM_STEP = 1.0
+_PATH_STEP = 0.06
+_TERM_STEP = 0.06
 _DOCUMENT = 12.0
 _MOST_RANKED = 100_000
 _SCORED_AT_ONCE = 1_000
 _FIRST_RANKED = 64
 _MANY = 2_000
 """Among fewer documents the indexes are asked at once."""
-_MOST_PROBED = 400
+_MOST_PROBED = 200
 _WIDE = 4
 _MISSING = (1,)
 _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
@@ -87,7 +87,7 @@ def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
         ServiceUnavailable: the time of the query is over.
     """
     wanted = paging.rows + paging.skip + 1
-    page = _probed(matching, coverage, paging, wanted)
+    page = _ranked_page(matching, paging, wanted) or _probed(matching, coverage, paging, wanted)
     if page is not None:
         return page
     matching.walked_to = None
@@ -114,8 +114,8 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
         return None
     if (
         (total < _MANY and _reach(node) <= _WIDE * total)
-        or expected > _MOST_PROBED / 4
-        or len(matching.tail) > _MOST_PROBED / 4
+        or expected > _MOST_PROBED / 2
+        or len(matching.tail) > _MOST_PROBED / 2
     ):
         return None
     direction = paging.order.path_direction(scored=False)
@@ -163,7 +163,8 @@ def choose_strategy(
 
     direction = order.path_direction(scored=matching.node.scored)
     if direction:
-        walking = wanted * (len(matching.scope.numbers) / max(1, len(numbers))) * _PATH_STEP
+        passed = wanted * len(matching.scope.numbers) / max(1, len(numbers))
+        walking = passed * _PATH_STEP + min(wanted, len(numbers)) * _DOCUMENT
         if len(numbers) * _DOCUMENT < walking and len(numbers) <= matching.budget.rows:
             return "sort", sort
         return "path order", lambda: _walk_paths(matching, numbers, paging, direction)
@@ -207,7 +208,8 @@ def _key_of(row: Row) -> Key:
 def _walk_paths(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
     backward = (direction < 0) != paging.reverse
     place: Path | None = None if paging.place is None else paging.place[-1]
-    for match in matching.matches(_in_path_order(matching, numbers, place, backward)):
+    walk = _in_path_order(matching, numbers, place, backward)
+    for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
         yield matching.row(paging.order, match)
 
 
@@ -224,7 +226,7 @@ def _in_path_order(matching: Matching, numbers: BitMap, place: Path | None, back
                 after = place
             elif (part > place) is backward:
                 continue
-        for path, number in snapshot.in_path_order(part, after=after, reverse=backward):
+        for path, number in snapshot.in_path_order(part, after=after, reverse=backward, among=numbers):
             budget.step()
             if number not in numbers:
                 continue
@@ -286,17 +288,12 @@ def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Pa
     numbers = matching.numbers - matching.tail if matching.tail else matching.numbers
     first: Iterable[Row] = _term_rows(matching, index, bounds, numbers, paging)
     last: Iterable[Row] = _missing_rows(matching, index, numbers, paging)
-    flushed = _chained((last, first) if paging.reverse else (first, last))
+    flushed = chain(*((last, first) if paging.reverse else (first, last)))
     if not matching.tail:
         return flushed
     tail = matching.numbers & matching.tail
     rows = _sorted(matching, tail, paging, None) if tail else []
     return heapq.merge(rows, flushed, key=_key_of, reverse=paging.reverse)
-
-
-def _chained(parts: Iterable[Iterable[Row]]) -> Iterator[Row]:
-    for part in parts:
-        yield from part
 
 
 def _term_rows(
@@ -308,13 +305,8 @@ def _term_rows(
         return
     low, high, here = place
     plain = _is_plain(matching, paging.order)
-    for term, documents in index.reader.scan(low, high, reverse=backward):
+    for term, group in index.reader.scan_among(low, high, numbers, reverse=backward):
         matching.budget.step()
-        group: Any
-        if len(documents) <= _FIRST_RANKED:
-            group = [number for number in documents if number in numbers]
-        else:
-            group = numbers & type(numbers)(documents)
         if not group:
             continue
         rows: Iterable[Row]
@@ -367,7 +359,8 @@ def _same_value(matching: Matching, group: BitMap, paging: Paging, place: Path |
         rows = (matching.row(paging.order, match) for match in matching.matches(group))
         yield from sorted(rows, key=_key_of, reverse=paging.reverse)
         return
-    for match in matching.matches(_in_path_order(matching, group, place, paging.reverse)):
+    walk = _in_path_order(matching, group, place, paging.reverse)
+    for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
         yield matching.row(paging.order, match)
 
 
@@ -423,12 +416,45 @@ def _ranked_leaf(matching: Matching, order: Order) -> LeafNode | None:
     return node
 
 
+def _ranked_page(matching: Matching, paging: Paging, wanted: int) -> Page | None:
+    """A page of the best rows, without the list of all that match; None when that is needed after all."""
+    if matching.is_collected or paging.reverse or paging.place is not None or wanted > _SCORED_AT_ONCE:
+        return None
+    leaf = _ranked_leaf(matching, paging.order)
+    if leaf is None:
+        return None
+    limit = max(_FIRST_RANKED, 2 * wanted)
+    found, complete = _best(matching, leaf, limit, _parts(matching))
+    # Those that are as good as the worst that came may have equals that did not come.
+    worst = 0.0 if complete else min(found.values(), default=0.0)
+    numbers = matching.scope.numbers
+    scores = {number: score for number, score in found.items() if number in numbers}
+    if leaf is matching.node and not matching.scope.unchecked and len(scores) > wanted:
+        # All of them match: those behind the page need not be looked at.
+        least = sorted(scores.values(), reverse=True)[wanted - 1]
+        scores = {number: score for number, score in scores.items() if score >= least}
+    leaf.learn(scores)
+    with matching.probe(len(scores)):
+        rows = sorted(
+            [matching.row(paging.order, match) for match in matching.matches(list(scores))], key=_key_of
+        )
+    sure = [row.match for row in rows if row.match.score > worst]
+    if len(sure) < wanted and not complete:
+        return None
+    return _page(matching, paging, "best first", sure[:wanted])
+
+
+def _parts(matching: Matching) -> tuple[Path, ...] | None:
+    parts = matching.scope.parts
+    return None if parts == ((),) else parts
+
+
 def _best_first(matching: Matching, leaf: LeafNode, paging: Paging, wanted: int) -> Iterator[Row]:
     """The best rows: asks for more and more of them until enough match the rest of the filter."""
     numbers = matching.numbers
     if len(numbers) <= _SCORED_AT_ONCE:
         return iter(_sorted(matching, numbers, paging, wanted))
-    below = None if matching.scope.parts == ((),) else matching.scope.parts
+    below = _parts(matching)
     limit = max(_FIRST_RANKED, 2 * wanted)
     while True:
         found, complete = _best(matching, leaf, limit, below)

@@ -53,7 +53,7 @@ class IndexBatch:
         state = self._table.state
         if state.next_number == 1 and not state.types:
             # Nothing was made with other index types or parsers yet.
-            state.types, state.parsers = self._extensions.type_names, self._extensions.parser_names
+            self._extensions.note(state)
         reconciler = Reconciler(self._table, self._extensions, after)
         large = _small_directories(configured, after, changes)
         if start == 0:

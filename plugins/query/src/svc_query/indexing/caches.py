@@ -104,6 +104,15 @@ class Moment:
             self.live -= dead
         self.tail: Sequence[IndexedDocument] = ()
         self.below: dict[Path, BitMap] = {}
+        self._tail_in_order: list[tuple[bytes, int]] | None = None
+
+    def tail_in_order(self) -> list[tuple[bytes, int]]:
+        """Returns (key of the path, number) of the tail, in the order of the paths; not to be changed."""
+        found = self._tail_in_order
+        if found is None:
+            pairs = [(keys.key_of_path(document.path), document.id) for document in self.tail]
+            found = self._tail_in_order = sorted(pairs)
+        return found
 
     @property
     def name(self) -> tuple[bytes, int]:

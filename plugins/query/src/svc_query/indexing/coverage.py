@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 
 from svc.plugin import Path, ViewStorage
 from svc_query.index_configuration import DirectoryConfiguration, IndexEntry
@@ -31,22 +32,42 @@ class Directories:
                 configuration = configurations.parse(row.hash, row.content).configuration
                 if configuration is not None:
                     found[key[1:]] = configuration
-        found.setdefault(b"", configurations.default)
+        self._default = configurations.default
+        found.setdefault(b"", self._default)
         self._types = configurations.types
         self._found = found
         self._keys = sorted(found)
         self._coverages: dict[Path, Coverage] = {}
+
+    def beside(self, more: Mapping[Path, DirectoryConfiguration]) -> Directories:
+        """Returns these and others, of directories that have none here."""
+        made = copy(self)
+        made._found = {**{keys.key_of_path(path): one for path, one in more.items()}, **self._known()}
+        made._found.setdefault(b"", self._default)
+        made._keys = sorted(made._found)
+        made._coverages = {}
+        return made
+
+    def knows(self, directory: Path) -> bool:
+        """Whether a directory has a configuration of its own here."""
+        return keys.key_of_path(directory) in self._known()
+
+    def _known(self) -> Mapping[bytes, DirectoryConfiguration]:
+        found = self._found
+        return {key: one for key, one in found.items() if key} if found[b""] is self._default else found
 
     def at(self, directory: Path) -> DirectoryConfiguration | None:
         """Returns the configuration of a directory."""
         return self._found.get(keys.key_of_path(directory))
 
     def above(self, path: Path) -> Iterator[tuple[Path, DirectoryConfiguration]]:
-        """Yields (directory, configuration) at and above a path, the nearest first."""
+        """Yields (directory, configuration) at and above a path, the nearest first and the default last."""
         for depth in range(len(path), -1, -1):
             found = self._found.get(keys.key_of_path(path[:depth]))
             if found is not None:
                 yield path[:depth], found
+        if self._found[b""] is not self._default:
+            yield (), self._default
 
     def below(self, path: Path) -> Iterator[tuple[Path, DirectoryConfiguration]]:
         """Yields (directory, configuration) below a path, in path order."""
@@ -69,22 +90,19 @@ class Directories:
     def _cover(self, path: Path) -> Coverage:
         uses: dict[str, list[IndexEntry]] = {}
         decided: set[str] = set()
-        applies = False
         for directory, configuration in self.above(path):
             if configuration.glob is None and len(directory) < len(path) - 1:
                 continue
-            applies = True
             for name, entry in configuration.entries.items():
                 if name not in decided:
                     uses.setdefault(name, []).append(entry)
             if configuration.covers_all:
                 decided.update(configuration.entries)
         for _, configuration in self.below(path):
-            applies = True
             for name, entry in configuration.entries.items():
                 uses.setdefault(name, []).append(entry)
         fields = {name: self._use(name, entries, name in decided) for name, entries in uses.items()}
-        return Coverage(fields, applies and bool(fields))
+        return Coverage(fields)
 
     def _use(self, name: str, entries: list[IndexEntry], is_decided: bool) -> FieldUse:
         ways = {
@@ -101,6 +119,6 @@ class Directories:
             name,
             frozenset(entry.value_type for entry in entries),
             frozenset(names),
-            # Every file has a virtual field, also where no configuration names it.
+            # Every file has a virtual field, also where the glob of a configuration does not take it.
             len(ways) == 1 and (is_decided or name not in VIRTUAL_FIELDS),
         )

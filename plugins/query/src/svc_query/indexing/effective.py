@@ -1,7 +1,8 @@
 """What is indexed of a file: what the configurations between it and the root say together.
 
-The nearest configuration whose glob takes the file decides, for each field. The outcome is a function of a
-version and a path, so that nothing need be remembered to find it again.
+The nearest configuration whose glob takes the file decides, for each field. Under all of them lies the
+default one, so that every file has its virtual fields. The outcome is a function of a version and a path, so
+that nothing need be remembered to find it again.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from svc_query.index_configuration import (
 )
 from svc_query.indexing.keys import canonical_options
 from svc_query.indexing.rows import ConfigurationRow, FieldRow, encode
-from svc_query.sources import compile_source
+from svc_query.sources import Looks, compile_source
 from svc_query.values import converter
 
 __all__ = ["ConfigurationFile", "Configurations", "Effective", "FieldPlan", "Resolver"]
 
 _MOST_KEPT = 4_096
 DEFAULT_HASH: Hash = bytes(32)
-"""Stands for the content of the configuration that holds where the root has none."""
+"""Stands for the content of the default configuration, which is nobody's file."""
 
 
 class FieldPlan(NamedTuple):
@@ -39,13 +40,13 @@ class FieldPlan(NamedTuple):
     Attributes:
         position: in ``DocumentRow.values``.
         name: of the field.
-        find: of (document, how many at most).
+        find: of (document, how many at most, how much may be looked at).
         convert: of one value.
     """
 
     position: int
     name: str
-    find: Callable[[Any, int], list[Any]]
+    find: Callable[[Any, int, Looks], list[Any]]
     convert: Callable[[Any], Any]
 
 
@@ -105,7 +106,7 @@ class Configurations:
         self._maximum_fields = maximum_fields
         self._maximum_text = maximum_text
         self._files: dict[Hash, ConfigurationFile] = {}
-        self._together: dict[tuple[Hash, ...], Effective | None] = {}
+        self._together: dict[tuple[Hash, ...], Effective] = {}
 
     def parse(self, hash: Hash, content: bytes) -> ConfigurationFile:
         """Returns what a file says."""
@@ -137,7 +138,7 @@ class Configurations:
 
     @property
     def default(self) -> DirectoryConfiguration:
-        """What holds at the root where it has no configuration."""
+        """What lies under the configurations of all directories."""
         found = self._files.get(DEFAULT_HASH)
         if found is None:
             found = ConfigurationFile(self._parse(DEFAULT_CONFIGURATION), b"")
@@ -145,8 +146,8 @@ class Configurations:
         assert found.configuration is not None, "the default is valid"
         return found.configuration
 
-    def together(self, files: tuple[tuple[Hash, DirectoryConfiguration], ...]) -> Effective | None:
-        """Returns what configurations say together, the nearest first; None when they name no field."""
+    def together(self, files: tuple[tuple[Hash, DirectoryConfiguration], ...]) -> Effective:
+        """Returns what configurations say together, the nearest first."""
         key = tuple([hash for hash, _ in files])
         if key not in self._together:
             if len(self._together) >= _MOST_KEPT:
@@ -154,7 +155,7 @@ class Configurations:
             self._together[key] = self._combine([configuration for _, configuration in files])
         return self._together[key]
 
-    def _combine(self, files: list[DirectoryConfiguration]) -> Effective | None:
+    def _combine(self, files: list[DirectoryConfiguration]) -> Effective:
         fields: dict[str, FieldRow] = {}
         for file in files:
             for entry in file.entries.values():
@@ -168,8 +169,6 @@ class Configurations:
                     fields[entry.name] = FieldRow(
                         entry.name, entry.source, entry.value_type, parser, types, file.compression
                     )
-        if not fields:
-            return None
         row = ConfigurationRow(tuple(fields[name] for name in sorted(fields)))
         return Effective(row, any(file.logging for file in files), self._maximum_text)
 
@@ -195,8 +194,8 @@ class Resolver:
         self._version = version
         self._chains: dict[Path, tuple[tuple[int, Hash, DirectoryConfiguration], ...]] = {}
 
-    def of(self, path: Path) -> Effective | None:
-        """Returns what is indexed of a file; None when nothing is."""
+    def of(self, path: Path) -> Effective:
+        """Returns what is indexed of a file: its virtual fields at least."""
         chosen = tuple(
             [
                 (hash, configuration)
@@ -204,20 +203,25 @@ class Resolver:
                 if configuration.applies(path[depth:])
             ]
         )
-        return self._configurations.together(chosen) if chosen else None
+        return self._configurations.together(chosen)
 
     def chain(self, directory: Path) -> tuple[tuple[int, Hash, DirectoryConfiguration], ...]:
-        """Returns (depth, hash, configuration) of a directory and those above it, the nearest first."""
+        """Returns (depth, hash, configuration) of a directory and those above it, the nearest first.
+
+        The last one is the default.
+        """
         found = self._chains.get(directory)
         if found is None:
             if len(self._chains) >= _MOST_KEPT:
                 self._chains = {}
-            above = self.chain(directory[:-1]) if directory else ()
+            above = (
+                self.chain(directory[:-1])
+                if directory
+                else ((0, DEFAULT_HASH, self._configurations.default),)
+            )
             own = self._configurations.read(self._version, directory)
             if own is not None and own[1].configuration is not None:
                 found = ((len(directory), own[0], own[1].configuration), *above)
-            elif not directory:
-                found = ((0, DEFAULT_HASH, self._configurations.default),)
             else:
                 found = above
             self._chains[directory] = found

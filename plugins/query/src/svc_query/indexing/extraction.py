@@ -9,6 +9,7 @@ from svc.errors import SvcError
 from svc.plugin import Entry, Path, Version
 from svc_query.api import Parser, ParserInput, Value
 from svc_query.indexing.effective import Effective
+from svc_query.sources import Looks, TooManyLooks
 from svc_query.values import NOT_CONVERTED
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def extract_values(
     values: list[list[Value]] = [[] for _ in effective.contents]
     failures: list[str] = []
     not_converted: dict[str, int] = {}
+    looks = Looks()
     for wanted, plans in effective.plans.items():
         result = results.get(wanted)
         if result is None:
@@ -127,7 +129,12 @@ def extract_values(
         document = result.document
         for position, name, find, convert in plans:
             found = values[position]
-            for raw in find(document, maximum_values):
+            try:
+                raws = find(document, maximum_values, looks)
+            except TooManyLooks:
+                failures.append(f"The fields of the file from {name!r} on would take too long to look for.")
+                break
+            for raw in raws:
                 value = convert(raw)
                 if value is NOT_CONVERTED:
                     not_converted[name] = not_converted.get(name, 0) + 1

@@ -7,6 +7,7 @@ steps, over several transactions; only the last one makes it count.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,11 +24,25 @@ from svc_query.indexing.rows import DocumentRow, FailureRow, IndexRow, decode_ro
 from svc_query.indexing.table import LONG, NONE, PATH_INDEX, PRESENCE_INDEX, Table
 from svc_query.snapshot import VIRTUAL_FIELDS
 
-__all__ = ["Host", "flush", "index_directory", "virtual_values"]
+__all__ = ["SOMETIMES_MISSING", "Host", "flush", "index_directory", "virtual_values"]
 
 _DOCUMENTS_PER_STEP = 128
 _CACHED_TERMS = 512
-_SOMETIMES_MISSING = ("@content_type", "@extension")
+SOMETIMES_MISSING = ("@content_type", "@extension")
+"""Virtual fields that not every file has."""
+
+_OF_THE_MACHINE = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EIO,
+        errno.EROFS,
+    )
+)
+"""What goes wrong for all indexes alike, and is tried again, with a finding meanwhile."""
 
 
 class Host(Protocol):
@@ -248,7 +263,7 @@ class _Flush:
                 values = virtual_values(row, name) if place is None else self._values(number, row, place)
                 if not values:
                     continue
-                if place is not None or name in _SOMETIMES_MISSING:
+                if place is not None or name in SOMETIMES_MISSING:
                     present.add(name.encode())
                 for sink in sinks:
                     sink.add(number, row, values)
@@ -304,14 +319,23 @@ class _Flush:
         self._sinks[number] = kind(self, number, row, index_type)
 
     def _guard(self, number: int, function: Callable[[], object]) -> None:
-        """Calls foreign code: an index that fails is out of use, and nothing else is."""
+        """Calls foreign code: an index that fails is out of use, and nothing else is.
+
+        Raises:
+            OSError: the machine fails; or it is the driver's own index.
+        """
+        is_own = isinstance(self._sinks.get(number), _OwnSink)
         try:
             function()
         except (CorruptRecord, FileNotFoundError) as error:
             raise _DamagedFiles(number) from error
-        except OSError:
-            raise
-        except Exception as error:  # noqa: BLE001
+        except OSError as error:
+            if is_own or error.errno in _OF_THE_MACHINE:
+                raise
+            self.broken[number] = f"{type(error).__name__}: {error}"[:300]
+        except Exception as error:
+            if is_own:
+                raise
             self.broken[number] = f"{type(error).__name__}: {error}"[:300]
 
     def note(self, number: int, row: DocumentRow, index: IndexRow, error: Exception) -> None:

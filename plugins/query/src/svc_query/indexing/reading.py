@@ -21,10 +21,14 @@ __all__ = ["finish_work", "read_snapshot", "read_status", "rebuild"]
 
 T = TypeVar("T")
 
-_ATTEMPTS = 8
+_ATTEMPTS = 9
 _MOST_REPAIRED = 256
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
+
+
+class _FilesWaiting(Exception):
+    """Changed files have not been read yet."""
 
 
 def read_snapshot(
@@ -63,16 +67,14 @@ def read_snapshot(
     view = view_of(database)
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
-    applied = reader.applied
-    if applied < needed:
-        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
-        if applied < needed:
-            _refuse_commits(needed - applied)
-    for path in waits_for:
-        _wait_for_parsers(reader, path, wait_until)
+    _catch_up(reader, needed, wait_until)
+    pending = list(waits_for)
 
     def call(storage: ViewStorage) -> T:
-        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed)
+        for path in pending:
+            if count_waiting(storage, path):
+                raise _FilesWaiting
+        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
         try:
             return function(snapshot)
         except CorruptRecord as error:
@@ -88,6 +90,10 @@ def read_snapshot(
     for attempt in range(attempts):
         try:
             return reader.read(call, minimum=needed)
+        except _FilesWaiting:
+            for path in pending:
+                _wait_for_parsers(reader, path, wait_until)
+            pending = []
         except DamagedIndex as error:
             found = error.number, error.row.manifest
             if error.missing and missing != found:
@@ -135,6 +141,14 @@ def read_status(
     if damage is not None:
         status["damage"] = {"at": damage.at_ms, "reason": damage.reason}
     return status
+
+
+def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
+    applied = reader.applied
+    if applied < needed:
+        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
+        if applied < needed:
+            _refuse_commits(needed - applied)
 
 
 def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
+from svc.errors import ServiceUnavailable
 from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_path
 from svc_query.api import IndexType, Parser
 from svc_query.configuration import QueryConfiguration
@@ -18,7 +19,7 @@ from svc_query.index_configuration import directory_of
 from svc_query.indexing import keys
 from svc_query.indexing.effective import Configurations, Effective, Resolver
 from svc_query.indexing.extraction import Reading, Values, carried_over, choose, extract_values, parse_here
-from svc_query.indexing.rows import DirectoryRow, DocumentRow, FailureRow, decode_row, decode_texts
+from svc_query.indexing.rows import DirectoryRow, DocumentRow, FailureRow, State, decode_row, decode_texts
 from svc_query.indexing.table import LONG, NONE, Table
 
 __all__ = ["Extensions", "Reconciler"]
@@ -35,6 +36,8 @@ class Extensions:
         types: index types by name.
         parsers: parsers by name.
         configuration: the settings of the plugin.
+        providers: ids of the plugins that they came from.
+        is_enabled: whether a plugin is enabled in the database.
 
     Attributes:
         type_names: names the types with their formats; where they change, documents are made anew.
@@ -46,13 +49,54 @@ class Extensions:
         types: Mapping[str, IndexType],
         parsers: Mapping[str, Parser],
         configuration: QueryConfiguration,
+        providers: frozenset[str],
+        is_enabled: Callable[[str], bool],
     ) -> None:
+        self.providers = providers
+        self._is_enabled = is_enabled
         self.types = types
         self.parsers = parsers
         self.configuration = configuration
         self.configurations = Configurations(types, configuration.maximum_fields, configuration.maximum_text)
         self.type_names = ",".join(sorted(f"{name}:{found.format}" for name, found in types.items()))
         self.parser_names = ",".join(sorted(parsers))
+
+    def are_noted(self, state: State) -> bool:
+        """Whether the documents were made with these."""
+        return (state.types, state.parsers) == (self.type_names, self.parser_names)
+
+    def note(self, state: State) -> None:
+        """Notes in the state, which is to be written, that documents are made with these from now on."""
+        state.types, state.parsers = self.type_names, self.parser_names
+        state.providers = tuple(sorted(self.providers))
+
+    def missing(self, state: State) -> str | None:
+        """A plugin that documents were made with, that is enabled, and that this process does not have."""
+        return next(
+            (one for one in state.providers if one not in self.providers and self._is_enabled(one)), None
+        )
+
+    def may_replace(self, state: State) -> bool:
+        """Whether a change of what is in use is this process's to follow.
+
+        Processes hear of it at different moments, and may have been started with different plugins: those
+        that have other ones than the database has enabled would take back what the others do, by turns.
+        """
+        return self.missing(state) is None and all(self._is_enabled(one) for one in self.providers)
+
+    def refuse(self, plugin_id: str) -> NoReturn:
+        """Says that this process cannot index.
+
+        Raises:
+            ServiceUnavailable: always.
+        """
+        raise ServiceUnavailable(
+            f"The plugin {plugin_id!r} is enabled in this database, which is indexed with it, but is not in "
+            "use in this process, and no other one works on the index: allow it here (SVC_PLUGINS), or "
+            "disable it.",
+            plugin=plugin_id,
+            retry_after=5,
+        )
 
 
 class Reconciler:
@@ -89,19 +133,16 @@ class Reconciler:
             is_new: whether it is known that there is no document.
         """
         key = keys.key_of_path(path)
-        effective = None
-        if entry is not None and entry.kind is _FILE and path and not is_system_path(path):
-            effective = self._resolver.of(path)
+        is_document = entry is not None and entry.kind is _FILE and path and not is_system_path(path)
         number = 0 if is_new else self._table.number_of(key)
         directory = directory_of(path)
         if directory is not None:
             self.directory(directory)
-        if effective is None:
-            if number:
-                self._table.remove(key, number)
-            return
-        assert entry is not None, "what is indexed is there"
-        self._file(path, key, entry, effective, number, until, reads=reads)
+        if is_document:
+            assert entry is not None, "a document is there"
+            self._file(path, key, entry, self._resolver.of(path), number, until, reads=reads)
+        elif number:
+            self._table.remove(key, number)
 
     def directory(self, directory: Path) -> bool:
         """Notes the configuration of a directory; returns whether it is another than before."""
@@ -124,8 +165,7 @@ class Reconciler:
         effective = self._resolver.of(path)
         row = self._table.row(number)
         if (
-            effective is None
-            or row is None
+            row is None
             or self._table.number_of(key) != number
             or not _is_same_file(row, entry)
             or self._table.configuration_number(effective) != row.configuration

@@ -52,6 +52,7 @@ class State(msgspec.Struct, array_like=True):
         parsers: names the parsers likewise.
         sequence: number of the last commit that changed anything.
         wipes: whether all rows are being removed, to begin with a new numbering.
+        providers: ids of the plugins that the index types and parsers came from.
     """
 
     epoch: bytes
@@ -71,6 +72,7 @@ class State(msgspec.Struct, array_like=True):
     parsers: str = ""
     sequence: int = 0
     wipes: bool = False
+    providers: tuple[str, ...] = ()
 
 
 class DocumentRow(msgspec.Struct, array_like=True, gc=False):

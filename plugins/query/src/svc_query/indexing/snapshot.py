@@ -5,37 +5,43 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
 from svc.errors import CorruptRecord, DamagedView
-from svc.plugin import Path, ViewStorage
+from svc.plugin import Path, Version, ViewStorage
 from svc_query.api import (
     MAXIMUM_TERM_BYTES,
-    IndexDocument,
     LibraryIndexType,
     LibraryTail,
     TermIndexType,
     Value,
 )
+from svc_query.index_configuration import DirectoryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
 from svc_query.indexing.counting import count_waiting
 from svc_query.indexing.coverage import Directories
-from svc_query.indexing.flushing import index_directory
+from svc_query.indexing.flushing import SOMETIMES_MISSING, index_directory
 from svc_query.indexing.own_types import PresenceIndexType
 from svc_query.indexing.reconciling import Extensions
 from svc_query.indexing.rows import IndexRow, JobRow, decode_row, decode_texts
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
+from svc_query.indexing.tails import TailInLibrary, TailInTerms
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
 __all__ = ["DamagedIndex", "IndexSnapshot"]
 
 _PRESENCE = PresenceIndexType()
 _NO_OPTIONS: Mapping[str, Any] = {}
+_MOST_IN_MEMORY = 8_192
+"""So many documents of a tail have their terms in memory; those of a longer one, in a bulk, are tested."""
 
 
 class DamagedIndex(Exception):
@@ -69,6 +75,7 @@ class IndexSnapshot:
         caches: what the process remembers.
         extensions: index types in use.
         sequence: number of a commit that is in the rows.
+        head: returns the tree of HEAD; None: configurations that no job has come to do not count.
 
     Attributes:
         storage: the rows, for what else of the plugin reads them.
@@ -77,7 +84,15 @@ class IndexSnapshot:
 
     indexed = True
 
-    def __init__(self, storage: ViewStorage, caches: Caches, extensions: Extensions, sequence: int) -> None:
+    def __init__(
+        self,
+        storage: ViewStorage,
+        caches: Caches,
+        extensions: Extensions,
+        sequence: int,
+        head: Callable[[], Version] | None = None,
+    ) -> None:
+        self._head = head
         self.storage = storage
         self.caches = caches
         self._extensions = extensions
@@ -86,8 +101,10 @@ class IndexSnapshot:
         self._readers: dict[int, Any] = {}
         self._indexes: _IndexRows | None = None
         self._fields: dict[str, Sequence[FieldIndex]] = {}
+        self._with_tail: dict[int, Any] = {}
         self.epoch = self._moment.state.epoch
         self.sequence = max(sequence, self._moment.state.sequence)
+        self.knows_tail = len(self._moment.tail) <= _MOST_IN_MEMORY
 
     def close(self) -> None:
         """Ends the use of readers; the snapshot is not used any more."""
@@ -143,52 +160,74 @@ class IndexSnapshot:
         return len(self.below(path)) if path else self._moment.state.documents
 
     def in_path_order(
-        self, path: Path, *, after: Path | None = None, reverse: bool = False
+        self, path: Path, *, after: Path | None = None, reverse: bool = False, among: BitMap | None = None
     ) -> Iterator[tuple[Path, int]]:
         """See ``Snapshot``."""
         edge = None if after is None else keys.key_of_path(after)
-        pairs = self._backward(path, edge) if reverse else paths_in_order(self.storage, path, edge)
+        if reverse or among is not None:
+            pairs = self._in_order(path, edge, self._moment.live if among is None else among, reverse)
+        else:
+            pairs = paths_in_order(self.storage, path, edge)
         for key, number in pairs:
             yield keys.path_of_key(key), number
 
-    def _backward(self, path: Path, before: bytes | None) -> Iterator[tuple[bytes, int]]:
+    def _in_order(
+        self, path: Path, edge: bytes | None, among: BitMap, reverse: bool
+    ) -> Iterator[tuple[bytes, int]]:
+        """Yields (key of the path, number) of some documents, by the index of paths."""
         exact, prefix = keys.key_of_path(path), keys.below_key(path)
-        depth = len(path)
-        tail = sorted(
-            [
-                (keys.key_of_path(document.path), document.id)
-                for document in self._moment.tail
-                if document.path[:depth] == path
-            ],
-            reverse=True,
-        )
-        for key, number in heapq.merge(self._flushed_backward(prefix, before), iter(tail), reverse=True):
-            if (before is None or key < before) and key != exact:
+        here: list[tuple[bytes, int]] = []
+        if path and (edge is None or (exact < edge if reverse else edge < exact)):
+            # The path itself, where it is a document's, comes first.
+            here = [pair for pair in islice(paths_in_order(self.storage, path), 1) if pair[0] == exact]
+        if not reverse:
+            yield from here
+        pairs = self._flushed_in_order(prefix, edge, among, reverse)
+        tail = self._tail_in_order(prefix, among, reverse)
+        if tail:
+            pairs = heapq.merge(pairs, tail, reverse=reverse)
+        for key, number in pairs:
+            if (edge is None or (key < edge if reverse else edge < key)) and key != exact:
                 yield key, number
-        if path and (before is None or exact < before):
-            yield from ((key, number) for key, number in paths_in_order(self.storage, path) if key == exact)
+        if reverse:
+            yield from here
 
-    def _flushed_backward(self, prefix: bytes, before: bytes | None) -> Iterator[tuple[bytes, int]]:
+    def _tail_in_order(self, prefix: bytes, among: BitMap, reverse: bool) -> list[tuple[bytes, int]]:
+        pairs = self._moment.tail_in_order()
+        low = bisect_left(pairs, (prefix,)) if prefix else 0
+        high = bisect_left(pairs, (prefix[:-1] + b"\x02",)) if prefix else len(pairs)
+        found = [pair for pair in pairs[low:high] if pair[1] in among]
+        return found[::-1] if reverse else found
+
+    def _flushed_in_order(
+        self, prefix: bytes, edge: bytes | None, among: BitMap, reverse: bool
+    ) -> Iterator[tuple[bytes, int]]:
         number, row = self._rows()[PATH_INDEX]
         if row.manifest is None:
             return
-        reader, live = self._reader(number, row, None), self._moment.live
+        reader = self._reader(number, row, None)
         low = prefix[:MAXIMUM_TERM_BYTES] or None
         high = None
         if prefix:
             is_cut = len(prefix) > MAXIMUM_TERM_BYTES
             high = prefix[:MAXIMUM_TERM_BYTES] + b"\0" if is_cut else prefix[:-1] + b"\x02"
-        if before is not None and (high is None or before < high):
+        if edge is not None:
             # A term that was cut is the same for what stands before and behind it.
-            high = before[:MAXIMUM_TERM_BYTES] + (b"" if len(before) < MAXIMUM_TERM_BYTES else b"\0")
-        for term, numbers in reader.scan(low, high, reverse=True):
-            if len(term) < MAXIMUM_TERM_BYTES:
+            cut = edge[:MAXIMUM_TERM_BYTES]
+            if not reverse:
+                low = cut if low is None else max(low, cut)
+            else:
+                cut += b"" if len(edge) < MAXIMUM_TERM_BYTES else b"\0"
+                high = cut if high is None else min(high, cut)
+        for term, numbers in reader.scan_among(low, high, among, reverse=reverse):
+            if not numbers:
+                yield term, 0
+            elif len(term) < MAXIMUM_TERM_BYTES:
                 for one in numbers:
-                    if one in live:
-                        yield term, one
-                continue
-            found = [(keys.key_of_path(one.path), one.id) for one in self.documents(numbers)]
-            yield from sorted([pair for pair in found if pair[0].startswith(prefix)], reverse=True)
+                    yield term, one
+            else:
+                found = [(keys.key_of_path(one.path), one.id) for one in self.documents(numbers)]
+                yield from sorted([pair for pair in found if pair[0].startswith(prefix)], reverse=reverse)
 
     def document(self, number: int) -> Document | None:
         """See ``Snapshot``."""
@@ -244,20 +283,21 @@ class IndexSnapshot:
 
     def _find_indexes(self, field: str) -> Iterator[FieldIndex]:
         number, presence = self._rows()[PRESENCE_INDEX]
-        if field not in VIRTUAL_FIELDS or field in ("@content_type", "@extension"):
-            yield FieldIndex(field, _PRESENCE, _NO_OPTIONS, self._reader(number, presence, None))
+        if field not in VIRTUAL_FIELDS or field in SOMETIMES_MISSING:
+            yield FieldIndex(field, _PRESENCE, _NO_OPTIONS, self._terms(number, presence, None, _NO_OPTIONS))
         for number, row in self._rows_by_field().get(field, ()):
             if not row.type or row.problem:
                 continue
             index_type = self._extensions.types.get(row.type)
             if index_type is None or index_type.format != row.format:
                 continue
-            options = json.loads(row.options)
-            reader = self._reader(number, row, index_type)
-            tail = None
+            options = _options(row.options)
             if isinstance(index_type, LibraryIndexType):
+                reader = self._reader(number, row, index_type)
                 tail = self._library_tail(number, row, index_type, options).reader(reader)
-            yield FieldIndex(field, index_type, options, reader, tail)
+                yield FieldIndex(field, index_type, options, reader, tail)
+            else:
+                yield FieldIndex(field, index_type, options, self._terms(number, row, index_type, options))
 
     def _rows(self) -> dict[tuple[str, str, str, int], tuple[int, IndexRow]]:
         if self._indexes is None:
@@ -290,7 +330,7 @@ class IndexSnapshot:
         if reader is not None:
             return reader
         assert self.storage.directory is not None, "the view keeps files"
-        directory = index_directory(self.storage.directory, number)
+        files = self.storage.directory
         manifest = row.manifest
         if isinstance(index_type, LibraryIndexType):
             if manifest is None:
@@ -301,12 +341,15 @@ class IndexSnapshot:
             def opens(before: Any) -> Any:
                 del before
                 assert manifest is not None, "it was looked at"
-                return index_type.open_reader(directory, json.loads(row.options), manifest)
+                return index_type.open_reader(
+                    index_directory(files, number), json.loads(row.options), manifest
+                )
 
         else:
             ordered = row.name == PATH_INDEX or (isinstance(index_type, TermIndexType) and index_type.ordered)
 
             def opens(before: Any) -> Any:
+                directory = index_directory(files, number)
                 return TermIndexReader(directory, manifest, ordered=ordered, before=before)
 
         try:
@@ -329,27 +372,71 @@ class IndexSnapshot:
                     return DamagedIndex(number, row, error)
         return None
 
+    def _terms(self, number: int, row: IndexRow, index_type: Any, options: Mapping[str, Any]) -> Any:
+        """A reader of the terms of an index: of its files, and of the tail where that is not too long."""
+        found = self._with_tail.get(number)
+        if found is not None:
+            return found
+        found = self._reader(number, row, index_type)
+        if self.knows_tail and self._moment.tail:
+            state = self._moment.state
+            mark = (state.epoch, state.flushed, row.name)
+
+            def make(known: TailInTerms | None) -> TailInTerms:
+                if known is None or known.mark != mark:
+                    known = TailInTerms(mark, state.flushed, index_type, options)
+                if known.upto < state.next_number:
+                    known.add(self, row, state.next_number)
+                return known
+
+            tail: TailInTerms = self.caches.library_tail(number, make)
+            found = found.beside(tail.tail)
+        self._with_tail[number] = found
+        return found
+
     def _library_tail(
         self, number: int, row: IndexRow, index_type: LibraryIndexType, options: Mapping[str, Any]
     ) -> LibraryTail:
         state = self._moment.state
         mark = (state.epoch, state.flushed, row.name)
 
-        def make(known: _LibraryTail | None) -> _LibraryTail:
+        def make(known: TailInLibrary | None) -> TailInLibrary:
             if known is None or known.mark != mark:
-                known = _LibraryTail(mark, state.flushed, index_type.open_tail(options))
+                known = TailInLibrary(mark, state.flushed, index_type.open_tail(options))
             if known.upto < state.next_number:
                 known.add(self, row, state.next_number)
             return known
 
-        found: _LibraryTail = self.caches.library_tail(number, make)
+        found: TailInLibrary = self.caches.library_tail(number, make)
         return found.tail
 
     # -- what is indexed, and how far ----------------------------------------------------------
 
     def coverage(self, path: Path) -> Coverage:
         """See ``Snapshot``."""
-        return self.directories().coverage(path)
+        directories = self.directories()
+        if self._head is not None:
+            more = self._not_walked(path, directories)
+            if more:
+                directories = directories.beside(more)
+        return directories.coverage(path)
+
+    def _not_walked(self, path: Path, directories: Directories) -> dict[Path, DirectoryConfiguration]:
+        """Configurations above a path, and where jobs begin below it, that no job has come to."""
+        jobs = self.jobs(path)
+        if not jobs:
+            return {}
+        assert self._head is not None, "whoever asks has it"
+        version = self._head()
+        places = [path[:depth] for depth in range(len(path) + 1)]
+        places += [tuple(job.path.split("\x01")) for job in jobs if job.path]
+        found: dict[Path, DirectoryConfiguration] = {}
+        for place in places:
+            if not directories.knows(place):
+                read = self._extensions.configurations.read(version, place)
+                if read is not None and read[1].configuration is not None:
+                    found[place] = read[1].configuration
+        return found
 
     def directories(self) -> Directories:
         """Returns the configurations of all directories."""
@@ -398,34 +485,10 @@ class IndexSnapshot:
         return count_waiting(self.storage, path)
 
 
-class _LibraryTail:
-    """The documents of the tail in a library's index in memory."""
-
-    def __init__(self, mark: tuple[object, ...], upto: int, tail: LibraryTail) -> None:
-        self.mark = mark
-        self.upto = upto
-        self.tail = tail
-
-    def add(self, snapshot: IndexSnapshot, row: IndexRow, upto: int) -> None:
-        """Adds the documents with numbers from where it stands up to another."""
-        field, name = row.field, (row.type, row.options, row.format)
-        found: list[IndexDocument] = []
-        for document in snapshot.tail():
-            if document.id < self.upto or not isinstance(document, IndexedDocument):
-                continue
-            configuration = snapshot.caches.configuration(
-                snapshot.storage, snapshot.epoch, document.configuration
-            )
-            if any(one.name == field and name in one.types for one in configuration.fields):
-                values = snapshot.values(document, field)
-                if values:
-                    found.append(IndexDocument(document.id, document.path, values))
-        for one in found:
-            try:
-                self.tail.add([one])
-            except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
-                continue
-        self.upto = upto
+@lru_cache(maxsize=256)
+def _options(text: str) -> Mapping[str, Any]:
+    options: Mapping[str, Any] = json.loads(text)
+    return options
 
 
 def _extension(document: Document) -> Sequence[Value]:

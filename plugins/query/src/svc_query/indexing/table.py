@@ -14,6 +14,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from svc.plugin import Path, ViewStorage
+from svc_query.configuration import QueryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.effective import Effective
 from svc_query.indexing.rows import (
@@ -69,10 +70,14 @@ class Table:
 
     Args:
         tell: is told the row of an index whose files turned out to be damaged.
+
+    Attributes:
+        maximum_indexes: how many indexes there may be; what is beyond rests.
     """
 
     def __init__(self, tell: Callable[[IndexRow], None] = lambda row: None) -> None:
         self.tell_of_damage = tell
+        self.maximum_indexes = QueryConfiguration().maximum_indexes
         self.storage: ViewStorage = None  # type: ignore[assignment]
         self._forget()
 
@@ -132,7 +137,7 @@ class Table:
         state = self._state = State(uuid.uuid4().bytes)
         state.change, state.next_job, state.directories = old.change, old.next_job, old.directories
         state.types, state.parsers, state.manifests = old.types, old.parsers, old.manifests
-        state.sequence = old.sequence
+        state.sequence, state.providers = old.sequence, old.providers
         self._own_indexes()
 
     def _own_indexes(self) -> None:
@@ -237,6 +242,10 @@ class Table:
         value = self.storage.get(keys.WAITING + key)
         return 0 if value is None else int(_NUMBER.unpack(value)[0])
 
+    def has_waiting(self) -> bool:
+        """Whether any file waits."""
+        return next(iter(self.storage.scan(keys.WAITING)), None) is not None
+
     def stop_waiting(self, key: bytes) -> None:
         """Takes a file out of the queue, if it is there."""
         self.storage.delete(keys.WAITING + key)
@@ -271,7 +280,11 @@ class Table:
             for type_name, options, format in field.types:
                 name = (field.name, type_name, options, format)
                 if name not in self.indexes():
-                    self.set_index(self.index_number(name), IndexRow(*name, None, field.value_type))
+                    problem = ""
+                    if len(self.indexes()) >= self.maximum_indexes:
+                        problem = f"The database has {self.maximum_indexes} indexes already, and no more."
+                    row = IndexRow(*name, None, field.value_type, problem=problem)
+                    self.set_index(self.index_number(name), row)
         return number
 
     def configuration(self, number: int) -> ConfigurationRow:

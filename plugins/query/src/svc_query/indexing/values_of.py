@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from svc.plugin import Entry, Path, PluginContext, Version
 from svc_query.api import INDEX_TYPES, PARSERS, IndexType, Parser, ParserInput, Value
@@ -62,9 +62,7 @@ class FieldReader:
         self._resolver = Resolver(configurations, version)
 
     @classmethod
-    def of_context(
-        cls, version: Version, context: PluginContext, pool: ParserPool | None = None
-    ) -> FieldReader:
+    def of_context(cls, version: Version, context: PluginContext, pool: ParserPool | None = None) -> Self:
         """Returns a reader with what is in use in a database."""
         return cls(
             version,
@@ -77,8 +75,6 @@ class FieldReader:
     def fields_of(self, path: Path) -> Sequence[EffectiveField]:
         """Returns what is indexed of a file, sorted by name."""
         effective = self._resolver.of(path)
-        if effective is None:
-            return ()
         return [
             EffectiveField(
                 field.name, field.source, field.value_type, field.parser, tuple(one[0] for one in field.types)
@@ -92,7 +88,7 @@ class FieldReader:
         A file that cannot be read has none. Blocks while a child process parses, if there is a pool.
         """
         effective = self._resolver.of(path)
-        if effective is None or not effective.plans:
+        if not effective.plans:
             return {}
         return self._read(effective, path, entry)
 

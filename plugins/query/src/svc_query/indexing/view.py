@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from svc.errors import InternalError
-from svc.plugin import CommitStep, Path, PluginContext, Version, ViewBatch, ViewStorage
+from svc.plugin import CommitStep, Extension, Path, PluginContext, Version, ViewBatch, ViewStorage
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
 from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
@@ -36,6 +36,10 @@ class IndexView:
 
     Args:
         context: the plugin in a database; None for what is registered.
+
+    Attributes:
+        caches: what the process remembers for queries.
+        worker: does the work of the view in this process.
     """
 
     name = INDEX_VIEW
@@ -47,7 +51,7 @@ class IndexView:
         self.caches = Caches()
         self._context = context
         self._table = Table(self._tell_of_damage)
-        self._worker = Worker(self._table)
+        self.worker = Worker(self._table)
         self._extensions: tuple[object, object, Extensions] | None = None
         self._asked: list[Path] = []
         self._damaged: list[tuple[int, bytes | None]] = []
@@ -78,9 +82,18 @@ class IndexView:
                 {name: one.value for name, one in types.items()},
                 {name: one.value for name, one in parsers.items()},
                 configuration,
+                self._providers((*types.values(), *parsers.values())),
+                self._is_enabled,
             )
             found = self._extensions = types, parsers, made
+            self._table.maximum_indexes = configuration.maximum_indexes
         return found[2]
+
+    def _providers(self, extensions: Iterable[Extension[Any]]) -> frozenset[str]:
+        return frozenset(one.context.plugin_id for one in extensions) - {self.context.plugin_id}
+
+    def _is_enabled(self, plugin_id: str) -> bool:
+        return self.context.is_enabled(plugin_id)
 
     def start(self, storage: ViewStorage, commit: CommitStep) -> None:
         """Begins at the present tree: few files are brought in at once, others by a job."""
@@ -95,29 +108,36 @@ class IndexView:
                     reconciler.path(path, entry)
         state = self._table.change()
         state.sequence = commit.commit.sequence
-        state.types, state.parsers = self.extensions.type_names, self.extensions.parser_names
+        self.extensions.note(state)
         self._table.end()
 
     def begin(self, storage: ViewStorage) -> ViewBatch:
-        """Begins a batch of commits."""
+        """Begins a batch of commits.
+
+        Raises:
+            ServiceUnavailable: this process does not have a plugin that the documents are made with.
+        """
         self._table.begin(storage)
+        missing = self.extensions.missing(self._table.state)
+        if missing is not None:
+            self.extensions.refuse(missing)
         return IndexBatch(self._table, self.extensions, storage)
 
     def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
         """Does some of what commits left for later; see ``BatchView``."""
         self._table.begin(storage)
         # Whoever asks may be a process that does no other work.
-        more = self._write_what_was_asked(at) or self._worker.work(storage, at, self.extensions, should_stop)
+        more = self._write_what_was_asked(at) or self.worker.work(storage, at, self.extensions, should_stop)
         self._table.end()
         return more
 
     def hurry(self, *, hurries: bool) -> None:
         """Says whether all work is to be done now, or what can wait for a quiet moment may."""
-        self._worker.hurries = hurries
+        self.worker.hurries = hurries
 
     def release(self) -> None:
         """Lets another process do the work, where this one was at it."""
-        self._worker.release()
+        self.worker.release()
 
     def ask_for_rebuild(self, path: Path) -> None:
         """Makes the next piece of work, in this process, begin a rebuild."""

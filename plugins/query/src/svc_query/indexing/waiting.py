@@ -119,7 +119,7 @@ class WaitingFiles:
         if row is None or entry is None or entry.kind is not EntryKind.FILE or entry.hash != row.hash:
             return None
         effective = resolver.of(path)
-        if effective is None or not effective.plans:
+        if not effective.plans:
             return None
         reading = choose(effective, entry, path[-1], host.extensions.parsers)
         if reading.label != row.parser:
@@ -139,6 +139,16 @@ class WaitingFiles:
     def forget(self) -> None:
         """Forgets what is running; it is begun anew, here or elsewhere."""
         self._running = {}
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Process ids of the child processes."""
+        return () if self._pool is None else self._pool.children
+
+    def trim(self) -> None:
+        """Ends child processes that have been idle for long; called when there is nothing to do."""
+        if self._pool is not None and not self._running:
+            self._pool.trim()
 
     def close(self) -> None:
         """Ends the child processes; those without work end by themselves after a while."""

@@ -27,8 +27,8 @@ from svc_query.indexing.waiting import WaitingFiles
 
 __all__ = ["FLUSH_DOCUMENTS", "Worker"]
 
-FLUSH_DOCUMENTS = 4_096
-"""The tail is flushed when it has so many documents."""
+FLUSH_DOCUMENTS = 1_024
+"""The tail is flushed when it has so many documents: queries test each of them."""
 
 JOB_FLUSH_DOCUMENTS = 16_384
 """The same while a job goes on."""
@@ -36,8 +36,11 @@ JOB_FLUSH_DOCUMENTS = 16_384
 MERGED_AT_ONCE = 8
 """While a job goes on, merges are looked for after so many flushes."""
 
-IDLE_FLUSH_DOCUMENTS = 256
-"""The same when there is nothing else to do, and no commit has come for ``QUIET_SECONDS``."""
+IDLE_FLUSH_DOCUMENTS = 200
+"""The same when so many came at once, with one commit or a job, and there is nothing else to do."""
+
+QUIET_FLUSH_DOCUMENTS = 32
+"""The same when no commit has come for ``QUIET_SECONDS``; fewer are tested faster than they are written."""
 
 QUIET_SECONDS = 1.0
 
@@ -70,6 +73,8 @@ class Worker:
         self._merge_at = 0
         self.hurries = False
         self._seen = (-1, 0.0)
+        self._last_number = 0
+        self._came_at_once = False
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
@@ -100,6 +105,7 @@ class Worker:
             storage.put(keys.WORK, self._token)
         else:
             self._let_go()
+            self._waiting.trim()
         return more
 
     def release(self) -> None:
@@ -141,6 +147,12 @@ class Worker:
             remove_unknown_directories(self)
             self._is_new = False
         self._follow_extensions()
+        missing = self.extensions.missing(self.table.state)
+        if missing is not None:
+            # Whoever has it works on; this one holds the lock now, so nobody does.
+            if self.table.jobs() or self.table.has_waiting():
+                self.extensions.refuse(missing)
+            return False
         while True:
             did_bulk = self._bulk_step()
             waits = self._waiting.step(self, self.at, waits=not did_bulk)
@@ -153,13 +165,12 @@ class Worker:
     def _follow_extensions(self) -> None:
         """Adds a job over everything where other index types or parsers are in use than before."""
         state, extensions = self.table.state, self.extensions
-        if (state.types, state.parsers) == (extensions.type_names, extensions.parser_names):
+        if extensions.are_noted(state) or not extensions.may_replace(state):
             return
         if state.documents or state.types or state.parsers:
             until = 0 if state.types == extensions.type_names else state.next_number
             self.table.add_job(new_job((), "extensions", self.at, until))
-        state = self.table.change()
-        state.types, state.parsers = extensions.type_names, extensions.parser_names
+        extensions.note(self.table.change())
 
     def _bulk_step(self) -> bool:
         """Does a step of what is not about single files that wait; False when there is nothing."""
@@ -180,7 +191,8 @@ class Worker:
         jobs = self.table.jobs()
         tail = state.next_number - state.flushed
         most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
-        if tail >= most or state.tail_bytes >= FLUSH_BYTES:
+        if tail >= most or state.tail_bytes >= FLUSH_BYTES or (not jobs and self._flushes_early(state)):
+            self._came_at_once = False
             return flush(self)
         if jobs and state.flushes < self._merge_at:
             return self._run_job(jobs[0][0])
@@ -188,11 +200,21 @@ class Worker:
             # Queries go on meanwhile: they shall not have to look into ever more segments.
             self._merge_at = state.flushes + MERGED_AT_ONCE
             return merge(self)
-        if tail >= IDLE_FLUSH_DOCUMENTS and self._is_quiet(state):
-            return flush(self)
         if self._maintained != _maintenance_mark(state):
             return self._maintain()
         return None
+
+    def _flushes_early(self, state: State) -> bool:
+        """Whether a tail that is not large is flushed already."""
+        came = state.next_number - self._last_number
+        self._last_number = state.next_number
+        self._came_at_once = self._came_at_once or came >= IDLE_FLUSH_DOCUMENTS
+        tail = state.next_number - state.flushed
+        if tail < min(QUIET_FLUSH_DOCUMENTS, IDLE_FLUSH_DOCUMENTS):
+            return False
+        if tail >= IDLE_FLUSH_DOCUMENTS and self._came_at_once and not self.table.has_waiting():
+            return True
+        return self._is_quiet(state)
 
     def _is_quiet(self, state: State) -> bool:
         """Whether no commit has come for a moment: whoever reads what was just written waits for no flush."""
@@ -233,6 +255,11 @@ class Worker:
             yield
         yield from wipe(self)
         self._maintained = None
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Process ids of the child processes that parse files."""
+        return self._waiting.children
 
     def has_lock(self) -> bool:
         """Whether this process is at work."""

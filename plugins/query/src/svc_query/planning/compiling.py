@@ -155,7 +155,16 @@ class Compiler:
         covered = [_documents(readers) for source in sources for readers in source.both]
         if present is None or any(one is None for one in covered):
             return None
+        if any(source.tails is not None for source in sources):
+            # What was not flushed is searched in memory, and is there where this index is asked for alone.
+            present = present | self._unflushed(field)
         return present - BitMap.union(BitMap(), *(one for one in covered if one is not None))
+
+    def _unflushed(self, field: str) -> BitMap:
+        from pyroaring import BitMap
+
+        snapshot = self._snapshot
+        return BitMap([one.id for one in snapshot.tail() if snapshot.values(one, field)])
 
     def _present(self, field: str) -> BitMap | None:
         """The flushed documents that have a field; None where no index tells."""

@@ -11,6 +11,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from zlib import crc32
 
@@ -30,7 +31,9 @@ __all__ = [
     "Contents",
     "Header",
     "bitmap_of",
+    "bitmap_of_unordered",
     "block_of",
+    "column_of",
     "decode_bitmap",
     "decode_contents",
     "decode_header",
@@ -53,6 +56,9 @@ GROUP_POSTINGS = 2_048
 """In an ordered index, a group of blocks that has so many postings gets a bitmap of its own."""
 RAW_POSTINGS = 32
 """Lists that are shorter are kept as they are; of others a bitmap, where that is shorter."""
+
+_MANY = 1_024
+"""So many numbers of one container (65,536) are brought into order by a full one."""
 
 _HEADER = struct.Struct("<8sIIQQQQQI")
 _CHECKSUM = struct.Struct("<I")
@@ -284,6 +290,10 @@ class Block:
             return index
         return self._counts[index - 1]
 
+    def owner(self, posting: int) -> int:
+        """Returns the index of the term that a posting of the block belongs to."""
+        return posting if self._counts is None else bisect_right(self._counts, posting)
+
     def count(self, index: int) -> int:
         """Returns how many documents have a term."""
         counts = self._counts
@@ -376,8 +386,38 @@ def bitmap_of(count: int, payload: bytes) -> BitMap:
         CorruptRecord: they are not as many as the block says.
     """
     if len(payload) == 4 * count:
-        return BitMap(_column("I", payload))
+        return BitMap(column_of(payload))
     return decode_bitmap(payload, count)
+
+
+def bitmap_of_unordered(numbers: array[int], known: BitMap) -> BitMap:
+    """Returns the bitmap of plain numbers in any order.
+
+    What is inserted into a container of few members moves those behind it; a full one takes a number at
+    once. So the even ones are found by adding all to the odd ones of the whole range, and the odd ones
+    likewise.
+
+    Args:
+        numbers: those.
+        known: a bitmap that has them; its ends decide how they are brought together.
+    """
+    if len(numbers) < _MANY or not known:
+        return BitMap(numbers)
+    first, last = known.min() & ~0xFFFF, known.max() | 0xFFFF
+    if ((last - first) >> 16) + 1 > len(numbers) // _MANY:
+        return BitMap(numbers)
+    found = BitMap()
+    for others in (_every_other(first, last), _every_other(first + 1, last)):
+        part = others.copy()
+        part.update(numbers)
+        part -= others
+        found |= part
+    return found
+
+
+@lru_cache(maxsize=32)
+def _every_other(first: int, last: int) -> BitMap:
+    return BitMap(range(first, last + 1, 2))
 
 
 def decode_bitmap(stored: bytes, count: int | None = None) -> BitMap:
@@ -405,6 +445,11 @@ def numbers_of(count: int, payload: bytes) -> Sequence[int]:
 def block_of(fences: Sequence[bytes], term: bytes) -> int:
     """Returns the block in which a term stands if it does; -1 when it is before the first."""
     return bisect_right(fences, term) - 1
+
+
+def column_of(payload: bytes) -> array[int]:
+    """Returns the documents of a short list as it is stored."""
+    return _column("I", payload)
 
 
 def _column(code: str, data: bytes) -> array[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path as FilePath
+from typing import Any
 
 from pyroaring import BitMap
 
@@ -62,6 +63,18 @@ class TermIndexReader:
             self.close()
             raise
         self.size = sum(segment.size for segment in self._segments)
+
+    def beside(self, more: Any) -> TermIndexReader:
+        """Returns a reader that answers from something else, too, for as long as this one is open.
+
+        Args:
+            more: answers as a segment does.
+        """
+        made = TermIndexReader.__new__(TermIndexReader)
+        made.manifest, made.size = self.manifest, self.size
+        made._segments = [*self._segments, more]
+        made._closed = True  # the segments are held by this one
+        return made
 
     @property
     def segments(self) -> int:
@@ -128,6 +141,18 @@ class TermIndexReader:
             return sources[0]
         return _joined(merge(*sources, key=itemgetter(0), reverse=reverse))
 
+    def scan_among(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, BitMap]]:
+        """Yields (term, documents of some that have it) in the order of the terms; see ``TermReader``."""
+        low, high = _cut_range(low, high)
+        if low is not None and high is not None and low >= high:
+            return iter(())
+        sources = [segment.scan_among(low, high, among, reverse=reverse) for segment in self._segments]
+        if len(sources) == 1:
+            return sources[0]
+        return _united(merge(*sources, key=itemgetter(0), reverse=reverse))
+
     def verify(self) -> None:
         """Reads and verifies everything. Blocks.
 
@@ -152,6 +177,21 @@ def _joined(terms: Iterator[tuple[bytes, Sequence[int]]]) -> Iterator[tuple[byte
     for term, more in terms:
         if term == current:
             numbers = sorted({*numbers, *more})
+            continue
+        if current is not None:
+            yield current, numbers
+        current, numbers = term, more
+    if current is not None:
+        yield current, numbers
+
+
+def _united(terms: Iterator[tuple[bytes, BitMap]]) -> Iterator[tuple[bytes, BitMap]]:
+    """Unites the documents of equal terms, which follow each other."""
+    current: bytes | None = None
+    numbers = BitMap()
+    for term, more in terms:
+        if term == current:
+            numbers = numbers | more
             continue
         if current is not None:
             yield current, numbers

@@ -14,6 +14,7 @@ import struct
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from mmap import ACCESS_READ, mmap
 from pathlib import Path as FilePath
 from typing import TypeVar
@@ -26,7 +27,9 @@ from svc_query.segments.layout import (
     HEADER_SIZE,
     Block,
     bitmap_of,
+    bitmap_of_unordered,
     block_of,
+    column_of,
     decode_bitmap,
     decode_contents,
     decode_header,
@@ -207,6 +210,24 @@ class Segment:
             for index in (reversed(indexes) if reverse else indexes)
         )
 
+    def scan_among(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
+    ) -> Iterator[tuple[bytes, BitMap]]:
+        """Yields the terms of a range that some documents have, with those; see ``TermReader``."""
+        if not self.documents().intersect(among):
+            return
+        start, end = self._guard(
+            lambda: (self._position(low, at_end=False), self._position(high, at_end=True))
+        )
+        numbers = range(start[0], min(end[0] + 1, len(self._fences)))
+        for number in reversed(numbers) if reverse else numbers:
+            first = start[1] if number == start[0] else 0
+            last = end[1] if number == end[0] else None
+            block = self._guard(lambda number=number: self._block(number))  # type: ignore[misc]
+            last = block.size if last is None else last
+            if first < last:
+                yield from _among(block, first, last, among, reverse)
+
     def blocks(self) -> Iterator[Block]:
         """Yields all blocks in order, verified."""
         for number in range(len(self._fences)):
@@ -249,7 +270,7 @@ class Segment:
                     found.append(decode_bitmap(payload, count))
         if raw:
             joined = b"".join(raw)
-            found.append(bitmap_of(len(joined) // 4, joined))
+            found.append(bitmap_of_unordered(column_of(joined), self.documents()))
         return found
 
     def _postings_of_all(self, terms: Sequence[bytes]) -> BitMap | None:
@@ -310,7 +331,7 @@ class Segment:
             self._take(number, 0, end[1], found, raw)
         if raw:
             joined = b"".join(raw)
-            found.append(bitmap_of(len(joined) // 4, joined))
+            found.append(bitmap_of_unordered(column_of(joined), self.documents()))
         return found
 
     def _take(self, number: int, first: int, last: int | None, found: list[BitMap], raw: list[bytes]) -> None:
@@ -369,6 +390,33 @@ class Segment:
             if isinstance(error, CorruptRecord):
                 raise _named(error, self.path) from error
             raise _named(CorruptRecord("The segment can't be read.", offset=0), self.path) from error
+
+
+def _among(
+    block: Block, first: int, last: int, among: BitMap, reverse: bool
+) -> Iterator[tuple[bytes, BitMap]]:
+    """Yields the terms of a slice of a block that some documents have; where none do, one without any."""
+    plain = block.raw_numbers(first, last)
+    indexes = range(first, last)
+    if plain is None:
+        for index in reversed(indexes) if reverse else indexes:
+            yield block.term(index), bitmap_of(*block.payload(index)) & among
+        return
+    column = column_of(plain)
+    hits = BitMap(column) & among
+    if not hits:
+        yield block.term(first), hits
+        return
+    order = range(len(column))
+    places = (place for place in (reversed(order) if reverse else order) if column[place] in hits)
+    if len(column) == len(indexes):
+        # Each term has one document.
+        for place in places:
+            yield block.term(first + place), BitMap((column[place],))
+        return
+    before = block.before(first)
+    for index, some in groupby(places, lambda place: block.owner(before + place)):
+        yield block.term(index), BitMap([column[place] for place in some])
 
 
 def _count_first(stored: tuple[int, bytes]) -> int:

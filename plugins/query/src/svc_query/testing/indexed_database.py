@@ -7,7 +7,7 @@ import logging
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from pyroaring import BitMap
@@ -155,7 +155,8 @@ class Source:
     """Which extensions are in use; tests change it."""
 
     def __init__(self) -> None:
-        self._context: Any = None
+        self._context: Any = SimpleNamespace(plugin_id="query")
+        self.contexts: dict[str, Any] = {}
         self.types: dict[str, Any] = {"exact": Words(), "names": Names()}
         self.parsers: dict[str, Any] = {"json": JsonHere(), "lines": Lines()}
         self.use()
@@ -163,7 +164,7 @@ class Source:
     def use(self) -> None:
         """Makes what was changed count."""
         self._types = MappingProxyType(
-            {name: Extension(one, self._context) for name, one in self.types.items()}
+            {name: Extension(one, self.contexts.get(name, self._context)) for name, one in self.types.items()}
         )
         self._parsers = MappingProxyType(
             {name: Extension(one, self._context) for name, one in self.parsers.items()}

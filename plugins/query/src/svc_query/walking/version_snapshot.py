@@ -43,6 +43,7 @@ class WalkedSnapshot:
     """
 
     indexed = False
+    knows_tail = False
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class WalkedSnapshot:
 
         self.sequence = sequence
         self.epoch = version.root
-        self._coverage = Coverage({}, configured=False)
+        self._coverage = Coverage({})
         self._extract = extract
         self._budget = budget
         self._paths: list[Path] = []
@@ -114,9 +115,9 @@ class WalkedSnapshot:
         return high - low
 
     def in_path_order(
-        self, path: Path, *, after: Path | None = None, reverse: bool = False
+        self, path: Path, *, after: Path | None = None, reverse: bool = False, among: BitMap | None = None
     ) -> Iterator[tuple[Path, int]]:
-        """Yields (path, number) at and below a path, in path order."""
+        """Yields (path, number) at and below a path, in path order; all of them, whatever is wanted."""
         low, high = self._slice(path)
         if reverse:
             if after is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from svc.plugin import Path, PluginContext, Version
 from svc_query.configuration import QueryConfiguration
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
+from svc_query.index_configuration import directory_of
 from svc_query.indexing import EffectiveField, FieldReader
 from svc_query.snapshot import Coverage, FieldUse
 from svc_query.walking.version_snapshot import WalkedSnapshot
@@ -45,7 +46,7 @@ def walk_version(
     reader = _Reader.of_context(version, context)
     most = _most_entries(settings)
     snapshot = WalkedSnapshot(version, sequence, caller, reader.values_of, budget, most, after)
-    snapshot.use_coverage(_coverage(reader, snapshot.paths, budget))
+    snapshot.use_coverage(_coverage(reader, snapshot.paths, [part for part, _ in caller.parts], budget))
     return snapshot
 
 
@@ -57,23 +58,38 @@ class _Reader(FieldReader):
     """A reader that also tells which files are indexed alike."""
 
     def kind_of(self, path: Path) -> object:
-        """Returns one and the same object for files of which the same is indexed; None: nothing is."""
+        """Returns one and the same object for files of which the same is indexed."""
         return self._resolver.of(path)
 
+    def named(self, directory: Path) -> Iterator[EffectiveField]:
+        """Yields what the configurations at and above a directory name, whether or not a file is taken."""
+        for _, _, configuration in self._resolver.chain(directory):
+            for entry in configuration.entries.values():
+                types = tuple(sorted(entry.types))
+                yield EffectiveField(entry.name, entry.source, entry.value_type, configuration.parser, types)
 
-def _coverage(reader: FieldReader, paths: Iterable[Path], budget: Budget) -> Coverage:
-    """What is indexed of some files."""
-    assert isinstance(reader, _Reader), "it was made here"
+
+def _coverage(reader: _Reader, paths: Iterable[Path], parts: Iterable[Path], budget: Budget) -> Coverage:
+    """What is indexed of some files, and what else configurations name there."""
+    directories = set(parts)
     kinds: dict[int, tuple[object, Path]] = {}
     for path in paths:
         budget.step()
+        directory = directory_of(path)
+        if directory is not None:
+            directories.add(directory)
         kind = reader.kind_of(path)
-        if kind is not None:
-            kinds.setdefault(id(kind), (kind, path))
+        kinds.setdefault(id(kind), (kind, path))
     found: dict[str, list[EffectiveField]] = {}
     for _, path in kinds.values():
         for field in reader.fields_of(path):
             found.setdefault(field.name, []).append(field)
+    seen = frozenset(found)
+    for directory in sorted(directories):
+        budget.step()
+        for field in reader.named(directory):
+            if field.name not in seen:
+                found.setdefault(field.name, []).append(field)
     uses = {
         name: FieldUse(
             name,
@@ -83,4 +99,4 @@ def _coverage(reader: FieldReader, paths: Iterable[Path], budget: Budget) -> Cov
         )
         for name, fields in found.items()
     }
-    return Coverage(uses, bool(uses))
+    return Coverage(uses)

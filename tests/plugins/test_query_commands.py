@@ -240,7 +240,7 @@ def test_a_proposal_is_one_that_can_be_stored(run: Run, served: Server) -> None:
 
 
 def test_the_sample_for_programs_runs(served: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).resolve().parents[4] / "docs" / "client.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
     (sample,) = re.findall(r"^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     with Client(served.url) as client:
         exec(compile(sample.replace("> 1990", "> 1860"), "client.md", "exec"), {"client": client})
