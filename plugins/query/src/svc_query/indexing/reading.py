@@ -113,14 +113,6 @@ def read_snapshot(
     )
 
 
-def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
-    applied = reader.applied
-    if applied < needed:
-        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
-        if applied < needed:
-            _refuse_commits(needed - applied)
-
-
 def read_status(
     database: Database,
     context: PluginContext,
@@ -149,6 +141,14 @@ def read_status(
     if damage is not None:
         status["damage"] = {"at": damage.at_ms, "reason": damage.reason}
     return status
+
+
+def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
+    applied = reader.applied
+    if applied < needed:
+        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
+        if applied < needed:
+            _refuse_commits(needed - applied)
 
 
 def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:
