@@ -13,7 +13,7 @@ import pytest
 from svc_blackbox.server import Server
 
 
-@pytest.mark.xfail(strict=False, reason="Q9", raises=(TimeoutError, OSError, AssertionError))
+@pytest.mark.xfail(strict=True, reason="Q9", raises=(TimeoutError, OSError, AssertionError))
 def test_expressions_over_many_keys(new_server: Callable[..., Server]) -> None:
     server = new_server("data", "--auth", "disabled")
     client = server.client(timeout=40)
@@ -33,7 +33,7 @@ def test_expressions_over_many_keys(new_server: Callable[..., Server]) -> None:
         time.sleep(2)
 
 
-@pytest.mark.xfail(strict=False, reason="Q8", raises=AssertionError)
+@pytest.mark.xfail(strict=True, reason="Q8", raises=AssertionError)
 def test_dear_queries_starve_nobody(new_server: Callable[..., Server]) -> None:
     server = new_server("data", "--auth", "disabled", "--workers", "2")
     client = server.client(timeout=60)
