@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import threading
 import time
 from collections.abc import Callable
 
-import pytest
-
 from svc_blackbox.server import Server
 
 
-@pytest.mark.xfail(strict=True, reason="Q9", raises=(TimeoutError, OSError, AssertionError))
 def test_expressions_over_many_keys(new_server: Callable[..., Server]) -> None:
     server = new_server("data", "--auth", "disabled")
     client = server.client(timeout=40)
@@ -33,7 +31,6 @@ def test_expressions_over_many_keys(new_server: Callable[..., Server]) -> None:
         time.sleep(2)
 
 
-@pytest.mark.xfail(strict=True, reason="Q8", raises=AssertionError)
 def test_dear_queries_starve_nobody(new_server: Callable[..., Server]) -> None:
     server = new_server("data", "--auth", "disabled", "--workers", "2")
     client = server.client(timeout=60)
@@ -71,10 +68,8 @@ def test_dear_queries_starve_nobody(new_server: Callable[..., Server]) -> None:
     with server.client(timeout=60) as cheap:
         while time.monotonic() < end:
             began = time.monotonic()
-            try:
+            with contextlib.suppress(OSError):
                 cheap.get("/files/d/f1.json")
-            except OSError:
-                pass
             slowest = max(slowest, time.monotonic() - began)
             time.sleep(0.1)
     assert slowest < 5
