@@ -28,6 +28,7 @@ from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
 from svc_query.indexing.counting import count_waiting
 from svc_query.indexing.coverage import Directories
+from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.flushing import SOMETIMES_MISSING, index_directory
 from svc_query.indexing.own_types import PresenceIndexType
 from svc_query.indexing.reconciling import Extensions
@@ -36,28 +37,12 @@ from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
 from svc_query.indexing.tails import TailInLibrary, TailInTerms
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
-__all__ = ["DamagedIndex", "IndexSnapshot"]
+__all__ = ["IndexSnapshot"]
 
 _PRESENCE = PresenceIndexType()
 _NO_OPTIONS: Mapping[str, Any] = {}
 _MOST_IN_MEMORY = 8_192
 """So many documents of a tail have their terms in memory; those of a longer one, in a bulk, are tested."""
-
-
-class DamagedIndex(Exception):
-    """The files of an index cannot be read.
-
-    Attributes:
-        number: of the index.
-        row: its row, with the manifest of the files.
-        missing: whether a file is not there: it may have been replaced a moment ago.
-    """
-
-    def __init__(self, number: int, row: IndexRow, why: BaseException, *, missing: bool = False) -> None:
-        super().__init__(f"The index of {row.field} is damaged: {why}")
-        self.number = number
-        self.row = row
-        self.missing = missing
 
 
 class _IndexRows(NamedTuple):
