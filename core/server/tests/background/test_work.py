@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -199,3 +200,7 @@ def test_waits_grow_and_are_bounded() -> None:
     assert waits == sorted(waits)
     assert waits[0] < 1 < waits[3]
     assert waits[-1] == LONGEST_WAIT_S
+
+
+def test_a_thread_that_the_system_did_not_start_is_not_waited_for() -> None:
+    assert work_module._still_alive([threading.Thread(target=print)], 1.0) == []

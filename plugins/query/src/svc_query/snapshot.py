@@ -161,6 +161,9 @@ class Snapshot(Protocol):
     def document(self, number: int) -> Document | None:
         """Returns a document; None when it is dead or never was."""
 
+    def paths_of(self, numbers: Iterable[int]) -> Iterator[tuple[Path, int]]:
+        """Yields (path, number) of those documents that live, without their values: cheaper than those."""
+
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """Yields those documents that live."""
 

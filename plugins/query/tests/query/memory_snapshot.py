@@ -437,6 +437,9 @@ class MemorySnapshot:
     def document(self, number: int) -> Document | None:
         return self._documents.get(number)
 
+    def paths_of(self, numbers: Iterable[int]) -> Iterator[tuple[Path, int]]:
+        return ((one.path, one.id) for one in self.documents(numbers))
+
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         return (self._documents[number] for number in numbers if number in self._documents)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from svc_query.aggregation import Aggregates
-from svc_query.executing import ordered
+from svc_query.executing import ordered, ranked
 from svc_query.executing.answering import Question, answer_query
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
@@ -28,8 +28,8 @@ EXAMPLES = int(os.environ.get("SVC_QUERY_EXAMPLES", "30"))
 ID = b"database"
 STRATEGIES = {
     "as it is": {},
-    "walking": {"_DOCUMENT": 1e9, "_SCORED_AT_ONCE": 0, "_FIRST_RANKED": 1},
-    "sorting": {"_DOCUMENT": 0.0},
+    "walking": {"_DOCUMENT": 1e9, "_PATH_READ": 1e9, "_SCORED_AT_ONCE": 0, "_FIRST_RANKED": 1, "_FEW": 1},
+    "sorting": {"_DOCUMENT": 0.0, "_PATH_READ": 0.0},
     "probing": {"_DOCUMENT": 1e9, "_MANY": 0, "_MOST_PROBED": 40},
 }
 """So few documents would always be sorted: these make the other ways cheaper."""
@@ -39,7 +39,7 @@ STRATEGIES = {
 def strategy(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in STRATEGIES[request.param].items():
-            patch.setattr(ordered, name, value)
+            patch.setattr(ordered if hasattr(ordered, name) else ranked, name, value)
         if request.param == "walking":
             patch.setattr(nodes, "_FEW", 0)
         if request.param == "probing":

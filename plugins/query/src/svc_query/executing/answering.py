@@ -13,7 +13,8 @@ from svc_query.api import QueryOperator
 from svc_query.cursors import Cursors
 from svc_query.executing.budget import Budget
 from svc_query.executing.matching import Match, Matching
-from svc_query.executing.ordered import Page, Paging, choose_strategy, find_page
+from svc_query.executing.ordered import choose_strategy, find_page
+from svc_query.executing.paging import Page, Paging
 from svc_query.executing.visibility import Caller, Scope, scope_of
 from svc_query.filters import Filter
 from svc_query.locators import Hit, hits_of

@@ -11,67 +11,34 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svc.plugin import Path
-from svc_query.api import MAXIMUM_TERM_BYTES, RankedPredicate, TermIndexType, Value
-from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
-from svc_query.ordering import SCORE, Key, Order, OrderField, sort_key
+from svc_query.api import MAXIMUM_TERM_BYTES, TermIndexType, Value
+from svc_query.executing.matching import Matching, ProbeFailed, Row
+from svc_query.executing.paging import Page, Paging, behind, key_of, page_of, sorted_rows
+from svc_query.executing.ranked import best_first, ranked_leaf, ranked_page
+from svc_query.ordering import SCORE, Order, OrderField, sort_key
 from svc_query.planning.nodes import AndNode, LeafNode, Node
 from svc_query.snapshot import Coverage, FieldIndex
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-__all__ = ["Page", "Paging", "choose_strategy", "find_page"]
+__all__ = ["choose_strategy", "find_page"]
 
 # What a step of each way costs, in microseconds; their ratios are what counts.
 _PATH_STEP = 0.06
 _TERM_STEP = 0.06
+_PATH_READ = 2.0
 _DOCUMENT = 12.0
-_MOST_RANKED = 100_000
-_SCORED_AT_ONCE = 1_000
-_FIRST_RANKED = 64
+_FEW = 64
 _MANY = 2_000
 """Among fewer documents the indexes are asked at once."""
 _MOST_PROBED = 200
 _WIDE = 4
 _MISSING = (1,)
 _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
-
-
-class Paging(NamedTuple):
-    """Which rows are asked for.
-
-    Attributes:
-        order: of the rows.
-        rows: how many, those that ``skip`` leaves out not counted.
-        skip: how many to leave out.
-        place: behind it the rows begin, or, with ``reverse``, before it they end; None: at the beginning.
-        reverse: whether the rows before the place are asked for.
-    """
-
-    order: Order
-    rows: int
-    skip: int = 0
-    place: Key | None = None
-    reverse: bool = False
-
-
-class Page(NamedTuple):
-    """Rows in the order of the query.
-
-    Attributes:
-        rows: at most as many as were asked for.
-        more: whether there are more in the direction that was asked for.
-        strategy: how they were found.
-        stopped_at: the path where the search ended before the page was full; the next page goes on there.
-    """
-
-    rows: list[Match]
-    more: bool
-    strategy: str
-    stopped_at: Path | None = None
 
 
 def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
@@ -87,23 +54,13 @@ def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
         ServiceUnavailable: the time of the query is over.
     """
     wanted = paging.rows + paging.skip + 1
-    page = _ranked_page(matching, paging, wanted) or _probed(matching, coverage, paging, wanted)
+    page = ranked_page(matching, paging, wanted) or _probed(matching, coverage, paging, wanted)
     if page is not None:
         return page
     matching.walked_to = None
     strategy, rows = choose_strategy(matching, coverage, paging)
     found = [row.match for row in islice(rows(), wanted)]
-    return _page(matching, paging, strategy, found)
-
-
-def _page(matching: Matching, paging: Paging, strategy: str, found: list[Match]) -> Page:
-    wanted = paging.rows + paging.skip + 1
-    more = len(found) == wanted
-    found = found[paging.skip : paging.skip + paging.rows]
-    if paging.reverse:
-        found.reverse()
-    stopped_at = None if more else matching.walked_to
-    return Page(found, more or stopped_at is not None, strategy, stopped_at)
+    return page_of(matching, paging, strategy, found)
 
 
 def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int) -> Page | None:
@@ -134,7 +91,7 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
     matching.walked_to = None
     if len(found) < wanted:
         return None
-    return _page(matching, paging, "path order" if index is None else "index order", found)
+    return page_of(matching, paging, "path order" if index is None else "index order", found)
 
 
 def _reach(node: Node) -> int:
@@ -159,47 +116,23 @@ def choose_strategy(
     wanted = paging.rows + paging.skip + 1
 
     def sort() -> Iterator[Row]:
-        return iter(_sorted(matching, numbers, paging, wanted))
+        return iter(sorted_rows(matching, numbers, paging, wanted))
 
     direction = order.path_direction(scored=matching.node.scored)
     if direction:
         passed = wanted * len(matching.scope.numbers) / max(1, len(numbers))
-        walking = passed * _PATH_STEP + min(wanted, len(numbers)) * _DOCUMENT
-        if len(numbers) * _DOCUMENT < walking and len(numbers) <= matching.budget.rows:
-            return "sort", sort
+        if len(numbers) * _PATH_READ < passed * _PATH_STEP and len(numbers) <= matching.budget.rows:
+            return "sort", lambda: _sorted_by_path(matching, numbers, paging, direction)
         return "path order", lambda: _walk_paths(matching, numbers, paging, direction)
-    leaf = None if paging.reverse else _ranked_leaf(matching, order)
+    leaf = None if paging.reverse else ranked_leaf(matching, order)
     if leaf is not None:
-        return "best first", lambda: _best_first(matching, leaf, paging, wanted)
+        return "best first", lambda: best_first(matching, leaf, paging, wanted)
     index = _order_index(matching, coverage, order)
     if index is not None:
         bounds = _known_bounds(matching, index)
         if _walks_terms(matching, index, bounds, wanted):
             return "index order", lambda: _by_terms(matching, index, bounds, paging)
     return "sort", sort
-
-
-def _behind(row: Row, paging: Paging) -> bool:
-    if paging.place is None:
-        return True
-    return row.key < paging.place if paging.reverse else row.key > paging.place
-
-
-def _sorted(matching: Matching, numbers: BitMap, paging: Paging, wanted: int | None) -> list[Row]:
-    """The first rows of some documents, all of which are looked at."""
-    if not matching.narrowed and matching.node.operator != "all":
-        matching.require_rows(len(numbers), "because no index answers its filter and they must be sorted")
-    matching.require_rows(len(numbers), "to put them in order")
-    rows = (matching.row(paging.order, match) for match in matching.matches(numbers))
-    kept = (row for row in rows if _behind(row, paging))
-    if wanted is None:
-        return sorted(kept, key=_key_of, reverse=paging.reverse)
-    pick = heapq.nlargest if paging.reverse else heapq.nsmallest
-    return pick(wanted, kept, key=_key_of)
-
-
-def _key_of(row: Row) -> Key:
-    return row.key
 
 
 # -- in the order of the paths ---------------------------------------------------------------------
@@ -210,6 +143,20 @@ def _walk_paths(matching: Matching, numbers: BitMap, paging: Paging, direction: 
     place: Path | None = None if paging.place is None else paging.place[-1]
     walk = _in_path_order(matching, numbers, place, backward)
     for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
+        yield matching.row(paging.order, match)
+
+
+def _sorted_by_path(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
+    """Rows in the order of the paths of a few documents; only as many as are taken are looked at."""
+    backward = (direction < 0) != paging.reverse
+    place: Path | None = None if paging.place is None else paging.place[-1]
+    found: list[tuple[Path, int]] = []
+    for path, number in matching.snapshot.paths_of(numbers):
+        matching.budget.step()
+        if place is None or (path < place if backward else place < path):
+            found.append((path, number))
+    found.sort(reverse=backward)
+    for match in matching.matches((number for _, number in found), at_once=paging.rows + paging.skip + 1):
         yield matching.row(paging.order, match)
 
 
@@ -292,8 +239,8 @@ def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Pa
     if not matching.tail:
         return flushed
     tail = matching.numbers & matching.tail
-    rows = _sorted(matching, tail, paging, None) if tail else []
-    return heapq.merge(rows, flushed, key=_key_of, reverse=paging.reverse)
+    rows = sorted_rows(matching, tail, paging, None) if tail else []
+    return heapq.merge(rows, flushed, key=key_of, reverse=paging.reverse)
 
 
 def _term_rows(
@@ -310,7 +257,7 @@ def _term_rows(
         if not group:
             continue
         rows: Iterable[Row]
-        if plain and len(group) > _FIRST_RANKED and len(term) < MAXIMUM_TERM_BYTES:
+        if plain and len(group) > _FEW and len(term) < MAXIMUM_TERM_BYTES:
             start = paging.place[-1] if paging.place is not None and term == here else None
             rows = _same_value(matching, group, paging, start)
         else:
@@ -319,11 +266,11 @@ def _term_rows(
             )
             rows = sorted(
                 (matching.row(paging.order, match) for match in matching.matches(group)),
-                key=_key_of,
+                key=key_of,
                 reverse=paging.reverse,
             )
         for row in rows:
-            if _behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
+            if behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
                 yield row
 
 
@@ -357,7 +304,7 @@ def _same_value(matching: Matching, group: BitMap, paging: Paging, place: Path |
     walking = (paging.rows + paging.skip) * len(matching.scope.numbers) / len(group) * _PATH_STEP
     if len(group) <= matching.budget.rows and len(group) * _DOCUMENT < walking:
         rows = (matching.row(paging.order, match) for match in matching.matches(group))
-        yield from sorted(rows, key=_key_of, reverse=paging.reverse)
+        yield from sorted(rows, key=key_of, reverse=paging.reverse)
         return
     walk = _in_path_order(matching, group, place, paging.reverse)
     for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
@@ -390,113 +337,9 @@ def _missing_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging
     if not missing:
         return
     if not _is_plain(matching, paging.order):
-        yield from _sorted(matching, missing, paging, None)
+        yield from sorted_rows(matching, missing, paging, None)
         return
     place = paging.place[-1] if paging.place is not None and paging.place[0] == _MISSING else None
     for row in _same_value(matching, missing, paging, place):
-        if _behind(row, paging):
+        if behind(row, paging):
             yield row
-
-
-# -- best first ------------------------------------------------------------------------------------
-
-
-def _ranked_leaf(matching: Matching, order: Order) -> LeafNode | None:
-    """The one leaf whose scores are those of the rows, when an index ranks it."""
-    if not order.starts_with_score():
-        return None
-    node = matching.node
-    if isinstance(node, AndNode):
-        scored = [child for child in node.children if child.scored]
-        if len(scored) != 1:
-            return None
-        node = scored[0]
-    if not isinstance(node, LeafNode) or not node.ranked or node.uncovered or not node.answers:
-        return None
-    return node
-
-
-def _ranked_page(matching: Matching, paging: Paging, wanted: int) -> Page | None:
-    """A page of the best rows, without the list of all that match; None when that is needed after all."""
-    if matching.is_collected or paging.reverse or paging.place is not None or wanted > _SCORED_AT_ONCE:
-        return None
-    leaf = _ranked_leaf(matching, paging.order)
-    if leaf is None:
-        return None
-    limit = max(_FIRST_RANKED, 2 * wanted)
-    found, complete = _best(matching, leaf, limit, _parts(matching))
-    # Those that are as good as the worst that came may have equals that did not come.
-    worst = 0.0 if complete else min(found.values(), default=0.0)
-    numbers = matching.scope.numbers
-    scores = {number: score for number, score in found.items() if number in numbers}
-    if leaf is matching.node and not matching.scope.unchecked and len(scores) > wanted:
-        # All of them match: those behind the page need not be looked at.
-        least = sorted(scores.values(), reverse=True)[wanted - 1]
-        scores = {number: score for number, score in scores.items() if score >= least}
-    leaf.learn(scores)
-    with matching.probe(len(scores)):
-        rows = sorted(
-            [matching.row(paging.order, match) for match in matching.matches(list(scores))], key=_key_of
-        )
-    sure = [row.match for row in rows if row.match.score > worst]
-    if len(sure) < wanted and not complete:
-        return None
-    return _page(matching, paging, "best first", sure[:wanted])
-
-
-def _parts(matching: Matching) -> tuple[Path, ...] | None:
-    parts = matching.scope.parts
-    return None if parts == ((),) else parts
-
-
-def _best_first(matching: Matching, leaf: LeafNode, paging: Paging, wanted: int) -> Iterator[Row]:
-    """The best rows: asks for more and more of them until enough match the rest of the filter."""
-    numbers = matching.numbers
-    if len(numbers) <= _SCORED_AT_ONCE:
-        return iter(_sorted(matching, numbers, paging, wanted))
-    below = _parts(matching)
-    limit = max(_FIRST_RANKED, 2 * wanted)
-    while True:
-        found, complete = _best(matching, leaf, limit, below)
-        numbers_found = [number for number in found if number in numbers]
-        leaf.learn({number: found[number] for number in numbers_found})
-        rows = [matching.row(paging.order, match) for match in matching.matches(numbers_found)]
-        kept = sorted((row for row in rows if _behind(row, paging)), key=_key_of)
-        if complete:
-            return iter(kept)
-        # Those that are as good as the worst that came may have equals that did not come.
-        worst = min(found.values())
-        sure = [row for row in kept if row.match.score > worst]
-        if len(sure) >= wanted:
-            return iter(sure)
-        if limit >= _MOST_RANKED:
-            return iter(_sorted(matching, numbers, paging, wanted))
-        limit = min(limit * 4, _MOST_RANKED)
-
-
-def _best(
-    matching: Matching, leaf: LeafNode, limit: int, below: tuple[Path, ...] | None
-) -> tuple[dict[int, float], bool]:
-    """The best documents of all parts of an index, and whether these are all there are."""
-    found: dict[int, float] = {}
-    complete = True
-    floor = 0.0
-    for source in leaf.sources:
-        predicate = source.predicate
-        assert isinstance(predicate, RankedPredicate), "a ranked leaf has ranked predicates"
-        for readers in source.both:
-
-            def ask(
-                readers: Any = readers, predicate: RankedPredicate = predicate
-            ) -> list[tuple[int, float]]:
-                return predicate.best(readers, limit, below=below)
-
-            part = matching.budget.blocking(ask) if source.blocks else ask()
-            found.update(part)
-            if len(part) >= limit:
-                complete = False
-                floor = max(floor, part[-1][1])
-    if not complete:
-        # What one part left out may be better than the worst of another.
-        found = {number: score for number, score in found.items() if score >= floor}
-    return found, complete

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import zstandard
 
-from svc.plugin import Hash
+from svc.plugin import Hash, Path
 
 __all__ = [
     "ConfigurationRow",
@@ -19,6 +19,7 @@ __all__ = [
     "JobRow",
     "State",
     "decode_document",
+    "decode_path",
     "decode_row",
     "decode_texts",
     "encode",
@@ -100,6 +101,12 @@ class DocumentRow(msgspec.Struct, array_like=True, gc=False):
     configuration: int
     parser: str = ""
     values: list[Any] = []
+
+
+class _PathRow(msgspec.Struct, array_like=True, gc=False):
+    """The beginning of a ``DocumentRow``; what follows is passed over."""
+
+    path: str
 
 
 class FieldRow(msgspec.Struct, array_like=True, frozen=True):
@@ -228,6 +235,7 @@ def _extension(code: int, data: memoryview) -> Any:
 
 _encoder = msgspec.msgpack.Encoder()
 _documents = msgspec.msgpack.Decoder(DocumentRow, ext_hook=_extension)
+_paths = msgspec.msgpack.Decoder(_PathRow, ext_hook=_extension)
 _values = msgspec.msgpack.Decoder(list[Any], ext_hook=_extension)
 _decoders: dict[type, msgspec.msgpack.Decoder[Any]] = {}
 
@@ -251,6 +259,11 @@ def decode_row(kind: type, value: bytes) -> Any:
 def decode_document(value: bytes) -> DocumentRow:
     """Returns the row of a document."""
     return _documents.decode(value)
+
+
+def decode_path(value: bytes) -> Path:
+    """Returns the path of the row of a document, without the rest."""
+    return tuple(_paths.decode(value).path.split("\x01"))
 
 
 def encode_texts(values: list[Any], compression: str) -> bytes:

@@ -32,7 +32,7 @@ from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.flushing import SOMETIMES_MISSING, index_directory
 from svc_query.indexing.own_types import PresenceIndexType
 from svc_query.indexing.reconciling import Extensions
-from svc_query.indexing.rows import IndexRow, JobRow, decode_row, decode_texts
+from svc_query.indexing.rows import IndexRow, JobRow, decode_path, decode_row, decode_texts
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
 from svc_query.indexing.tails import TailInLibrary, TailInTerms
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
@@ -220,6 +220,14 @@ class IndexSnapshot:
         if found is None and number in self._moment.live:
             raise DamagedView("The row of a document is not there.")
         return found
+
+    def paths_of(self, numbers: Iterable[int]) -> Iterator[tuple[Path, int]]:
+        """See ``Snapshot``."""
+        get, kind = self.storage.get, keys.DOCUMENT
+        for number in numbers:
+            value = get(keys.number_key(kind, number))
+            if value is not None:
+                yield decode_path(value), number
 
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """See ``Snapshot``."""

@@ -146,6 +146,12 @@ class WalkedSnapshot:
             {},
         )
 
+    def paths_of(self, numbers: Iterable[int]) -> Iterator[tuple[Path, int]]:
+        """Yields the paths of those that there are."""
+        for number in numbers:
+            if 0 <= number < len(self._paths):
+                yield self._paths[number], number
+
     def documents(self, numbers: Iterable[int]) -> Iterator[Document]:
         """Yields those that there are."""
         for number in numbers:
