@@ -298,9 +298,8 @@ class IndexSnapshot:
         return self._indexes.by_name
 
     def _rows_by_field(self) -> dict[str, list[tuple[int, IndexRow]]]:
-        self._rows()
-        assert self._indexes is not None, "they were read"
-        return self._indexes.by_field
+        found: _IndexRows = self.caches.indexes(self._moment.state, self._read_rows)
+        return found.by_field
 
     def _read_rows(self) -> _IndexRows:
         found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
