@@ -251,14 +251,13 @@ class IndexSnapshot:
         if isinstance(document, IndexedDocument):
             place = document.long.get(field)
             if place is not None:
-                return self._long_values(document, field, place)
+                return self._long_values(document, place)
         return ()
 
-    def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
+    def _long_values(self, document: IndexedDocument, place: int) -> Sequence[Value]:
         stored = self.storage.get(keys.text_key(document.id, place))
         if stored is None:
             raise DamagedView("The row of a long text is not there.")
-        del field
         return [tuple(value) if isinstance(value, list) else value for value in decode_texts(stored)]
 
     def tail(self) -> Sequence[Document]:
