@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
 from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
-from svc_query.indexing.snapshot import DamagedIndex, IndexSnapshot
+from svc_query.indexing.damage import DamagedIndex
+from svc_query.indexing.snapshot import IndexSnapshot
 from svc_query.indexing.status import index_status
 from svc_query.indexing.view import INDEX_VIEW, IndexView, view_of
 

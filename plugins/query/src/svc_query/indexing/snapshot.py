@@ -28,6 +28,7 @@ from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
 from svc_query.indexing.counting import count_waiting
 from svc_query.indexing.coverage import Directories
+from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.flushing import SOMETIMES_MISSING, index_directory
 from svc_query.indexing.own_types import PresenceIndexType
 from svc_query.indexing.reconciling import Extensions
@@ -36,28 +37,12 @@ from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
 from svc_query.indexing.tails import TailInLibrary, TailInTerms
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
-__all__ = ["DamagedIndex", "IndexSnapshot"]
+__all__ = ["IndexSnapshot"]
 
 _PRESENCE = PresenceIndexType()
 _NO_OPTIONS: Mapping[str, Any] = {}
 _MOST_IN_MEMORY = 8_192
 """So many documents of a tail have their terms in memory; those of a longer one, in a bulk, are tested."""
-
-
-class DamagedIndex(Exception):
-    """The files of an index cannot be read.
-
-    Attributes:
-        number: of the index.
-        row: its row, with the manifest of the files.
-        missing: whether a file is not there: it may have been replaced a moment ago.
-    """
-
-    def __init__(self, number: int, row: IndexRow, why: BaseException, *, missing: bool = False) -> None:
-        super().__init__(f"The index of {row.field} is damaged: {why}")
-        self.number = number
-        self.row = row
-        self.missing = missing
 
 
 class _IndexRows(NamedTuple):
@@ -266,14 +251,13 @@ class IndexSnapshot:
         if isinstance(document, IndexedDocument):
             place = document.long.get(field)
             if place is not None:
-                return self._long_values(document, field, place)
+                return self._long_values(document, place)
         return ()
 
-    def _long_values(self, document: IndexedDocument, field: str, place: int) -> Sequence[Value]:
+    def _long_values(self, document: IndexedDocument, place: int) -> Sequence[Value]:
         stored = self.storage.get(keys.text_key(document.id, place))
         if stored is None:
             raise DamagedView("The row of a long text is not there.")
-        del field
         return [tuple(value) if isinstance(value, list) else value for value in decode_texts(stored)]
 
     def tail(self) -> Sequence[Document]:
@@ -313,9 +297,8 @@ class IndexSnapshot:
         return self._indexes.by_name
 
     def _rows_by_field(self) -> dict[str, list[tuple[int, IndexRow]]]:
-        self._rows()
-        assert self._indexes is not None, "they were read"
-        return self._indexes.by_field
+        found: _IndexRows = self.caches.indexes(self._moment.state, self._read_rows)
+        return found.by_field
 
     def _read_rows(self) -> _IndexRows:
         found: dict[tuple[str, str, str, int], tuple[int, IndexRow]] = {}
