@@ -35,6 +35,7 @@ from svc_query.indexing.reconciling import Extensions
 from svc_query.indexing.rows import IndexRow, JobRow, decode_path, decode_row, decode_texts
 from svc_query.indexing.table import PATH_INDEX, PRESENCE_INDEX, paths_in_order
 from svc_query.indexing.tails import TailInLibrary, TailInTerms
+from svc_query.indexing.virtual_values import VIRTUAL_VALUES
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
 __all__ = ["IndexSnapshot"]
@@ -246,7 +247,7 @@ class IndexSnapshot:
         if found is not None:
             return found
         if field in VIRTUAL_FIELDS:
-            virtual: Sequence[Value] = _VIRTUAL[field](document)
+            virtual: Sequence[Value] = VIRTUAL_VALUES[field](document)
             return virtual
         if isinstance(document, IndexedDocument):
             place = document.long.get(field)
@@ -480,20 +481,3 @@ class IndexSnapshot:
 def _options(text: str) -> Mapping[str, Any]:
     options: Mapping[str, Any] = json.loads(text)
     return options
-
-
-def _extension(document: Document) -> Sequence[Value]:
-    stem, dot, ending = document.path[-1].rpartition(".")
-    return (ending.lower(),) if dot and ending and stem.strip(".") else ()
-
-
-_VIRTUAL: Mapping[str, Any] = {
-    "@path": lambda document: ("/" + "/".join(document.path),),
-    "@filename": lambda document: (document.path[-1],),
-    "@extension": _extension,
-    "@content_type": lambda document: () if document.content_type is None else (document.content_type,),
-    "@hash": lambda document: (document.hash.hex(),),
-    "@size": lambda document: (document.size,),
-    "@created_at": lambda document: (document.created_ms,),
-    "@updated_at": lambda document: (document.updated_ms,),
-}
