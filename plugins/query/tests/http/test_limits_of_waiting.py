@@ -59,12 +59,16 @@ def test_work_ends_when_its_client_leaves(tmp_path: Path) -> None:
     with start_server(tmp_path / "left.svcdb", "--access-log", "true", plugins=plugins) as server:
         field = {"name": "t", "type": ["exact", "trigram"], "source": ["t", ""]}
         files: dict[str, Any] = {".svc-config/indexes.json": {"glob": "**/*", "indexes": [field]}}
-        texts = [f"{number} " + "some words of a text " * 8 for number in range(60)]
+        # Each needle is longer than a value, and all of its trigrams are somewhere in each file: every value
+        # has to be looked at for every needle.
+        whole = " ".join(f"word{number * 7919 % 1009}" for number in range(800))
+        texts = [whole[start : start + 150] for start in range(0, 6_000, 100)]
         files.update((f"{number}.json", {"t": texts}) for number in range(200))
         for path, value in files.items():
             stored = server.request("PUT", f"/files/{path}", body=msgspec.json.encode(value), headers=JSON)
             assert stored.status in (200, 201), stored
-        where = {"or": [{"field": "t", "op": "contains", "value": f"absent {n}"} for n in range(1_000)]}
+        needles = [whole[start : start + 160] for start in range(0, 5_000, 5)]
+        where = {"or": [{"field": "t", "op": "contains", "value": needle} for needle in needles]}
         body = msgspec.json.encode({"path": "/", "where": where})
         address = urlsplit(server.url)
         with socket.create_connection((address.hostname, address.port)) as client:
