@@ -23,6 +23,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "open_database",
         "print_json",
         "print_table",
+        "progress_bar",
         "require_root_key",
         "root_key_options",
         "say_in_shell_words",

@@ -10,6 +10,7 @@ from svc.cli import json_option as json_option
 from svc.cli import open_database as open_database
 from svc.cli import print_json as print_json
 from svc.cli import print_table as print_table
+from svc.cli import progress_bar as progress_bar
 from svc.cli import require_root_key as require_root_key
 from svc.cli import root_key_options as root_key_options
 from svc.cli import say_in_shell_words as say_in_shell_words

@@ -16,12 +16,12 @@ from svc.plugin import (
     parse_path,
     print_json,
     print_table,
+    progress_bar,
     source_options,
     terminal_text,
 )
 from svc_query.commands.statuses import status_lines
 from svc_query.commands.stores import Document, QueryStore, open_query_store
-from svc_query.commands.waiting import progress_bar
 
 __all__ = ["index"]
 

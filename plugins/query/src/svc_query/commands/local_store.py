@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from svc.errors import InvalidInput, NotFound
-from svc.plugin import Database, EntryKind, Path, Version, format_path
+from svc.plugin import Database, EntryKind, Path, Version, format_path, progress_bar
 from svc_query.api import INDEX_TYPES, PARSERS, Parser, ParserInput
 from svc_query.asking import Asker, settings_of
 from svc_query.bodies import QueryBody, SearchBody
 from svc_query.commands.sampling import MAXIMUM_SAMPLE, Spread
 from svc_query.commands.stores import Document, Sample
-from svc_query.commands.waiting import progress_bar
 from svc_query.indexing import finish_work, read_status, rebuild
 from svc_query.indexing.view import view_of
 from svc_query.parsing import ParserPool, choose_parser
