@@ -4,7 +4,11 @@ Each run takes the next part of the list, the longest first, so that both are bu
 allows it, the databases of most tests are made there: they wait for no disk. What is tested on a
 disk is named in ``ON_DISK``.
 
-With a folder it runs the tests of that; other arguments are given to one run of pytest as they are.
+The tests of a plugin run in an environment of their own, with nothing but the kernel, the plugin and what it
+requires installed: what it imports and does not require is missing there.
+
+With folders it runs the tests of those (``plugins/files``); other arguments are given to one run of pytest as
+they are.
 """
 
 from __future__ import annotations
@@ -21,35 +25,35 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RUNS = 2
-PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 8 * 1024**3
 LONGEST_FIRST = (
     "core/server/tests",
     "tests/e2e",
     "core/kernel/tests",
+    "plugins/query",
     "tests/attack",
     "tests/crash",
+    "plugins/files",
     "tests/versions_model",
     "core/worker/tests",
 )
+TESTED_WITH = {
+    "query": ("index-exact", "index-fulltext", "index-trigram", "index-phonetic", "parsers", "users", "files"),
+}
+"""A driver is tested with what extends it, and by files that are put."""
+
+ENVIRONMENTS = Path(os.environ.get("TOX_ENV_DIR", ROOT / ".tox" / "py")) / "alone"
 ON_DISK = ("tests/attack", "tests/crash", "tests/compat", "tests/realdata")
 
 
 def all_parts() -> list[str]:
-    """Returns the folders of tests of the core and of the whole, in the order in which to run them."""
-    found = [*ROOT.glob("core/*/tests"), *(ROOT / "tests").iterdir()]
+    """Returns the plugins and the folders of tests of the core and of the whole, in the order to run them in."""
+    found = [*ROOT.glob("core/*/tests"), *ROOT.glob("plugins/*"), *(ROOT / "tests").iterdir()]
     names = [str(path.relative_to(ROOT)) for path in sorted(found) if path.is_dir() and _holds_tests(path)]
     order = {name: place for place, name in enumerate(LONGEST_FIRST)}
     return sorted(names, key=lambda name: order.get(name, len(order)))
-
-
-def parts_of(folder: Path) -> list[str]:
-    """Returns the folders in a folder, and its files as one part for each run."""
-    found = [path for path in sorted(folder.iterdir()) if _holds_tests(path)]
-    files = [str(path.relative_to(ROOT)) for path in found if path.is_file()]
-    shares = [" ".join(files[start::RUNS]) for start in range(RUNS)]
-    return [*(str(path.relative_to(ROOT)) for path in found if path.is_dir()), *filter(None, shares)]
 
 
 def _holds_tests(path: Path) -> bool:
@@ -81,29 +85,52 @@ class Runner:
 
     def _run(self, part: str) -> None:
         began = time.monotonic()
-        command = list(PYTEST)
+        python = sys.executable
+        commands = []
+        if part.startswith("plugins/"):
+            commands, python = _alone(part)
+        command = [python, *PYTEST, part]
         if self._memory is not None and not part.startswith(ON_DISK):
             command.append(f"--basetemp={tempfile.mkdtemp(dir=self._memory)}/made")
-        done = subprocess.run(
-            [*command, *part.split()], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
+        output, code = b"", 0
+        for one, environment in [*commands, (command, dict(os.environ))]:
+            done = subprocess.run(
+                one, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            )
+            output, code = output + done.stdout, done.returncode
+            if code:
+                break
         with self._printing:
-            self.code = self.code or done.returncode
+            self.code = self.code or code
             sys.stdout.write(f"=== {part}: {time.monotonic() - began:.0f} s\n")
             sys.stdout.flush()
-            sys.stdout.buffer.write(done.stdout)
+            sys.stdout.buffer.write(output)
             sys.stdout.flush()
+
+
+def _alone(part: str) -> tuple[list[tuple[list[str], dict[str, str]]], str]:
+    """Returns what makes an environment for one plugin's tests, and the interpreter of it."""
+    plugin = Path(part).parts[1]
+    directory = ENVIRONMENTS / plugin
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(directory)}
+    environment.pop("VIRTUAL_ENV", None)
+    sync = ["uv", "sync", "--quiet", "--locked", "--python", sys.executable]
+    packages = [f"--package=svc-{name}" for name in (plugin, *TESTED_WITH.get(plugin, ()))]
+    commands = [
+        [*sync, "--only-group", "unit"],
+        *([*sync, "--inexact", "--no-default-groups", package] for package in packages),
+    ]
+    return [(command, environment) for command in commands], str(directory / "bin" / "python")
 
 
 def main() -> int:
-    given = sys.argv[1:]
-    folder = ROOT / given[0] if len(given) == 1 else None
-    if given and (folder is None or not folder.is_dir()):
-        return subprocess.run([*PYTEST, *given], cwd=ROOT, check=False).returncode
+    given = [name.rstrip("/") for name in sys.argv[1:]]
+    if not all((ROOT / name).is_dir() for name in given):
+        return subprocess.run([sys.executable, *PYTEST, *sys.argv[1:]], cwd=ROOT, check=False).returncode
     memory = None
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_NEEDED:
         memory = Path(tempfile.mkdtemp(prefix="svc-tests-", dir=MEMORY))
-    runner = Runner(all_parts() if folder is None else parts_of(folder), memory)
+    runner = Runner(given or all_parts(), memory)
     threads = [threading.Thread(target=runner.work) for _ in range(RUNS)]
     try:
         for thread in threads:
