@@ -40,7 +40,15 @@ LONGEST_FIRST = (
     "core/worker/tests",
 )
 TESTED_WITH = {
-    "query": ("index-exact", "index-fulltext", "index-trigram", "index-phonetic", "parsers", "users", "files"),
+    "query": (
+        "index-exact",
+        "index-fulltext",
+        "index-phonetic",
+        "index-trigram",
+        "parsers",
+        "files",
+        "users",
+    ),
 }
 """A driver is tested with what extends it, and by files that are put."""
 
@@ -49,7 +57,7 @@ ON_DISK = ("tests/attack", "tests/crash", "tests/compat", "tests/realdata")
 
 
 def all_parts() -> list[str]:
-    """Returns the plugins and the folders of tests of the core and of the whole, in the order to run them in."""
+    """Returns the plugins, and the folders of tests of the core and of the whole, the longest first."""
     found = [*ROOT.glob("core/*/tests"), *ROOT.glob("plugins/*"), *(ROOT / "tests").iterdir()]
     names = [str(path.relative_to(ROOT)) for path in sorted(found) if path.is_dir() and _holds_tests(path)]
     order = {name: place for place, name in enumerate(LONGEST_FIRST)}
