@@ -11,8 +11,10 @@ import unicodedata
 from svc.errors import InvalidPath
 
 __all__ = [
+    "DIRECTORY_CONFIGURATION",
     "MAXIMUM_PATH_BYTES",
     "MAXIMUM_SEGMENT_BYTES",
+    "SERVER_CONFIGURATION",
     "SYSTEM_NAMES",
     "Path",
     "format_path",
@@ -28,6 +30,12 @@ MAXIMUM_PATH_BYTES = 4096
 
 SYSTEM_NAMES = frozenset({".svc-system", ".system"})
 """First segments that no file route may name: they answer 404, to everyone, in every method."""
+
+SERVER_CONFIGURATION = ".config"
+"""First segment of files that say what the server does; only root changes them."""
+
+DIRECTORY_CONFIGURATION = ".svc-config"
+"""Name of the directories whose files say how the files around them are treated."""
 
 
 def parse_path(text: str) -> Path:

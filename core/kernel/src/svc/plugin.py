@@ -102,6 +102,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "not_modified",
         "parse_flags",
         "path_not_found",
+        "permits",
         "permitted",
         "public",
         "query_flag",

@@ -79,6 +79,7 @@ from svc.pipeline import mark_immutable as mark_immutable
 from svc.pipeline import not_modified as not_modified
 from svc.pipeline import parse_flags as parse_flags
 from svc.pipeline import path_not_found as path_not_found
+from svc.pipeline import permits as permits
 from svc.pipeline import permitted as permitted
 from svc.pipeline import public as public
 from svc.pipeline import query_flag as query_flag

@@ -210,6 +210,48 @@ class TestEverythingBelow:
                 assert permits(identity, R, (*at, *below))
 
 
+class TestConfiguration:
+    """Whoever may configure stores what configures something; only root changes the server's."""
+
+    STORE = (Operation.CREATE, Operation.UPDATE)
+
+    @pytest.mark.parametrize("below", [False, True])
+    @pytest.mark.parametrize("at", ["/.svc-config", "/a/.svc-config/indexes.json", "/a/.svc-config/b/c"])
+    def test_of_a_directory(self, at: str, below: bool) -> None:
+        writer = Identity("u", "user", rights=PathRights({"/": "crudl"}))
+        keeper = Identity("u", "user", rights=PathRights({"/": "crudly"}))
+        for operation in self.STORE:
+            assert not permits(writer, operation, path(at), below=below)
+            assert permits(keeper, operation, path(at), below=below)
+            assert permits(writer, operation, path("/a/.svc-configuration"), below=below)
+        assert permits(writer, R, path(at), below=below)
+        assert permits(writer, D, path(at), below=below)
+        assert effective_permissions(writer, path(at)) == "-r-dl---"
+        assert effective_permissions(keeper, path(at)) == "crudl--y"
+
+    @pytest.mark.parametrize("at", ["/.config", "/.config/cron.json"])
+    def test_of_the_server(self, at: str) -> None:
+        everything = Identity("u", "user", rights=PathRights({"/": "crudlify"}))
+        for operation in (*self.STORE, D):
+            assert not permits(everything, operation, path(at))
+            assert not permits(everything, operation, path(at), below=True)
+            assert not permits(everything, operation, (), below=True)
+            assert permits(everything, operation, path("/a/.config"), below=True)
+            assert permits(Identity("u", "root", is_root=True), operation, path(at), below=True)
+        assert effective_permissions(everything, path(at)) == "-r--lify"
+
+    def test_by_a_key_of_root(self) -> None:
+        at = path("/.config/cron.json")
+        assert not permits(scoped(("/**", "crudl---")), C, at)
+        assert permits(scoped(("/**", "crudl--y")), C, at)
+        assert effective_permissions(scoped(("/**", "crudl---")), at) == "-r-dl---"
+
+    def test_by_a_share_key(self) -> None:
+        share = Identity(None, "share", rules=(ScopedRule("/a/**", "crudl---"),))
+        assert permits(share, C, path("/a/b"))
+        assert not permits(share, C, path("/a/.svc-config/indexes.json"))
+
+
 @pytest.mark.parametrize(
     ("user", "method", "url", "status"),
     [

@@ -254,3 +254,73 @@ def test_a_pattern_opens_no_file_beside_the_way(http: Http) -> None:
         assert http.get(path).status_code == 404, path
     for item in http.get("/files").json["items"]:
         assert (item["effective_permissions"], item["hash"], item["total_size"]) == ("-r--l---", None, None)
+
+
+IN_VAIN = {
+    "put": ("PUT", "/files{}", {"body": b"{}"}),
+    "put into a fork": ("PUT", "/files{}", {"body": b"{}", "params": {"fork": "f"}}),
+    "move": ("PATCH", "/files/d/a.json", {"json": {"to": "{}"}}),
+    "move a directory": ("PATCH", "/files/d", {"json": {"to": "{directory}"}}),
+    "link": ("PUT", "/links{}", {"json": {"target": "/d/a.json"}}),
+    "mkdir": ("POST", "/files/mkdir", {"json": {"path": "{directory}"}}),
+    "copy": ("POST", "/files/copy", {"json": {"paths": ["/d/a.json"], "destination": "{directory}"}}),
+    "batch": (
+        "POST",
+        "/files/batch",
+        {"json": {"operations": [{"op": "put", "path": "{}", "content": "{}"}]}},
+    ),
+    "batch copy": (
+        "POST",
+        "/files/batch",
+        {"json": {"operations": [{"op": "copy", "from": "/d/a.json", "to": "{}"}]}},
+    ),
+    "commit of blobs": (
+        "POST",
+        "/blobs/commit",
+        {"json": {"files": [{"path": "{}", "content_type": "application/json", "chunk_hashes": []}]}},
+    ),
+}
+
+
+@pytest.mark.parametrize("way", IN_VAIN)
+@pytest.mark.parametrize("configuration", ["/d/.svc-config/x.json", "/.config/x.json"])
+def test_who_may_only_write_stores_nothing_that_configures(http: Http, way: str, configuration: str) -> None:
+    http.fill("/d/a.json")
+    with http.database.transaction() as transaction:
+        transaction.copy_ref("HEAD", "forks/f")
+    before = http.database.head().root
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: filled(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        directory = configuration.rpartition("/")[0]
+        return (
+            {"{}": configuration, "{directory}": directory}.get(value, value)
+            if isinstance(value, str)
+            else value
+        )
+
+    method, url, options = IN_VAIN[way]
+    request = {key: filled(value) for key, value in options.items()}
+    for identity, status in ((user({"/": "crudl"}), 403), (scoped_root(("/**", "crudl---")), 404)):
+        http.become(identity)
+        assert http(method, url.replace("{}", configuration), **request).status_code == status
+        assert http.database.head().root == before
+    http.become(user({"/": "crudly"}))
+    allowed = http(method, url.replace("{}", configuration), **request).status_code
+    assert (allowed == 403) is configuration.startswith("/.config"), allowed
+    http.become(ROOT_IDENTITY)
+    if configuration.startswith("/.config"):
+        assert http(method, url.replace("{}", configuration), **request).status_code in (200, 201)
+
+
+def test_a_directory_takes_its_configuration_along(http: Http) -> None:
+    http.fill("/d/a.json", "/d/.svc-config/x.json", "/.config/x.json")
+    http.become(user({"/": "crudl"}))
+    assert http("PATCH", "/files/d", json={"to": "/e"}).status_code == 200
+    assert http.get("/files/e/.svc-config/x.json").status_code == 200
+    assert http.delete("/files/e", params={"recursive": "true"}).status_code == 200
+    assert http.delete("/files/.config/x.json").status_code == 403
+    assert http.delete("/files/.config", params={"recursive": "true"}).status_code == 403

@@ -13,12 +13,14 @@ import msgspec
 
 from svc.plugin import (
     ROOT_USER_ID,
+    Identity,
     Operation,
     Path,
     Version,
     format_path,
     is_system_path,
     path_not_found,
+    permits,
 )
 from svc_users.changing import in_turns
 from svc_users.grants import grants_of
@@ -187,7 +189,8 @@ def _decide(
     name, letter = operation.name.lower(), operation.letter
     if not user.is_active:
         return Decision(name, letter, False, None, [], [], "the user is deactivated")
-    allowed = rights.allows(operation, path)
+    granted = rights.allows(operation, path)
+    allowed = permits(Identity(user.user_id, user.username, rights=rights), operation, path)
     for depth, pairs in levels:
         saying = [pair for pair in pairs if _applies(pair, path) and _says(pair[1], operation)]
         denying = [pair for pair in saying if _denies(pair[1], operation)]
@@ -198,6 +201,8 @@ def _decide(
             reason = f"{verb} at {format_path(path[:depth])} to {', '.join(groups)}"
             if denying and len(saying) > len(denying):
                 reason += "; deny beats allow"
+            if granted and not allowed:
+                reason += "; but here is configuration, which only root or those who may configure change"
             ids = sorted(grant.grant_id for grant, _ in deciding)
             return Decision(name, letter, allowed, format_path(path[:depth]), groups, ids, reason)
     return Decision(name, letter, allowed, None, [], [], "no grant says anything")

@@ -199,6 +199,18 @@ def test_a_decision_is_explained_rule_by_rule(http: Http) -> None:
     assert http.get("/system/access", path="/a/x.py", user=ann).json["permissions"] == "cr--li--"
 
 
+def test_that_configuration_needs_more_is_explained(http: Http) -> None:
+    ann = http.user("ann")
+    http.grant("/a", f"user:{ann}", allow="crudl---")
+    access = http.get("/system/access", path="/a/.svc-config/indexes.json", user="ann").json
+    assert access["permissions"] == "-r-dl---"
+    reason = "but here is configuration, which only root or those who may configure change"
+    by_name = {one["operation"]: one for one in access["decisions"]}
+    assert by_name["create"]["reason"] == f"allowed at /a to user:{ann}; {reason}"
+    assert by_name["read"]["reason"] == f"allowed at /a to user:{ann}"
+    assert http.get("/system/access", path="/a/b", user="ann").json["permissions"] == "crudl---"
+
+
 def test_root_and_the_deactivated_are_explained_too(http: Http) -> None:
     ann = http.user("ann")
     http.grant("/", f"user:{ann}", allow="crudlify")

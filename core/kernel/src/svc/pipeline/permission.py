@@ -2,11 +2,14 @@
 
 Root may do everything; everyone else may do what the rights of the user grant, and silence denies. The rules
 of a scoped key then narrow what is left, root's too. A share key has no user: its rules are all it has.
+
+A file that configures something is not a file like others: to store one in a directory ``.svc-config`` takes
+the right to configure besides, and ``/.config`` is changed by root alone.
 """
 
 from __future__ import annotations
 
-from svc.paths import SYSTEM_NAMES, Path
+from svc.paths import DIRECTORY_CONFIGURATION, SERVER_CONFIGURATION, SYSTEM_NAMES, Path
 from svc.pipeline.scoped_rules import FLAG_LETTERS, compiled_rules, parse_flags
 from svc.plugins.contracts import Identity, Operation
 
@@ -23,6 +26,8 @@ __all__ = [
 ]
 
 _EVERYTHING = sum(operation.bit for operation in Operation)
+_STORE = Operation.CREATE.bit | Operation.UPDATE.bit
+_CHANGE = _STORE | Operation.DELETE.bit
 _FLAGS = tuple(
     "".join(operation.letter if mask & operation.bit else "-" for operation in Operation)
     for mask in range(_EVERYTHING + 1)
@@ -41,13 +46,23 @@ def permits(
         identity: who asks.
         operation: what for.
         path: segments of the path, links resolved by the caller where they are followed.
-        below: asks for the path and everything below it, whatever that is. Decided from what was granted
-            alone, without a look at the tree: yes is certain, and no means that each path must be asked for.
+        below: asks for the path and everything below it, whatever that is; what configures directories
+            below goes with them. Decided from what was granted alone, without a look at the tree: yes is
+            certain, and no means that each path must be asked for.
         directory: whether a directory stands at the path. A scoped key may read and list the directories on
             the way to what its rules name; a file or a link at such a place is none of its business.
     """
     if path and path[0] in SYSTEM_NAMES:
         return False
+    if operation.bit & _CHANGE:
+        if not identity.is_root and (path[0] == SERVER_CONFIGURATION if path else below):
+            return False
+        if (
+            operation.bit & _STORE
+            and _is_configuration(path)
+            and not permits(identity, Operation.CONFIGURE, path, below=below)
+        ):
+            return False
     rules, rights = identity.rules, identity.rights
     if rules:
         compiled = compiled_rules(rules)
@@ -80,18 +95,37 @@ def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int
     """
     if path and path[0] in SYSTEM_NAMES:
         return 0
-    rules, rights = identity.rules, identity.rights
+    rules = identity.rules
     mask = compiled_rules(rules).mask(path, directory=directory) if rules else _EVERYTHING
-    if not mask or identity.is_root:
-        return mask
+    if mask and not identity.is_root:
+        mask &= _granted(identity, path, mask)
+    if mask & _CHANGE and path and (path[0] == SERVER_CONFIGURATION or DIRECTORY_CONFIGURATION in path):
+        mask = _of_configuration(identity, path, mask)
+    return mask
+
+
+def _granted(identity: Identity, path: Path, mask: int) -> int:
+    """The bits that the user's own rights, or the rules of a share key, leave of a mask."""
+    rights = identity.rights
     if rights is None:
-        return mask if identity.user_id is None and rules else 0
+        return mask if identity.user_id is None and identity.rules else 0
     all_at_once = getattr(rights, "mask", None)
     if all_at_once is not None:
-        return mask & int(all_at_once(path))
+        return int(all_at_once(path))
     return sum(
         operation.bit for operation in Operation if mask & operation.bit and rights.allows(operation, path)
     )
+
+
+def _of_configuration(identity: Identity, path: Path, mask: int) -> int:
+    """What is left of a mask at a path that configures something."""
+    if path[0] == SERVER_CONFIGURATION and not identity.is_root:
+        mask &= ~_CHANGE
+    return mask if mask & Operation.CONFIGURE.bit else mask & ~_STORE
+
+
+def _is_configuration(path: Path) -> bool:
+    return DIRECTORY_CONFIGURATION in path or path[:1] == (SERVER_CONFIGURATION,)
 
 
 def effective_permissions(identity: Identity, path: Path, *, directory: bool = False) -> str:
