@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -75,6 +76,25 @@ def put(bench: Bench) -> None:
                 "append + fdatasync, 1 thread": lambda _: raw_appends_a_second(bench.directory / "raw", 0.5),
             },
         )
+
+
+def put_by_workers(bench: Bench) -> None:
+    """Durable PUT of 1 KiB, 32 connections, by two and four workers beside one, each with its database."""
+    runs = iter(range(10_000))
+    with contextlib.ExitStack() as stack:
+        servers = {
+            workers: stack.enter_context(
+                svc(bench.directory / f"workers-{workers}.svcdb", "--workers", str(workers))
+            )
+            for workers in (1, 2, 4)
+        }
+
+        def rate_of(workers: int) -> float:
+            return wrk.put(servers[workers], "/files/new/", 32, SECONDS, f"r{next(runs)}").rate
+
+        one, two, four = interleave(bench.rounds(5), *(partial(rate_of, workers) for workers in servers))
+        bench.report.compare("PUT 1 KiB, 32 connections, 2 workers", two, "1/s", "1 worker", one, 1.25)
+        bench.report.compare("PUT 1 KiB, 32 connections, 4 workers", four, "1/s", "1 worker", one, 1.0)
 
 
 def _curves(bench: Bench, title: str, measures: Mapping[str, Callable[[int], float]]) -> None:

@@ -36,6 +36,7 @@ from report import Report
 MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "get": http_files.get,
     "put": http_files.put,
+    "put-workers": http_files.put_by_workers,
     "identity": identity.identity,
     "worker": http_worker.worker,
     "kernel-put": kernel.durable_puts,

@@ -25,6 +25,13 @@ from svc.tree import WorkingTree
 RequestFor = Callable[[Database, str, bytes], CommitRequest]
 
 
+def commit_together(database: Database, *requests: CommitRequest) -> None:
+    committer = database._committer
+    for request in requests:
+        committer._admit(request)
+    committer._lead()
+
+
 def test_a_commit_that_cannot_be_closed_fails_its_own_transaction_and_not_the_next(
     database: Database, monkeypatch: pytest.MonkeyPatch, request_for: RequestFor
 ) -> None:
@@ -40,7 +47,7 @@ def test_a_commit_that_cannot_be_closed_fails_its_own_transaction_and_not_the_ne
 
     monkeypatch.setattr(WorkingTree, "write", fail_once)
     first, second = request_for(database, "f", b"one"), request_for(database, "f", b"two")
-    database._committer._commit([first, second])
+    commit_together(database, first, second)
     assert [(request.error, request.sequence) for request in (first, second)] == [(None, 1), (None, 2)]
     assert database.commit(1).root == first.version
     assert database.commit(2).root == second.version
@@ -58,7 +65,7 @@ def test_damage_fails_only_the_transactions_that_meet_it(
 
     monkeypatch.setattr(WorkingTree, "write", fail)
     bad, good = request_for(database, "damaged", b"one"), request_for(database, "good", b"two")
-    database._committer._commit([bad, good])
+    commit_together(database, bad, good)
     assert isinstance(bad.error, CorruptRecord)
     assert good.error is None
     assert [name for name, _ in database.at().entries(())] == ["good"]
@@ -77,7 +84,7 @@ def test_an_operation_that_raises_what_nobody_expects_fails_alone(
 
     monkeypatch.setattr(Put, "apply", fail)
     bad, good = request_for(database, "bad", b"one"), request_for(database, "good", b"two")
-    database._committer._commit([bad, good])
+    commit_together(database, bad, good)
     assert isinstance(bad.error, RuntimeError)
     assert good.error is None
     assert [name for name, _ in database.at().entries(())] == ["good"]

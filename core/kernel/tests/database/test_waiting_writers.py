@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from svc.database import Database
 from svc.database.committer import CommitRequest, Committer
 from svc.database.state import SharedState
+from svc.errors import DatabaseClosed
 
 KILLED_WAITER = """
 from gevent import monkey
@@ -176,6 +178,58 @@ def test_an_interrupted_wait_is_taken_out_of_the_queue(
     assert [name for name, _ in database.at().entries(())] == ["a", "c"]
 
 
+def test_what_comes_while_the_leader_waits_for_the_lock_goes_along(
+    database: Database, path: Path, request_for: RequestFor
+) -> None:
+    """Another process commits: whoever asks meanwhile shares one commit, and who gives up is not in it."""
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    committer = database._committer
+    requests = [request_for(database, name, name.encode()) for name in "abc"]
+    interrupted = request_for(database, "d", b"d")
+    interrupted.wake = Interrupted()
+    threads = [threading.Thread(target=committer.submit, args=(one,)) for one in requests]
+    with Database(path) as other:
+        other._state.log.acquire_commit_lock()
+        try:
+            for count, thread in enumerate(threads, 1):
+                thread.start()
+                deadline = time.monotonic() + 10
+                while len(committer._queue) < count:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.001)
+            with pytest.raises(KeyboardInterrupt):
+                committer.submit(interrupted)
+        finally:
+            other._state.log.release_commit_lock()
+        for thread in threads:
+            thread.join(10)
+    assert [(one.error, one.sequence) for one in requests] == [(None, 1)] * 3
+    assert [name for name, _ in database.at().entries(())] == ["a", "b", "c"]
+
+
+def test_a_leader_that_gets_no_lock_fails_with_those_behind_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch, request_for: RequestFor
+) -> None:
+    def refuse(self: SharedState) -> None:
+        raise DatabaseClosed("The database is closed.")
+
+    monkeypatch.setattr(SharedState, "commit_lock", refuse)
+    waiting = request_for(database, "b", b"2")
+    database._committer._admit(waiting)
+    with pytest.raises(DatabaseClosed):
+        database._committer.submit(request_for(database, "a", b"1"))
+    assert isinstance(waiting.error, DatabaseClosed)
+    assert not database._committer._queue
+    assert not database._committer._has_leader
+    monkeypatch.undo()
+    database._committer.submit(request_for(database, "c", b"3"))
+    assert [name for name, _ in database.at().entries(())] == ["c"]
+
+
 def test_a_batch_is_bounded_in_bytes(
     database: Database, monkeypatch: pytest.MonkeyPatch, request_for: RequestFor
 ) -> None:
@@ -183,9 +237,9 @@ def test_a_batch_is_bounded_in_bytes(
     batches: list[int] = []
     commit = Committer._commit
 
-    def counted(self: Committer, batch: list[CommitRequest]) -> None:
+    def counted(self: Committer, batch: list[CommitRequest]) -> bool:
         batches.append(len(batch))
-        commit(self, batch)
+        return commit(self, batch)
 
     monkeypatch.setattr(Committer, "_commit", counted)
     requests = [request_for(database, str(number), os.urandom(50_000)) for number in range(6)]

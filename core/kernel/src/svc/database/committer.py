@@ -152,17 +152,17 @@ class Committer:
             self._queue[0].wake.set()
 
     def _lead(self) -> None:
+        """Commits what waits once the lock is there: what comes until then goes along."""
         batch: list[CommitRequest] = []
-        size = 0
-        with self._mutex:
-            while self._queue and len(batch) < _LARGEST_BATCH and size < _LARGEST_BATCH_BYTES:
-                batch.append(self._queue.popleft())
-                size += batch[-1].pending.size
-            self._queued_bytes -= size
         began = time.monotonic()
         try:
-            self._commit(batch)
+            with self._state.commit_lock():
+                batch = self._take_batch()
+                is_done = not batch or self._commit(batch)
+            if not is_done:
+                self._commit_one_by_one(batch)
         except BaseException as error:
+            batch = batch or self._take_batch()
             outcome = error if isinstance(error, SvcError) else None
             for request in batch:
                 if request.error is None:
@@ -175,6 +175,16 @@ class Committer:
             self._batch_seconds = time.monotonic() - began
             self._hand_over(batch)
 
+    def _take_batch(self) -> list[CommitRequest]:
+        batch: list[CommitRequest] = []
+        size = 0
+        with self._mutex:
+            while self._queue and len(batch) < _LARGEST_BATCH and size < _LARGEST_BATCH_BYTES:
+                batch.append(self._queue.popleft())
+                size += batch[-1].pending.size
+            self._queued_bytes -= size
+        return batch
+
     def _hand_over(self, batch: list[CommitRequest]) -> None:
         """Wakes those who are done, and the one who leads next."""
         for request in batch:
@@ -182,31 +192,28 @@ class Committer:
         with self._mutex:
             self._appoint_leader()
 
-    def _commit(self, batch: list[CommitRequest]) -> None:
-        state = self._state
-        with state.commit_lock():
-            head = state.settled_head()
-            if head.latched:
-                raise DatabaseLatched(
-                    "The database takes no writes after an I/O error; see the log and health."
-                )
-            try:
-                fold = self._fold(head, batch)
-            except Exception:
-                if len(batch) == 1:
-                    raise
-                fold = None
-            if fold is not None and fold.commits:
-                self._write(fold)
-        if fold is None:
-            self._commit_one_by_one(batch)
+    def _commit(self, batch: list[CommitRequest]) -> bool:
+        """Commits a batch under the lock; False when it cannot be folded as a whole, and nothing was done."""
+        head = self._state.settled_head()
+        if head.latched:
+            raise DatabaseLatched("The database takes no writes after an I/O error; see the log and health.")
+        try:
+            fold = self._fold(head, batch)
+        except Exception:
+            if len(batch) == 1:
+                raise
+            return False
+        if fold.commits:
+            self._write(fold)
+        return True
 
     def _commit_one_by_one(self, batch: list[CommitRequest]) -> None:
         """After a fold that failed as a whole: a damaged directory stops only those who change it."""
         for request in batch:
             request.error = None
             try:
-                self._commit([request])
+                with self._state.commit_lock():
+                    self._commit([request])
             except Exception as error:  # noqa: BLE001
                 request.error = error
 
