@@ -1,10 +1,10 @@
 """Gives memory back to the system when a worker has had many connections and has them no longer.
 
-CPython takes small objects (up to 512 bytes) from pools of 16 KiB, which lie in arenas of 1 MiB. An arena goes
-back to the system when all its objects have gone. After a storm of clients a few dozen objects hold arenas
-that are empty otherwise: what was made for the first time in the storm and stays (``make_ahead``), and what is
-replaced all the time, such as the timers of the event loop. Each of these takes the place of one before it, so
-that they would never leave (``prefer_full_pools``).
+CPython takes small objects (up to 512 bytes) from pools of 16 KiB, which lie in arenas of 1 MiB. An arena
+goes back to the system when all its objects have gone. After a storm of clients a few dozen objects hold
+arenas that are empty otherwise: what was made for the first time in the storm and stays (``make_ahead``), and
+what is replaced all the time, such as the timers of the event loop. Each of these takes the place of one
+before it, so that they would never leave (``prefer_full_pools``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gevent.event import Event
 
 from svc_worker.responses import learn_statuses
 
-__all__ = ["make_ahead", "trim"]
+__all__ = ["make_ahead", "prefer_full_pools", "trim"]
 
 _POOL_SHIFT = 14
 _POOL_BYTES = 1 << _POOL_SHIFT
@@ -44,7 +44,7 @@ def make_ahead() -> None:
     # What is noted of gevent's own code when a wait ends by an exception.
     Event().wait(0.001)
     # What the first process needs that a worker starts. It is not worth an import at the start of the server.
-    from gevent.fileobject import FileObject  # noqa: PLC0415
+    from gevent.fileobject import FileObject
 
     with contextlib.suppress(OSError):
         reading, writing = os.pipe()
