@@ -42,6 +42,14 @@ def test_nothing_is_kept_by_it() -> None:
     assert abs(sys.getallocatedblocks() - before) < 100
 
 
+def test_what_is_made_ahead_waits_where_no_descriptor_is_left() -> None:
+    code = (
+        "import os, resource; from svc_worker.memory import make_ahead; used = os.open('/dev/null', 0);"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1,) * 2); make_ahead()"
+    )
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
 def test_another_allocator_is_left_alone() -> None:
     code = (
         "import tracemalloc; from svc_worker.memory import prefer_full_pools; tracemalloc.start();"

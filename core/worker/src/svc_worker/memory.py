@@ -43,10 +43,11 @@ def make_ahead() -> None:
     learn_statuses()
     # What is noted of gevent's own code when a wait ends by an exception.
     Event().wait(0.001)
-    # What the first process needs that a worker starts. It is not worth an import at the start of the server.
-    from gevent.fileobject import FileObject
+    # What the first process needs that a worker starts. It is not worth an import at the start of the server,
+    # and can wait where no descriptor is left.
+    with contextlib.suppress(OSError, ImportError):
+        from gevent.fileobject import FileObject
 
-    with contextlib.suppress(OSError):
         reading, writing = os.pipe()
         os.close(writing)
         FileObject(reading, "rb").close()
