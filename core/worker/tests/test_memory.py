@@ -44,7 +44,8 @@ def test_nothing_is_kept_by_it() -> None:
 
 def test_what_is_made_ahead_waits_where_no_descriptor_is_left() -> None:
     code = (
-        "import os, resource; from svc_worker.memory import make_ahead; used = os.open('/dev/null', 0);"
+        "import os, resource, gevent; gevent.sleep(0); from svc_worker.memory import make_ahead;"
+        "used = os.open('/dev/null', 0);"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1,) * 2); make_ahead()"
     )
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
