@@ -117,16 +117,14 @@ def upload(name: str, declared: int, sent: int) -> bytes:
     )
 
 
-@pytest.mark.parametrize(("sent", "share"), [(20, 1.0), (70_000, 0.5)])
-def test_uploads_that_stop_cost_little_and_are_let_go(start: Start, sent: int, share: float) -> None:
-    server, worker = start(SVC_HTTP_RATE_PERIOD="6" if SCALE < 4 else "30", SVC_BODY_TIMEOUT="600")
-    use(server)
-    count = round(scaled(UPLOADS) * share)
+def stall(server: Server, worker: int, count: int, sent: int) -> None:
+    """Lets so many uploads begin, send so many bytes, and wait until they are told to go."""
     before = size(worker)
     with connections(server.url, count, upload("%d", 1_000_000, sent)) as clients:
         assert health_s(server) < HEALTH_S
         deadline = time.monotonic() + 60
-        while size(worker).files < before.files + count:
+        # One that was open before, for a moment, may be closed by now.
+        while size(worker).files < before.files + count - 5:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         each = (size(worker).anonymous - before.anonymous) / count
@@ -136,7 +134,18 @@ def test_uploads_that_stop_cost_little_and_are_let_go(start: Start, sent: int, s
         for client in clients:
             client.settimeout(60)
             assert client.recv(12) == b"HTTP/1.1 408"
-    assert_small_again(worker, before)
+
+
+@pytest.mark.parametrize(("sent", "share"), [(20, 1.0), (70_000, 0.5)])
+def test_uploads_that_stop_cost_little_and_are_let_go(start: Start, sent: int, share: float) -> None:
+    server, worker = start(SVC_HTTP_RATE_PERIOD="6" if SCALE < 4 else "30", SVC_BODY_TIMEOUT="600")
+    use(server)
+    count = round(scaled(UPLOADS) * share)
+    before = size(worker)
+    for _ in range(1 if SCALE < 4 else 2):
+        # In a long run a second storm adds nothing to what the first one left.
+        stall(server, worker, count, sent)
+        assert_small_again(worker, before)
     assert server.client().get(files("/up")).status == 404
     assert "Traceback" not in server.log_text()
 

@@ -29,6 +29,7 @@ _FIRST_SECONDS = 3.0
 _AGAIN_SECONDS = 5.0
 _LONGEST_SECONDS = 120.0
 _MOST_BYTES = 4 * 1024 * 1024
+_FINDINGS = msgspec.json.Decoder(tuple[Finding, ...])
 
 logger = logging.getLogger("svc.worker")
 
@@ -45,7 +46,7 @@ class InstallationCheck:
 
     def __init__(self, allowed: Sequence[str] | None) -> None:
         self._allowed = allowed
-        self._seen: tuple[tuple[str, int], ...] = ()
+        self._seen: int | None = None
         self._due = time.monotonic() + _FIRST_SECONDS
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: IO[bytes] | None = None
@@ -65,7 +66,7 @@ class InstallationCheck:
             return
         self._due = time.monotonic() + _AGAIN_SECONDS
         if os.getpid() != min((item.pid for item in processes if item.kind == "worker"), default=None):
-            self._seen, self.findings = (), ()
+            self._seen, self.findings = None, ()
             return
         present = _installed_when()
         if present != self._seen:
@@ -95,7 +96,7 @@ class InstallationCheck:
             )
         except (OSError, ValueError) as error:
             logger.warning("The installed plugins can't be looked at: %s", error)
-            self._seen = ()
+            self._seen = None
 
     def _collect(self) -> None:
         assert self._process is not None
@@ -107,8 +108,9 @@ class InstallationCheck:
         with self._answer as stream:
             stream.seek(0)
             content = stream.read(_MOST_BYTES)
+        self._answer = None
         try:
-            self.findings = msgspec.json.decode(content, type=tuple[Finding, ...])
+            self.findings = _FINDINGS.decode(content)
         except msgspec.DecodeError:
             self.findings = (
                 Finding(
@@ -121,12 +123,13 @@ class InstallationCheck:
             )
 
 
-def _installed_when() -> tuple[tuple[str, int], ...]:
-    """When something was last added to or removed from each place where distributions are installed."""
+def _installed_when() -> int:
+    """A number that changes when something is added to or removed from where distributions are installed."""
     found = []
     for place in sys.path:
         try:
             found.append((place, os.stat(place or ".").st_mtime_ns))
         except OSError:
             continue
-    return tuple(found)
+    # One object in place of two for each place: it is kept for as long as the worker lives.
+    return hash(tuple(found))

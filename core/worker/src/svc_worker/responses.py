@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
@@ -12,7 +13,7 @@ from svc_worker.files import FileSegment
 from svc_worker.settings import HttpSettings
 from svc_worker.streams import Stream
 
-__all__ = ["AnswerError", "Fields", "Response", "ResponseOwner"]
+__all__ = ["AnswerError", "Fields", "Response", "ResponseOwner", "learn_statuses"]
 
 Fields: TypeAlias = Sequence[tuple[str, str]] | Mapping[str, str]
 """Header fields: pairs, as in PEP 3333, or values by name where no name comes twice."""
@@ -318,6 +319,13 @@ class Response:
             # A 204 must not have one (RFC 9110, 8.6).
             return not repeated and self._code != 204
         return False
+
+
+def learn_statuses() -> None:
+    """Learns the usual status lines ahead of their first use."""
+    for status in HTTPStatus:
+        if status >= 200:
+            _learn_status(f"{status.value} {status.phrase}")
 
 
 def _learn_status(status: object) -> tuple[int, str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from svc_worker.memory import trim
 from svc_worker.settings import HttpSettings
 from svc_worker.streams import NEVER, Stream
 
@@ -24,8 +22,13 @@ TRIM_AFTER = 200
 QUIET_SECONDS = 1.0
 """It is given back when none has ended for so long."""
 
-AGAIN_SECONDS = 5.0
-"""So much later it is done once more, since memory that was in use at first may be free by then."""
+AGAIN_SECONDS = 1.25
+AGAIN_TIMES = 4
+"""So much later it is done once more, and so often: what was in use at first has been replaced by then.
+
+What is replaced in each sweep mostly goes to and fro between two places, since the interpreter keeps the last
+one for the next. An odd number of sweeps lets each of the two be found free in turn.
+"""
 
 LATEST_SECONDS = 10.0
 """On a worker where connections end all the time, it is done after so long."""
@@ -77,6 +80,7 @@ class Sweep:
         self._last = time.monotonic()
         self._most = self._count = 0
         self._again_at = NEVER
+        self._again_times = 0
         self._ended_at = self._began_to_end_at = self._last
 
     def run(self) -> None:
@@ -136,21 +140,11 @@ class Sweep:
             self._began_to_end_at = now
         elif now - self._ended_at >= QUIET_SECONDS or now - self._began_to_end_at >= LATEST_SECONDS:
             self._most = self._count
-            self._again_at = now + AGAIN_SECONDS
+            self._again_at, self._again_times = now + AGAIN_SECONDS, AGAIN_TIMES
             if self._drop_caches is not None:
                 self._drop_caches()
-            _trim()
+            trim()
         if now >= self._again_at:
-            self._again_at = NEVER
-            _trim()
-
-
-def _trim() -> None:
-    """Returns unused memory to the system; takes some ten milliseconds."""
-    # The interpreter's cache of attributes holds names that C code made for each look-up. They lie all over
-    # the heap and would keep most of it from being freed.
-    sys._clear_type_cache()
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+            self._again_times -= 1
+            self._again_at = now + AGAIN_SECONDS if self._again_times else NEVER
+            trim()

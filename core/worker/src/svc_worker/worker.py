@@ -24,6 +24,7 @@ from svc_worker.connections import Connection
 from svc_worker.files import FileWrapper
 from svc_worker.hooks import Hooks
 from svc_worker.listening import Listener, connections_that_fit
+from svc_worker.memory import make_ahead
 from svc_worker.settings import HttpSettings, unsupported_settings
 from svc_worker.streams import UNSENT_BYTES, PlainStream, Stream, StreamExpired
 from svc_worker.sweep import SWEEP_SECONDS, Sweep
@@ -211,10 +212,12 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         """Looks after the connections, and turns the clock of the ``Date`` field."""
         drop_caches = getattr(self.application, "drop_caches", None)
         sweep = Sweep(self._streams, self.connections, self.settings, drop_caches)
+        gevent.sleep(SWEEP_SECONDS)
+        make_ahead()
         while True:
-            gevent.sleep(SWEEP_SECONDS)
             self._set_date()
             sweep.run()
+            gevent.sleep(SWEEP_SECONDS)
 
     def _set_date(self) -> None:
         self.date = f"Date: {formatdate(usegmt=True)}\r\n"

@@ -1,0 +1,67 @@
+"""Memory that is given back: where new small objects go, and what is made ahead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from svc_worker.memory import prefer_full_pools
+
+_POOL = 16384
+_LENGTH = 400 - sys.getsizeof(b"")
+"""Of objects in a class of sizes that little else is of."""
+
+
+def _new(count: int) -> list[bytes]:
+    return [bytes(_LENGTH) for _ in range(count)]
+
+
+def _pools(objects: list[bytes]) -> set[int]:
+    return {id(item) // _POOL for item in objects}
+
+
+def test_new_small_objects_go_where_the_fewest_gaps_are() -> None:
+    made = _new(8000)
+    nearly_empty = made[:4000:80]
+    nearly_full = [item for number, item in enumerate(made[4000:]) if number % 10]
+    # From the last to the first, so that the nearly empty ones get their gaps last.
+    while made:
+        made.pop()
+    emptiest = _pools(nearly_empty) - _pools(nearly_full)
+    assert len(emptiest) > 20
+    assert _pools(_new(100)) & emptiest
+    prefer_full_pools()
+    assert not _pools(_new(100)) & emptiest
+
+
+def test_nothing_is_kept_by_it() -> None:
+    prefer_full_pools()
+    before = sys.getallocatedblocks()
+    for _ in range(5):
+        prefer_full_pools()
+    assert abs(sys.getallocatedblocks() - before) < 100
+
+
+def test_what_is_made_ahead_waits_where_no_descriptor_is_left() -> None:
+    code = (
+        "import os, resource, gevent; gevent.sleep(0); from svc_worker.memory import make_ahead;"
+        "used = os.open('/dev/null', 0);"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1,) * 2); make_ahead()"
+    )
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+def test_another_allocator_is_left_alone() -> None:
+    code = (
+        "import tracemalloc; from svc_worker.memory import prefer_full_pools; tracemalloc.start();"
+        "prefer_full_pools(); print(tracemalloc.get_traced_memory()[1])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONMALLOC": "malloc"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert int(run.stdout) < 16_000_000
