@@ -34,8 +34,9 @@ _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
 _COMMIT = struct.Struct("<QI")
 _SEQUENCE = struct.Struct(">Q")
+_FIRST_AND_LAST = struct.Struct(">QQ")
 _MARK = struct.Struct("<IQQ16s")
-_FORMAT = 3
+_FORMAT = 4
 _MARK_KEY = b"mark"
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
@@ -161,11 +162,13 @@ class KeyIndex:
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
         value = self._get(_ROOTS, root)
-        return None if value is None else _SEQUENCE.unpack(value)[0]
+        return None if value is None else _FIRST_AND_LAST.unpack(value)[0]
 
-    def was_root(self, root: Hash) -> bool:
-        """Whether some commit brought HEAD or a named ref to this user root."""
-        return self._get(_ROOTS, root) is not None or self._get(_ROOTS, _OF_REF + root) is not None
+    def last_commit_of_root(self, root: Hash) -> int | None:
+        """Returns the number of the last commit that left HEAD, or a named ref that it moved, at a root."""
+        found = [self._get(_ROOTS, root), self._get(_ROOTS, _OF_REF + root)]
+        last = [_FIRST_AND_LAST.unpack(value)[1] for value in found if value is not None]
+        return max(last) if last else None
 
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
@@ -228,9 +231,9 @@ class KeyIndex:
                 for sequence, offset, length, root, ref_roots in commits:
                     key = _SEQUENCE.pack(sequence)
                     transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
-                    transaction.put(root, key, db=roots, overwrite=False)
-                    for ref_root in ref_roots:
-                        transaction.put(_OF_REF + ref_root, key, db=roots, overwrite=False)
+                    for known in (root, *[_OF_REF + ref_root for ref_root in ref_roots]):
+                        first = transaction.get(known, db=roots)
+                        transaction.put(known, (key if first is None else first[:8]) + key, db=roots)
                 if mark is not None:
                     transaction.put(_MARK_KEY, _pack_mark(mark), db=meta)
         except lmdb.MapFullError as error:
