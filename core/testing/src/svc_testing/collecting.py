@@ -56,7 +56,7 @@ def live_objects(database: Database) -> set[Hash]:
         if isinstance(node, Inner):
             waiting += node.children()
             continue
-        for entry in node.values():
+        for _name, entry in node.items():  # noqa: PERF102 - a leaf has no values()
             if entry.kind is EntryKind.DIRECTORY:
                 waiting.append(entry.hash)
             elif entry.kind is EntryKind.FILE:
