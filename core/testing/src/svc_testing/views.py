@@ -281,7 +281,8 @@ class ViewContract:
             patched.setattr(views, "TRANSACTION_SECONDS", 0.0)
             reader = database.register_view(view)
             for number, _ in enumerate(self.history(database)):
-                reader.catch_up(should_stop=_at_once)
+                turns = iter([False] * (number + 1))
+                reader.catch_up(should_stop=lambda turns=turns: next(turns, True))  # type: ignore[misc]
                 if number % 2:
                     simulate_collection(database)
                 reader.work(should_stop=_at_once)
