@@ -281,7 +281,7 @@ class ViewContract:
             patched.setattr(views, "TRANSACTION_SECONDS", 0.0)
             reader = database.register_view(view)
             for number, _ in enumerate(self.history(database)):
-                turns = iter([False] * (number + 1))
+                turns = iter([False] * (2 if number % 4 == 3 else MAXIMUM_WORK))
                 reader.catch_up(should_stop=lambda turns=turns: next(turns, True))  # type: ignore[misc]
                 if number % 2:
                     simulate_collection(database)

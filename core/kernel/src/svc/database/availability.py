@@ -8,27 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from svc.errors import NotFound, VersionCollected
 from svc.hashing import Hash
 from svc.objects.store import EMPTY_ROOT
 
 if TYPE_CHECKING:
-    from svc.database.version_access import VersionAccess
+    from svc.database.database import Database
 
-__all__ = ["COLLECTION", "Availability"]
-
-COLLECTION = ("collection",)
-"""Where in the system tree stands up to where versions were collected, before anything is destroyed."""
+__all__ = ["Availability"]
 
 _REFS = ("refs",)
-
-
-class _Collection(msgspec.Struct, frozen=True):
-    """The part of that file that reading needs."""
-
-    horizon: int = 0
 
 
 class Availability:
@@ -38,35 +27,20 @@ class Availability:
         database: the database.
     """
 
-    def __init__(self, database: VersionAccess) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        # What was read last: a system root and its horizon, the hash of the directory of refs and the roots
-        # that they name. One attribute for each, so that threads see pairs.
-        self._seen: tuple[Hash | None, int] = (None, 0)
+        # The hash of the directory of refs, and the roots that they name: threads see a pair.
         self._named: tuple[Hash | None, frozenset[Hash]] = (None, frozenset())
-
-    def horizon(self) -> int:
-        """Returns the number of the first commit from which on the trees are whole; 0: nothing is gone."""
-        system_root = self._database.head().system_root
-        seen, horizon = self._seen
-        if seen != system_root:
-            system = self._database.version_of(system_root)
-            entry = system.get(COLLECTION)
-            horizon = 0
-            if entry is not None:
-                horizon = msgspec.json.decode(system.read_all(entry), type=_Collection).horizon
-            self._seen = (system_root, horizon)
-        return horizon
 
     def commits(self) -> range:
         """Returns the numbers of the commits whose trees are whole: from the horizon to HEAD."""
         head = self._database.head()
-        return range(max(1, self.horizon()), head.sequence + 1)
+        return range(max(1, self._database.horizon()), head.sequence + 1)
 
     def has(self, root: Hash) -> bool:
         """Whether the tree of a root to which a commit brought HEAD or a ref is whole; a few microseconds."""
         database = self._database
-        horizon = self.horizon()
+        horizon = self._database.horizon()
         if not horizon or root in (EMPTY_ROOT, database.head().root):
             return True
         last = database.last_commit_of(root)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
+from svc.database.holds import Hold
 from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
@@ -57,6 +58,7 @@ class CommitRequest:
         sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
             when it is committed.
         error: set instead when it failed.
+        hold: keeps what it refers to, until it is committed.
         leads: whether it is its turn to commit what waits.
         wake: set when it leads, and when it was dealt with.
     """
@@ -71,6 +73,7 @@ class CommitRequest:
     version: Hash = b""
     time_ms: int = 0
     error: BaseException | None = None
+    hold: Hold | None = None
     leads: bool = False
     wake: threading.Event = field(default_factory=_event)
 

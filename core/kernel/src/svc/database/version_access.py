@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 
 from svc.database.availability import Availability
 from svc.database.commit_access import CommitAccess
@@ -125,17 +124,6 @@ class VersionAccess(CommitAccess):
         """
         self._require_open()
         self._availability.require_version(root)
-
-    def horizon(self) -> int:
-        """Returns the number of the first commit of which, and of all later ones, the trees are whole.
-
-        0: nothing was collected. Costs a microsecond.
-        """
-        return self._availability.horizon()
-
-    def hold(self) -> AbstractContextManager[None]:
-        """Keeps everything readable that is readable now, for as long as the block lasts."""
-        return nullcontext()
 
     def is_available(self, root: Hash) -> bool:
         """Whether the tree of a root that a commit names can be read: it was not collected; microseconds."""

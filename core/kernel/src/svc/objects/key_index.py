@@ -40,8 +40,8 @@ _FORMAT = 4
 _MARK_KEY = b"mark"
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
-_DATABASES = (b"objects", b"commits", b"roots", b"meta")
-_OBJECTS, _COMMITS, _ROOTS, _META = range(4)
+_DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned")
+_OBJECTS, _COMMITS, _ROOTS, _META, _CONDEMNED = range(5)
 
 
 class Place(NamedTuple):
@@ -128,16 +128,29 @@ class KeyIndex:
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns the place of an object, or None. Costs about 1.5 µs."""
+        """Returns where an object can be read, or None; also one that is condemned. Costs about 1.5 µs."""
+        value = self._get(_OBJECTS, hash)
+        return place_of(_PLACE.unpack(value)) if value is not None else self._find_condemned(hash)
+
+    def _find_condemned(self, hash: Hash) -> Place | None:
+        # One transaction for both: an object may be on its way from one to the other.
+        with self._begin(_OBJECTS) as transaction:
+            value = transaction.get(hash)
+            if value is None:
+                value = transaction.get(hash, db=self._shared.databases[_CONDEMNED])
+        return None if value is None else place_of(_PLACE.unpack(value))
+
+    def find_stored(self, hash: Hash) -> Place | None:
+        """Returns the place of an object that stays; None, too, for one that is condemned."""
         value = self._get(_OBJECTS, hash)
         return None if value is None else place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
-        """Whether the index knows the object."""
+        """Whether an object is stored and stays: nobody may store it again. False for what is condemned."""
         return self._get(_OBJECTS, hash) is not None
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
-        """Returns which of some objects the index knows; one transaction for all of them."""
+        """Returns which of some objects are stored and stay; one transaction for all of them."""
         # The transaction ends when nothing refers to it: that costs less than a with statement.
         get = self._begin(_OBJECTS).get
         return {hash for hash in hashes if get(hash) is not None}
@@ -202,6 +215,39 @@ class KeyIndex:
             yield from piece
             position = piece[-1][0] + b"\0"
 
+    def locate(self, hashes: Iterable[Hash]) -> list[tuple[Hash, Place]]:
+        """Returns the places of those of some objects that can be read; one transaction for all of them."""
+        found: list[tuple[Hash, Place]] = []
+        with self._begin(_OBJECTS) as transaction:
+            get, condemned = transaction.get, self._shared.databases[_CONDEMNED]
+            for hash in hashes:
+                value = get(hash)
+                if value is None:
+                    value = get(hash, db=condemned)
+                if value is not None:
+                    found.append((hash, place_of(_PLACE.unpack(value))))
+        return found
+
+    def condemned_count(self) -> int:
+        """Number of objects that are condemned."""
+        with self._begin(_CONDEMNED) as transaction:
+            return int(transaction.stat(self._shared.databases[_CONDEMNED])["entries"])
+
+    def count_kind(self, kind: int) -> tuple[int, int]:
+        """Returns how many objects of a kind are stored, and the sum of their stored lengths.
+
+        Walks the whole index, as it was when this began. Commits may go on.
+        """
+        count = size = 0
+        unpack = _PLACE.unpack
+        with self._begin(_OBJECTS) as transaction:
+            for value in transaction.cursor().iternext(keys=False, values=True):
+                place = unpack(value)
+                if place[3] == kind:
+                    count += 1
+                    size += place[1]
+        return count, size
+
     # -- writing -------------------------------------------------------------------------------
 
     def write(
@@ -225,7 +271,7 @@ class KeyIndex:
         self._note_written()
         try:
             with self._begin(_OBJECTS, True) as transaction:
-                _, by_sequence, roots, meta = self._shared.databases
+                _, by_sequence, roots, meta, _ = self._shared.databases
                 if items:
                     transaction.cursor().putmulti(items, overwrite=False)
                 for sequence, offset, length, root, ref_roots in commits:
@@ -266,6 +312,56 @@ class KeyIndex:
         with self._begin(_OBJECTS, True) as transaction:
             for hash in hashes:
                 transaction.delete(hash)
+
+    def condemn(self, objects: Iterable[tuple[Hash, int]]) -> list[bool]:
+        """Sets objects apart: they can be read, and nobody finds them who would store them.
+
+        Args:
+            objects: hash and offset of each. One that the index has at another offset stays.
+
+        Returns:
+            For each of them whether it is condemned now.
+        """
+        self._note_written()
+        answers: list[bool] = []
+        with self._begin(_OBJECTS, True) as transaction:
+            condemned = self._shared.databases[_CONDEMNED]
+            get, delete, put = transaction.get, transaction.delete, transaction.put
+            for hash, offset in objects:
+                value = get(hash)
+                if value is not None and int.from_bytes(value[:8], "little") == offset:
+                    delete(hash)
+                    put(hash, value, db=condemned)
+                    answers.append(True)
+                else:
+                    value = get(hash, db=condemned)
+                    answers.append(value is not None and int.from_bytes(value[:8], "little") == offset)
+        return answers
+
+    def restore(self, hashes: Iterable[Hash]) -> None:
+        """Takes condemned objects back, but for those that were stored anew meanwhile."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            condemned = self._shared.databases[_CONDEMNED]
+            for hash in hashes:
+                value = transaction.pop(hash, db=condemned)
+                if value is not None:
+                    transaction.put(hash, value, overwrite=False)
+
+    def restore_all(self, limit: int) -> bool:
+        """Takes up to ``limit`` condemned objects back; returns whether none is left."""
+        with self._begin(_CONDEMNED) as transaction:
+            cursor = transaction.cursor()
+            hashes = [key for key, _ in zip(cursor.iternext(values=False), range(limit), strict=False)]
+        if hashes:
+            self.restore(hashes)
+        return len(hashes) < limit
+
+    def forget_condemned(self) -> None:
+        """Forgets everything that is condemned: from here on nobody finds it, in no way."""
+        self._note_written()
+        with self._begin(_CONDEMNED, True) as transaction:
+            transaction.drop(self._shared.databases[_CONDEMNED], delete=False)
 
     def leave_clean(self) -> None:
         """Writes the index to disk, so that it is believed after a restart of the machine; blocks.
