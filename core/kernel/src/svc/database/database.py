@@ -21,6 +21,7 @@ from svc.database.committer import CommitRequest, Committer
 from svc.database.content_checks import ContentChecks, PathCheck
 from svc.database.findings import database_findings
 from svc.database.head import Head
+from svc.database.lost import lost_message
 from svc.database.naming import head_at, named_version
 from svc.database.opening import Opened, open_state
 from svc.database.references import HEAD_NAME, reference_path, references
@@ -98,6 +99,7 @@ class Database(CommitAccess):
         )
         self._state = self._opened.state
         self._state.objects.cache.limit(cache_bytes)
+        self._state.objects.explain_missing = partial(lost_message, self)
         self._committer = Committer(self._state, max_tree_entries)
         store = partial(ContentWriter, self._state.objects, begin_blocking=self.executor.begin)
         self._writer, self._system_writer = store(), store(system=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from svc.database.catch_up import CommitChain
+from svc.database.catch_up import NO_HASH, CommitChain
 from svc.database.commit import CommitSummary
 from svc.database.head import Head
 from svc.errors import CorruptRecord, TruncatedFile, UnsupportedFormat
@@ -237,6 +237,8 @@ class _Walk:
                 self.chain.pass_over()
             elif record.kind is ObjectKind.COMMIT:
                 self._meet(record)
+            elif record.kind is ObjectKind.VOID and record.hash == NO_HASH:
+                self.chain.pass_over()
             elif record.kind is ObjectKind.VOID and record.stored_length == 0:
                 self._meet_void(record)
 

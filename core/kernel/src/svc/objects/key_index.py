@@ -35,12 +35,12 @@ _PLACE = struct.Struct("<QIIBBB")
 _COMMIT = struct.Struct("<QI")
 _SEQUENCE = struct.Struct(">Q")
 _MARK = struct.Struct("<IQQ16s")
-_FORMAT = 3
+_FORMAT = 4
 _MARK_KEY = b"mark"
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
-_DATABASES = (b"objects", b"commits", b"roots", b"meta")
-_OBJECTS, _COMMITS, _ROOTS, _META = range(4)
+_DATABASES = (b"objects", b"commits", b"roots", b"meta", b"damaged")
+_OBJECTS, _COMMITS, _ROOTS, _META, _DAMAGED = range(5)
 
 
 class Place(NamedTuple):
@@ -127,19 +127,39 @@ class KeyIndex:
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns the place of an object, or None. Costs about 1.5 µs."""
+        """Returns the place of an object, or None; also of one that was found damaged. Costs about 1.5 µs."""
         value = self._get(_OBJECTS, hash)
-        return None if value is None else place_of(_PLACE.unpack(value))
+        if value is None:
+            value = self._get(_DAMAGED, hash)
+            if value is None:
+                return None
+        return place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
-        """Whether the index knows the object."""
+        """Whether the index knows the object, and nobody has found it damaged."""
         return self._get(_OBJECTS, hash) is not None
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
-        """Returns which of some objects the index knows; one transaction for all of them."""
+        """Returns which of some objects ``contains`` would find; one transaction for all of them."""
         # The transaction ends when nothing refers to it: that costs less than a with statement.
         get = self._begin(_OBJECTS).get
         return {hash for hash in hashes if get(hash) is not None}
+
+    def placed(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects ``find`` would find, damaged or not."""
+        hashes = list(hashes)
+        known = self.known(hashes)
+        return known.union(hash for hash in hashes if hash not in known and self.find(hash) is not None)
+
+    def damaged(self, limit: int) -> list[Hash]:
+        """Returns up to ``limit`` objects that were found damaged and were not stored again since."""
+        found: list[Hash] = []
+        with self._begin(_DAMAGED) as transaction:
+            for key in transaction.cursor().iternext(keys=True, values=False):
+                found.append(key)
+                if len(found) >= limit:
+                    break
+        return found
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
@@ -206,13 +226,17 @@ class KeyIndex:
         places: Iterable[tuple[Hash, Place]],
         commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
-    ) -> None:
+    ) -> int:
         """Adds objects and commits and moves the mark, in one transaction.
 
         Args:
-            places: objects to add; one that is there already keeps its first place.
+            places: objects to add; one that is there already keeps its first place, unless that was found
+                damaged.
             commits: the commits.
             mark: the new coverage, or None to leave it.
+
+        Returns:
+            How many of the objects are new.
 
         Raises:
             InsufficientStorage: the disk is full, or fails to write; nothing was written.
@@ -220,11 +244,15 @@ class KeyIndex:
         items = [(hash, _PLACE.pack(*place)) for hash, place in places]
         items.sort()
         self._note_written()
+        added = 0
         try:
             with self._begin(_OBJECTS, True) as transaction:
-                _, by_sequence, roots, meta = self._shared.databases
+                _, by_sequence, roots, meta, damaged = self._shared.databases
                 if items:
-                    transaction.cursor().putmulti(items, overwrite=False)
+                    _, added = transaction.cursor().putmulti(items, overwrite=False)
+                    if transaction.stat(damaged)["entries"]:
+                        for hash, _ in items:
+                            transaction.delete(hash, db=damaged)
                 for sequence, offset, length, root, ref_roots in commits:
                     key = _SEQUENCE.pack(sequence)
                     transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
@@ -241,6 +269,7 @@ class KeyIndex:
             raise InsufficientStorage(
                 "The disk is full or fails: the key index could not be written."
             ) from error
+        return added
 
     def _note_written(self) -> None:
         if self._noted:
@@ -256,6 +285,37 @@ class KeyIndex:
                 "The disk is full or fails: the key index could not be written."
             ) from error
         self._noted = True
+
+    def replace(self, places: Iterable[tuple[Hash, Place]]) -> None:
+        """Lets objects lie elsewhere from now on."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            for hash, place in places:
+                transaction.put(hash, _PLACE.pack(*place))
+
+    def note_damaged(self, hashes: Iterable[Hash]) -> None:
+        """Takes note of objects that cannot be read: they are stored again when somebody brings them.
+
+        Until then their records are still looked for where they were. Needs no lock.
+        """
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.get(hash)
+                if value is not None:
+                    transaction.put(hash, value, db=damaged)
+                    transaction.delete(hash)
+
+    def forget_damage(self, hashes: Iterable[Hash]) -> None:
+        """Takes back that objects were found damaged: they can be read after all."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.pop(hash, db=damaged)
+                if value is not None:
+                    transaction.put(hash, value, overwrite=False)
 
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
