@@ -123,7 +123,8 @@ def _flush(
 def _prefer_whole(log: Log, index: KeyIndex, places: list[tuple[Hash, Place]]) -> None:
     """Of objects that the log holds twice, lets those lie at the other place whose first copy is damaged.
 
-    What was found damaged and stored again is so read from where it is whole, whenever the index is made anew.
+    What was found damaged and stored again is so read from where it is whole, whenever the index is made
+    anew.
     """
     for hash, place in places:
         known = index.find(hash)

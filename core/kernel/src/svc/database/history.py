@@ -105,6 +105,11 @@ class Loss:
     last: int
     last_ms: int | None
 
+    @property
+    def is_of_state_directory(self) -> bool:
+        """Whether the state directory is what proves it, rather than the log itself."""
+        return self.witness == _STATE_DIRECTORY
+
     def describe(self) -> str:
         """Returns what is lost and what may have happened: sentences without a path of the machine."""
         held = (

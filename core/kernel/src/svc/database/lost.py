@@ -78,7 +78,7 @@ class Lost:
 
     @classmethod
     def of(cls, database: Database) -> Self:
-        """Returns what was lost of a database, as its system tree says now; nothing where that can't be read."""
+        """Returns what was lost of a database, as its system tree says; nothing where that can't be read."""
         try:
             system = database.system()
             entry = system.get(LOST)

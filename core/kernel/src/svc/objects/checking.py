@@ -108,9 +108,7 @@ def check_stretch(read: ReadBytes, start: int, stop: int, limit: int, database_i
             base, position = offset, 0
             buffer = memoryview(read(offset, min(_WINDOW, limit - offset)))
         header = (
-            decode_header(buffer, position, offset)
-            if position + RECORD_HEADER_SIZE <= len(buffer)
-            else None
+            decode_header(buffer, position, offset) if position + RECORD_HEADER_SIZE <= len(buffer) else None
         )
         size = 0 if header is None else (RECORD_HEADER_SIZE + header.stored_length + 7) & ~7
         found.records += 1
@@ -144,7 +142,7 @@ def check_stretch(read: ReadBytes, start: int, stop: int, limit: int, database_i
 
 
 def damage_of_content(header: RecordHeader, payload: bytes | memoryview) -> str | None:
-    """Says what is wrong with a record's payload: its checksum, its compression or its hash; None for nothing."""
+    """Says what is wrong with a record's payload: checksum, compression or hash; None for nothing."""
     if len(payload) != header.stored_length or xxh3_64_intdigest(payload) != header.payload_checksum:
         return "The payload fails its checksum."
     content = payload
@@ -152,7 +150,9 @@ def damage_of_content(header: RecordHeader, payload: bytes | memoryview) -> str 
         try:
             content = memoryview(decompress(header.codec, bytes(payload), header.raw_length))
         except (SvcError, ValueError) as error:
-            return error.message if isinstance(error, CorruptRecord) else "The payload cannot be decompressed."
+            return (
+                error.message if isinstance(error, CorruptRecord) else "The payload cannot be decompressed."
+            )
     try:
         identity = hash_object(header.kind, content, header.system)
     except KeyError:

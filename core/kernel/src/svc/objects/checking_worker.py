@@ -1,7 +1,7 @@
 """A process that checks stretches of a log for another one: ``python -m svc.objects.checking_worker``.
 
-It is handed the descriptor of the file and reads ``start stop limit`` a line from its standard input; it answers
-each with a line of JSON, and ends with its input.
+It is handed the descriptor of the file and reads ``start stop limit`` a line from its standard input; it
+answers each with a line of JSON, and ends with its input.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ class ObjectStore:
         return CorruptRecord(reason, hash=hash.hex(), lost=True)
 
     def _note_damaged(self, hash: Hash) -> None:
-        """Lets the object be stored again when somebody brings it; where that can't be noted, nothing is lost."""
+        """Lets the object be stored again when somebody brings it, where that can be noted."""
         with suppress(lmdb.Error, OSError, SvcError):
             if self.index.contains(hash):
                 self.index.note_damaged([hash])

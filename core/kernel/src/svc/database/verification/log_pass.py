@@ -1,8 +1,8 @@
 """The first pass: every record of the log, checked in stretches, in several processes where that pays.
 
-A stretch begins at what looks like a record. Where it turns out that the stretch before it ends elsewhere (the
-bytes of a content looked like a record), it is checked again from there, so that the outcome is that of one
-process that goes from record to record.
+A stretch begins at what looks like a record. Where it turns out that the stretch before it ends elsewhere
+(the bytes of a content looked like a record), it is checked again from there, so that the outcome is that of
+one process that goes from record to record.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _in_processes(
             with subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(descriptor,)
             ) as worker:
-                assert worker.stdin is not None and worker.stdout is not None
+                assert worker.stdin is not None
+                assert worker.stdout is not None
                 while not work.empty():
                     start, stop = work.get_nowait()
                     worker.stdin.write(f"{start} {stop} {end}\n".encode())

@@ -1,4 +1,4 @@
-"""All paths of damage in all versions: what changes from one version to the next is followed, and nothing else.
+"""All paths of damage in all versions: what changes from one version to the next is followed.
 
 The cost follows the damaged paths that appear and vanish, not the number of versions times that of paths; and
 no more paths are named than a bound, however many a tree of copies has.
@@ -64,7 +64,9 @@ class DamagedPaths:
     def enter(self, sequence: int, root: Hash | None, system_root: Hash | None) -> None:
         """Goes on to a version; a root that is None is not known, or leads to nothing that shall be named."""
         taint = self._taint
-        roots = tuple(one if one is not None and taint.is_tainted(one) else None for one in (root, system_root))
+        roots = tuple(
+            one if one is not None and taint.is_tainted(one) else None for one in (root, system_root)
+        )
         for number, (before, after) in enumerate(zip(self._roots, roots, strict=True)):
             if before != after:
                 gone, come = self._changes(before, after)

@@ -63,8 +63,8 @@ class VerifyReport:
         files: number of files at HEAD.
         unnamed: number of whole records at the end of the log that no commit names: uploads under way, or
             left over.
-        damaged: everything that is wrong; empty when all is well. A damaged object stands here once for each of
-            its paths.
+        damaged: everything that is wrong; empty when all is well. A damaged object stands here once for each
+            of its paths.
         lost: what a repair could not save and has put out of the way: it can't be read, and nothing is wrong
             besides.
         damaged_objects: identities of all damaged or missing objects that are not lost, in hex.

@@ -1,4 +1,4 @@
-"""Which directories lead to damage: every node is read once, and only the ways to what is damaged are kept."""
+"""Which directories lead to damage: every node is read once, and only the ways to damage are kept."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Taint:
         return root in self._nodes
 
     def follow(self, root: Hash) -> bool:
-        """Reads every node that a root leads to and that was not read yet; returns whether damage is below it."""
+        """Reads the nodes below a root that were not read yet; returns whether damage is among them."""
         stack: list[tuple[Hash, Node | None]] = [(root, None)]
         while stack:
             hash, opened = stack.pop()
@@ -109,9 +109,7 @@ class Taint:
             node = self._read(hash)
             if node is None:
                 continue
-            below = (
-                node.children() if isinstance(node, Inner) else [child for _, child in node.directories()]
-            )
+            below = node.children() if isinstance(node, Inner) else [child for _, child in node.directories()]
             new = [child for child in below if child not in self._clean and child not in self._nodes]
             if new:
                 stack.append((hash, node))
@@ -121,7 +119,7 @@ class Taint:
         return root in self._nodes
 
     def places(self, root: Hash) -> dict[str, Place]:
-        """Returns the entries of one directory that lead to damage; its own nodes stand under the empty name."""
+        """Returns a directory's entries that lead to damage; its own nodes stand under the empty name."""
         found: dict[str, Place] = {}
         own: list[DamagedThing] = []
         stack = [root]

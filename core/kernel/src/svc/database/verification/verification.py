@@ -51,8 +51,8 @@ def verify(
     start only the records are checked.
 
     Args:
-        database: the open database. What is found damaged is noted beside it, where that can be written, so that
-            it is stored again when somebody brings it.
+        database: the open database. What is found damaged is noted beside it, where that can be written, so
+            that it is stored again when somebody brings it.
         progress: called now and then.
         processes: how many check the log at once; None for as many as there are cores, where it is large.
         most_paths: how many damaged paths are named at most.
@@ -143,7 +143,10 @@ class _Verification:
             last = self._take(stretch, last)
 
         self._report.unnamed, others = check_end(
-            self._database, max(start, FIRST), take, lambda message, offset: self._damage(message, offset=offset)
+            self._database,
+            max(start, FIRST),
+            take,
+            lambda message, offset: self._damage(message, offset=offset),
         )
         self._report.records += self._report.unnamed + others
 
@@ -178,7 +181,7 @@ class _Verification:
             if last is None and sequence > 1:
                 # Of a commit that is gone the next one says which version it made.
                 roots[-1] = (commit.parent_root, commit.parent_system_root)
-                self._follow(*roots[-1])
+                self._follow(commit.parent_root, commit.parent_system_root)
             roots.append((commit.root, commit.system_root))
             self._follow(commit.root, commit.system_root)
             self._report.commits += 1
@@ -196,7 +199,9 @@ class _Verification:
         if place is not None:
             self._bad.pop(place[0], None)
         if place is None and sequence in self._lost.commits:
-            self._report.lost.append(Damage(f"The record of commit {sequence} was lost: who, when and what for."))
+            self._report.lost.append(
+                Damage(f"The record of commit {sequence} was lost: who, when and what for.")
+            )
         else:
             self._damage(
                 f"Commit {sequence} cannot be read: {error.message}",
@@ -253,9 +258,7 @@ class _Verification:
         lost = {hash for hash in damaged if self._is_lost(hash)}
         unnamed = [found for found in self._bad.values() if found.hash not in damaged]
         for found in unnamed:
-            self._damage(
-                "A damaged object belongs to no path.", hash=found.hash.hex(), offset=found.offset
-            )
+            self._damage("A damaged object belongs to no path.", hash=found.hash.hex(), offset=found.offset)
         self._report.damaged_objects = sorted(
             {hash.hex() for hash in damaged - lost} | {found.hash.hex() for found in unnamed}
         )
