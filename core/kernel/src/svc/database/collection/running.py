@@ -336,7 +336,7 @@ class Collection:
         self._mark_commits(head.sequence)
         if self._marker.revived:
             raise _Late
-        self._index.forget_condemned()
+        self._index.forget_condemned(lambda offset: offset >> 3 in self._marker.dead)
 
     def _tell_swept(self, done: int, total: int) -> None:
         self._progress("sweep", done, total)
