@@ -208,9 +208,7 @@ def test_a_process_of_a_task_dies_with_its_runner(work: Any) -> None:
 
     def run() -> None:
         with work.supervisor() as supervisor:
-            work.tick_until(
-                supervisor, lambda: any(one.has_spoken for one in supervisor.processes.values())
-            )
+            work.tick_until(supervisor, lambda: any(one.has_spoken for one in supervisor.processes.values()))
             left.extend(supervisor.processes.values())
             # Forgotten, so that nobody ends it in good order.
             supervisor._running.clear()
