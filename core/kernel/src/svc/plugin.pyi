@@ -23,6 +23,7 @@ from svc.database import CollectionReport as CollectionReport
 from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep
+from svc.database import CompactReport as CompactReport
 from svc.database import Condition as Condition
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
@@ -40,6 +41,7 @@ from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
 from svc.database import attempt as attempt
 from svc.database import collect as collect
+from svc.database import compact as compact
 from svc.database import parse_time as parse_time
 from svc.database import pause as pause
 from svc.database import reference_name as reference_name

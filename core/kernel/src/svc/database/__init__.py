@@ -7,7 +7,7 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
-from svc.database.collection import CollectionReport, collect
+from svc.database.collection import CollectionReport, CompactReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
@@ -31,6 +31,7 @@ __all__ = [
     "Commit",
     "CommitResult",
     "CommitStep",
+    "CompactReport",
     "Condition",
     "Damage",
     "Database",
@@ -52,6 +53,7 @@ __all__ = [
     "ViewStorage",
     "attempt",
     "collect",
+    "compact",
     "information",
     "parse_time",
     "pause",
