@@ -36,7 +36,13 @@ from svc.hashing import Hash, ObjectKind, hash_object, parse_hash
 from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import NO_BACKENDS, LogPlace, StorageBackend, shown_location
 from svc.objects.chunking import MAXIMUM_CHUNK, Readable
-from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
+from svc.objects.content import (
+    ChunkStream,
+    ContentWriter,
+    StoredContent,
+    is_place_of_user_chunk,
+    is_user_chunk,
+)
 from svc.objects.read_cache import CACHE_BYTES
 from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
 
@@ -366,7 +372,7 @@ class Database(CommitAccess):
     # -- chunks that clients upload ahead ----------------------------------------------------------
 
     def has_chunk(self, hash: Hash) -> bool:
-        """Whether a chunk is stored; the system's chunks never are."""
+        """Whether a chunk is stored; the system's chunks never are, nor are those that were found damaged."""
         self._require_open()
         return is_user_chunk(self._state.objects, hash)
 
@@ -378,7 +384,7 @@ class Database(CommitAccess):
         """
         self._require_open()
         place = self._state.objects.index.find(hash)
-        if place is None or not is_user_chunk(self._state.objects, hash):
+        if place is None or not is_place_of_user_chunk(place):
             raise NotFound("There is no such chunk.", hash=hash.hex())
         return place.raw_length
 
@@ -388,7 +394,8 @@ class Database(CommitAccess):
         Raises:
             NotFound: there is no such chunk.
         """
-        if not self.has_chunk(hash):
+        self._require_open()
+        if not is_place_of_user_chunk(self._state.objects.index.find(hash)):
             raise NotFound("There is no such chunk.", hash=hash.hex())
         return self._state.objects.read(hash, ObjectKind.CHUNK)
 

@@ -17,7 +17,7 @@ from svc.log.framing import verified_payload
 from svc.objects.chunking import WHOLE_LIMIT, Readable
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, decompress
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import place_of
+from svc.objects.key_index import Place, place_of
 from svc.objects.large_content import LargeContent
 from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
@@ -307,8 +307,12 @@ class ChunkStream:
 
 
 def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
-    """Whether a hash names a chunk that is not the system's."""
-    place = objects.index.find(hash)
+    """Whether a hash names a chunk that is not the system's, and that nobody has found damaged."""
+    return objects.index.contains(hash) and is_place_of_user_chunk(objects.index.find(hash))
+
+
+def is_place_of_user_chunk(place: Place | None) -> bool:
+    """Whether a chunk lies there that is not the system's, whole or damaged."""
     return place is not None and place.kind == ObjectKind.CHUNK and not place.system
 
 

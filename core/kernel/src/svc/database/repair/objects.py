@@ -163,7 +163,7 @@ class ObjectRepair:
     def _write_down(self, missing: set[Hash]) -> None:
         """Leaves the list of what is lost in the system tree, where it says anything or did."""
         before = Lost.of(self._database)
-        if missing or self._missing_commits or len(before) or before.commits:
+        if before.objects() != missing or before.commits != frozenset(self._missing_commits):
             self._write_lost(missing)
 
     def _write_lost(self, missing: set[Hash]) -> None:
@@ -181,6 +181,7 @@ def write_report(database: Database, report: RepairReport) -> None:
         "voided_records": report.voided_records,
         "cleaned": report.cleaned,
         "lost_commits": report.lost_commits[:_MOST_IN_REPORT],
+        "extended_from": report.extended_from,
         "given_up_commits": report.given_up_commits,
         "replaced_roots": report.replaced_roots,
         "saved_to": report.saved_to,
