@@ -33,6 +33,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "svc.database": (
         "BatchView",
+        "CollectionReport",
         "Commit",
         "CommitResult",
         "CommitStep",
@@ -40,6 +41,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "Database",
         "DatabaseTotals",
         "EMPTY_ROOT",
+        "Hold",
         "OperationHandle",
         "OperationResult",
         "PathChange",
@@ -52,6 +54,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "ViewReader",
         "ViewStorage",
         "attempt",
+        "collect",
         "parse_time",
         "pause",
         "reference_name",

@@ -19,12 +19,14 @@ from svc.cli import terminal_text as terminal_text
 from svc.cli import time_text as time_text
 from svc.database import EMPTY_ROOT as EMPTY_ROOT
 from svc.database import BatchView as BatchView
+from svc.database import CollectionReport as CollectionReport
 from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep
 from svc.database import Condition as Condition
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
+from svc.database import Hold as Hold
 from svc.database import OperationHandle as OperationHandle
 from svc.database import OperationResult as OperationResult
 from svc.database import PathChange as PathChange
@@ -37,6 +39,7 @@ from svc.database import ViewBatch as ViewBatch
 from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
 from svc.database import attempt as attempt
+from svc.database import collect as collect
 from svc.database import parse_time as parse_time
 from svc.database import pause as pause
 from svc.database import reference_name as reference_name

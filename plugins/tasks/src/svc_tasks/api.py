@@ -247,9 +247,10 @@ class TaskType(ABC):
         """Does the work, and returns what the record shall say of it, as JSON.
 
         Called in a process of its own, at low priority and with bounded memory; it may block and take hours.
-        An exception makes the task ``failed``, with its message as ``error``. A kill can end it at any point, and it is then called again, by
-        another process, with the last checkpoint; it may find its work done already. It is killed as failed
-        when it neither calls ``advance`` nor ``check`` for a time that is a setting of ``tasks``.
+        An exception makes the task ``failed``, with its message as ``error``. A kill can end it at any point;
+        another process then calls it again with the last checkpoint, and it may find its work done already.
+        It is killed, and failed, when it calls neither ``advance`` nor ``check`` nor anything else of the
+        context for a time that is a setting of ``tasks``.
         """
 
 
@@ -325,7 +326,7 @@ def list_tasks(database: Database, task_type: str | None = None) -> list[Task]:
 
 
 def progress_of(database: Database) -> dict[str, TaskProgress]:
-    """Returns how far the running tasks are, by id, as the background process last said. Reads one small file."""
+    """Returns how far the running tasks are, by id, as their runner last said. Reads a small file."""
     from svc_tasks.state import read_progress
 
     return read_progress(database.state_directory)

@@ -7,9 +7,11 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
+from svc.database.collection import CollectionReport, collect
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
+from svc.database.holds import Hold
 from svc.database.information import information
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
@@ -25,6 +27,7 @@ from svc.objects.store import EMPTY_ROOT
 __all__ = [
     "EMPTY_ROOT",
     "BatchView",
+    "CollectionReport",
     "Commit",
     "CommitResult",
     "CommitStep",
@@ -34,6 +37,7 @@ __all__ = [
     "DatabaseTotals",
     "Executor",
     "Head",
+    "Hold",
     "OperationHandle",
     "OperationResult",
     "PathChange",
@@ -47,6 +51,7 @@ __all__ = [
     "ViewReader",
     "ViewStorage",
     "attempt",
+    "collect",
     "information",
     "parse_time",
     "pause",

@@ -168,6 +168,7 @@ class _Verification:
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
+        horizon = self._database.horizon()
         for sequence in range(1, until + 1):
             try:
                 commit, hash = self._database.read_commit(sequence)
@@ -178,12 +179,15 @@ class _Verification:
                 continue
             if last is not None and not _follows(commit, last, last_hash):
                 self._damage(f"Commit {sequence} does not follow commit {sequence - 1}.")
-            if last is None and sequence > 1:
+            if last is None and sequence > max(1, horizon):
                 # Of a commit that is gone the next one says which version it made.
                 roots[-1] = (commit.parent_root, commit.parent_system_root)
                 self._follow(commit.parent_root, commit.parent_system_root)
-            roots.append((commit.root, commit.system_root))
-            self._follow(commit.root, commit.system_root)
+            if sequence >= horizon:
+                roots.append((commit.root, commit.system_root))
+                self._follow(commit.root, commit.system_root)
+            else:  # Of versions before the horizon that is left which refs and later ones need.
+                roots.append((None, None))
             self._report.commits += 1
             last, last_hash = commit, hash
             if self._progress is not None and sequence % 16 == 0:
