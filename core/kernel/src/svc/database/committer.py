@@ -17,6 +17,7 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from svc.database.commit import Commit
@@ -59,6 +60,8 @@ class CommitRequest:
             when it is committed.
         error: set instead when it failed.
         hold: keeps what it refers to, until it is committed.
+        recount: chunks and their stored bytes that are added to the totals: what a collection took away,
+            as negative numbers.
         leads: whether it is its turn to commit what waits.
         wake: set when it leads, and when it was dealt with.
     """
@@ -74,6 +77,7 @@ class CommitRequest:
     time_ms: int = 0
     error: BaseException | None = None
     hold: Hold | None = None
+    recount: tuple[int, int] = (0, 0)
     leads: bool = False
     wake: threading.Event = field(default_factory=_event)
 
@@ -119,6 +123,35 @@ class Committer:
             raise
         if request.error is not None:
             raise request.error
+
+    def submit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """Commits a transaction by itself, right after something else under the same lock; blocks.
+
+        Args:
+            request: the transaction.
+            prepare: called under the commit lock with HEAD; what it raises is raised, and nothing is
+                committed. It should take no longer than milliseconds.
+
+        Raises:
+            SvcError: as ``submit``.
+        """
+        with self._state.commit_lock():
+            self.commit_locked(request, prepare)
+
+    def commit_locked(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """As ``submit_alone``, for one who holds the commit lock."""
+        head = self._writable_head()
+        prepare(head)
+        fold = self._fold(head, [request])
+        if request.error is not None:
+            raise request.error
+        self._write(fold)
+
+    def _writable_head(self) -> Head:
+        head = self._state.settled_head()
+        if head.latched:
+            raise DatabaseLatched("The database takes no writes after an I/O error; see the log and health.")
+        return head
 
     def _admit(self, request: CommitRequest) -> None:
         """Queues a request unless too much waits; the caller holds the mutex.
@@ -188,11 +221,7 @@ class Committer:
     def _commit(self, batch: list[CommitRequest]) -> None:
         state = self._state
         with state.commit_lock():
-            head = state.settled_head()
-            if head.latched:
-                raise DatabaseLatched(
-                    "The database takes no writes after an I/O error; see the log and health."
-                )
+            head = self._writable_head()
             try:
                 fold = self._fold(head, batch)
             except Exception:

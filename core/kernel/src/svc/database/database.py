@@ -16,14 +16,14 @@ from typing import Self
 from svc.database.availability import Availability
 from svc.database.catch_up import Progress
 from svc.database.collection.pins import Pins
-from svc.database.collection.record import read_state
+from svc.database.collection_access import CollectionAccess
 from svc.database.commit import DatabaseTotals
 from svc.database.commit_feed import CommitFeed
 from svc.database.committer import CommitRequest, Committer
 from svc.database.content_checks import ContentChecks, PathCheck
 from svc.database.findings import database_findings
 from svc.database.head import Head
-from svc.database.holds import Hold, Holds, Phase
+from svc.database.holds import Holds
 from svc.database.opening import Opened, open_state
 from svc.database.references import HEAD_NAME
 from svc.database.transaction import Transaction
@@ -36,19 +36,18 @@ from svc.executor import Executor, current_executor
 from svc.findings import Finding
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.limits import MAXIMUM_TREE_ENTRIES
-from svc.log import NO_BACKENDS, CollectableStorage, LogPlace, StorageBackend, shown_location
+from svc.log import NO_BACKENDS, LogPlace, StorageBackend, shown_location
 from svc.objects.chunking import MAXIMUM_CHUNK, Readable
 from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
 from svc.objects.read_cache import CACHE_BYTES
-from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore, PendingObjects, add_object
-from svc.tree import Entry
+from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
 
 __all__ = ["Database"]
 
 _SYNC_AHEAD = 1024 * 1024
 
 
-class Database(VersionAccess):
+class Database(VersionAccess, CollectionAccess):
     """An open database.
 
     Args:
@@ -106,7 +105,8 @@ class Database(VersionAccess):
         log = self._state.log
         self._holds = Holds(log.storage, log.state_directory, read_only)
         self._pins = Pins(log.state_directory / "pins")
-        self._horizon: tuple[Hash, int] = (EMPTY_SYSTEM_ROOT, 0)
+        if not read_only:
+            self._pins.begin()
         store = partial(
             ContentWriter,
             self._state.objects,
@@ -207,61 +207,6 @@ class Database(VersionAccess):
         sequence = self.head().sequence
         return self.commit(sequence).totals if sequence else DatabaseTotals()
 
-    # -- what collection leaves ------------------------------------------------------------------
-
-    @property
-    def holds(self) -> Holds:
-        """The holds of this opening, for the kernel's own use."""
-        return self._holds
-
-    def hold(self) -> Hold:
-        """Keeps everything that is readable now from being collected, until the hold is released.
-
-        Use it as a context manager around what reads a version for long, or looks up objects to use them
-        later; take it before the first look. Contents that ``store`` gives and transactions have their own.
-        A collection that waits for it destroys nothing, so it should not outlast what it is for. About two
-        microseconds; does not block.
-        """
-        self._require_open()
-        return self._holds.take()
-
-    def horizon(self) -> int:
-        """Returns the number of the first commit whose version is whole; 0 when nothing was collected.
-
-        Of the versions before it only those are left that a ref names, or that a later commit has again.
-        About a microsecond where nothing changed.
-        """
-        root = self._state.head().system_root
-        seen, horizon = self._horizon
-        if seen != root:
-            horizon = read_state(Version(self._state.objects, root)).horizon
-            self._horizon = (root, horizon)
-        return horizon
-
-    def holds_entry(self, entry: Entry, hold: Hold) -> bool:
-        """Whether what an entry names is stored, and stays as long as a hold that was taken before."""
-        objects = self._state.objects
-        if objects.holds(entry):
-            return True
-        return objects.index.find(entry.record or entry.hash) is not None and self._may_use_condemned(hold)
-
-    def _may_use_condemned(self, hold: Hold) -> bool:
-        """Whether a collection that destroys what is condemned waits for a hold."""
-        generation, phase = self._holds.state()
-        if phase is not Phase.GATED or hold.generation < generation:
-            return True
-        storage = self._state.log.storage
-        return not (isinstance(storage, CollectableStorage) and storage.is_collected_by_others())
-
-    def pin(self, hashes: Iterable[Hash]) -> None:
-        """Keeps chunks for a day that a client was told of, and that no version may hold.
-
-        Take a hold before looking whether they are there, and release it after this. Appends to a small file
-        in the state directory.
-        """
-        self._require_writable()
-        self._pins.add(hashes)
-
     # -- writing -------------------------------------------------------------------------------
 
     def store(
@@ -320,6 +265,11 @@ class Database(VersionAccess):
         """Commits a request; the way of transactions into the log."""
         self._require_writable()
         self._committer.submit(request)
+
+    def commit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """Commits a request in a commit of its own, right after ``prepare`` under the same lock."""
+        self._require_writable()
+        self._committer.submit_alone(request, prepare)
 
     # -- chunks that clients upload ahead ----------------------------------------------------------
 

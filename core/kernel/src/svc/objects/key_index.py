@@ -233,20 +233,26 @@ class KeyIndex:
         with self._begin(_CONDEMNED) as transaction:
             return int(transaction.stat(self._shared.databases[_CONDEMNED])["entries"])
 
-    def count_kind(self, kind: int) -> tuple[int, int]:
-        """Returns how many objects of a kind are stored, and the sum of their stored lengths.
+    def begin_count(self, kind: int) -> Callable[[], tuple[int, int]]:
+        """Returns what counts the objects of a kind, and adds up their stored lengths, as they are now.
 
-        Walks the whole index, as it was when this began. Commits may go on.
+        It walks the whole index, a microsecond an object, and must be called soon: until then LMDB keeps all
+        pages as they are. Others may write meanwhile.
         """
-        count = size = 0
-        unpack = _PLACE.unpack
-        with self._begin(_OBJECTS) as transaction:
-            for value in transaction.cursor().iternext(keys=False, values=True):
-                place = unpack(value)
-                if place[3] == kind:
-                    count += 1
-                    size += place[1]
-        return count, size
+        transaction = self._begin(_OBJECTS)
+
+        def count() -> tuple[int, int]:
+            number = size = 0
+            unpack = _PLACE.unpack
+            with transaction:
+                for value in transaction.cursor().iternext(keys=False, values=True):
+                    place = unpack(value)
+                    if place[3] == kind:
+                        number += 1
+                        size += place[1]
+            return number, size
+
+        return count
 
     # -- writing -------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ cut: a client is told which chunks are missing when it commits.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,9 +15,13 @@ from pathlib import Path
 from svc.clock import now_ms
 from svc.errors import SvcError
 from svc.hashing import HASH_SIZE, Hash
+from svc.log import boot_id
 from svc.log.creation import open_error
 
-__all__ = ["Pins"]
+__all__ = ["UPLOAD_HOURS", "Pins"]
+
+UPLOAD_HOURS = 24
+"""For how long chunks are kept that a client was told of."""
 
 _HOUR_MS = 3_600_000
 _SINCE = "since"
@@ -46,22 +51,28 @@ class Pins:
             try:
                 descriptor = self._open(place)
             except FileNotFoundError:
-                self._begin()
+                self.begin()
                 descriptor = self._open(place)
             try:
                 if os.write(descriptor, content) != len(content):
-                    raise OSError(28, os.strerror(28), str(place))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise _refusal(error, place) from error
 
     def since(self) -> int:
-        """Returns since when pins are kept, Unix milliseconds: of chunks before nobody knows."""
+        """Returns since when pins are kept, Unix milliseconds: of chunks before nobody knows.
+
+        A power cut may have taken away what was pinned before the machine started.
+        """
         try:
-            return int((self._directory / _SINCE).read_bytes())
+            boot, _, since = (self._directory / _SINCE).read_text("ascii").partition(" ")
+            if boot == boot_id().hex():
+                return int(since)
         except (OSError, ValueError):
-            return now_ms()
+            pass
+        return now_ms()
 
     def read(self, after_ms: int) -> Iterator[Hash]:
         """Yields what was pinned since a time, and within the hour before it; some of it more than once."""
@@ -78,22 +89,20 @@ class Pins:
                 (self._directory / name).unlink(missing_ok=True)
 
     def begin(self) -> None:
-        """Keeps pins from now on, if they are not kept yet."""
+        """Keeps pins from now on, if they are not kept yet in this boot of the machine."""
+        own = boot_id().hex()
+        place = self._directory / _SINCE
         try:
-            self._begin()
+            try:
+                if place.read_text("ascii").startswith(own):
+                    return
+            except FileNotFoundError:
+                self._directory.mkdir(mode=0o700, exist_ok=True)
+            temporary = place.with_name(f"{_SINCE}.{os.getpid()}")
+            temporary.write_text(f"{own} {now_ms()}", "ascii")
+            os.replace(temporary, place)
         except OSError as error:
-            raise _refusal(error, self._directory) from error
-
-    def _begin(self) -> None:
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        try:
-            descriptor = os.open(self._directory / _SINCE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return
-        try:
-            os.write(descriptor, str(now_ms()).encode())
-        finally:
-            os.close(descriptor)
+            raise _refusal(error, place) from error
 
     def _names(self) -> list[str]:
         try:
