@@ -12,6 +12,7 @@ import pytest
 
 from repair_material import Made, flip, make, records_of
 from svc.database import Database, verify
+from svc.database.collection import collect
 from svc.database.lost import REPORTS, Lost
 from svc.database.repair import FileSource, RepairReport, repair
 from svc.database.repair.originals import saved_originals
@@ -319,3 +320,32 @@ def test_noise_zeros_and_cuts_anywhere_never_leave_it_damaged(made: Made) -> Non
             if chance.random() < 0.3:
                 file.truncate(len(made.content) - chance.randrange(2000))
         repaired(made, backup=False)
+
+
+def test_a_collected_database_is_repaired_as_far_as_it_goes(made: Made) -> None:
+    """What was collected is missing, and is no damage; what was lost keeps nobody from collecting."""
+    with Database(made.path) as database:
+        with database.transaction() as transaction:
+            for number in range(12):
+                transaction.delete(("text", f"t{number}"))
+        lost = database.at().get(("d1",)).hash
+        place = database.objects.find(lost)
+        files = {one: database.at().read_all(entry) for one, entry in database.at().walk(files_only=True)}
+        collect(database, upload_hours=0)
+        assert verify(database).ok
+    later = made.path.with_name("later.svcdb")
+    shutil.copy(made.path, later)
+    flip(made.path, *range(place.offset + 80, place.offset + 120))
+    for backup in (False, True):
+        report = repair(made.path, [source] if backup and (source := FileSource(later)) else [])
+        assert report.ok == backup
+        with Database(made.path) as database:
+            assert collect(database, upload_hours=0).garbage_entries >= 0
+            report = verify(database)
+            assert report.ok
+            assert bool(report.lost) == (not backup)
+            if backup:
+                source.database.close()
+                version = database.at()
+                found = {one: version.read_all(entry) for one, entry in version.walk(files_only=True)}
+                assert found == files

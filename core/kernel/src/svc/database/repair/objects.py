@@ -13,6 +13,7 @@ from svc.database.lost import LOST, REPORTS, Lost
 from svc.database.references import HEAD_NAME
 from svc.database.repair.report import RepairReport
 from svc.database.repair.sources import Sources
+from svc.database.verification.horizon import known_horizon
 from svc.database.verification.taint import Taint
 from svc.errors import NotFound, SvcError
 from svc.hashing import Hash, ObjectKind
@@ -60,15 +61,17 @@ class ObjectRepair:
         """Yields the roots of all commits; of one that is lost the next one names them."""
         database = self._database
         until = database.head().sequence
+        horizon = known_horizon(database)
         for sequence in range(1, until + 1):
             try:
                 commit, _ = database.read_commit(sequence)
             except (NotFound, SvcError):
                 self._missing_commits.append(sequence)
                 continue
-            if self._missing_commits and self._missing_commits[-1] == sequence - 1:
+            if sequence > horizon and self._missing_commits and self._missing_commits[-1] == sequence - 1:
                 yield commit.parent_root, commit.parent_system_root
-            yield commit.root, commit.system_root
+            if sequence >= horizon:
+                yield commit.root, commit.system_root
             if sequence % 64 == 0:
                 self._told(sequence, until)
 

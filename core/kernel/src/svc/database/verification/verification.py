@@ -14,6 +14,7 @@ from svc.database.findings import OF_FILE
 from svc.database.lost import Lost
 from svc.database.references import HEAD_NAME
 from svc.database.verification.ends import check_end
+from svc.database.verification.horizon import known_horizon
 from svc.database.verification.log_pass import check_log
 from svc.database.verification.paths import SYSTEM, DamagedPaths
 from svc.database.verification.report import Damage, Held, VerifyReport
@@ -168,7 +169,7 @@ class _Verification:
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
-        horizon = self._database.horizon()
+        horizon = known_horizon(self._database)
         for sequence in range(1, until + 1):
             try:
                 commit, hash = self._database.read_commit(sequence)
