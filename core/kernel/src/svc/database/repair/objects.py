@@ -81,7 +81,7 @@ class ObjectRepair:
         """Fetches until nothing more can be had; returns what is missing then."""
         fetched_versions = 0
         while True:
-            taint = Taint(self._database.objects, lambda _hash: False)
+            taint = Taint(self._database.objects, lambda _offset: False)
             for roots in self._roots:
                 for root in roots:
                     taint.follow(root)
