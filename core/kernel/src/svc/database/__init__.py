@@ -17,7 +17,15 @@ from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
-from svc.database.verification import Damage, VerifyReport, verify
+from svc.database.verification import (
+    Damage,
+    ScrubStep,
+    VerifyReport,
+    is_whole_again,
+    name_damage,
+    scrub,
+    verify,
+)
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
 from svc.executor import Executor, pause, run_blocking
@@ -42,6 +50,7 @@ __all__ = [
     "OperationHandle",
     "OperationResult",
     "PathChange",
+    "ScrubStep",
     "StoredContent",
     "Transaction",
     "TransactionRecord",
@@ -55,10 +64,13 @@ __all__ = [
     "collect",
     "compact",
     "information",
+    "is_whole_again",
+    "name_damage",
     "parse_time",
     "pause",
     "reference_name",
     "reference_path",
     "run_blocking",
+    "scrub",
     "verify",
 ]
