@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from functools import partial
 
-from svc.plugin import Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
+from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
 from svc_files.deleted_events import (
     DeletedFile,
     PathRow,
@@ -53,6 +53,8 @@ class DeletedFilesView:
         """Takes one commit in, a bounded number of operations a step."""
         if commit.root == commit.parent_root:
             return
+        if before.root == EMPTY_ROOT and not has_rows(storage):
+            return  # Nothing was there: the first commit, or the one at the horizon of a collection.
         changes = [
             change
             for transaction in commit.transactions

@@ -84,6 +84,9 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
         click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
         if about["message"]:
             click.echo(f"message  {_printable(about['message'])}")
+        if about.get("collected"):
+            click.echo("changes  not known any more: its versions were collected")
+            return
         click.echo(f"changes  {_counts(about['changes'])}\n")
         for change in changes:
             click.echo(f"{_MARKS[change['change_type']]}  {_changed_path(change)}")
@@ -178,18 +181,20 @@ def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
         str(row["sequence"]),
         time_text(row["timestamp"]),
         ",".join(_shown_user(user) for user in users),
-        _counts(row["changes"]),
+        "collected" if row.get("collected") else _counts(row["changes"]),
         message,
     )
 
 
 def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
     size = _counts(row["changes"]) if "changes" in row else str(row["size"])
+    if row.get("collected"):
+        size = "collected"
     name = row["snapshot"]
     return (
         row["version"][:_HASH],
         time_text(row["timestamp"]),
-        row["change_type"],
+        row["change_type"] or "-",
         size if row["change_type"] != "deleted" else "",
         _printable(name if name is not None else (row["message"] or "").partition("\n")[0]),
     )

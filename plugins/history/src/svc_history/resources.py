@@ -52,6 +52,10 @@ MOST_ROWS = 1_000
 DEFAULT_ROWS = 20
 
 
+_NOTHING_LEFT: dict[str, Any] = {"totals": None, "changes": [], "has_more": False, "next_cursor": None}
+"""Of what a commit changed whose versions were collected."""
+
+
 class FileHistoryResource:
     """What became of one path."""
 
@@ -114,6 +118,9 @@ class CommitResource:
         entry = find_commit(History(viewer.database), viewer, version)
         assert entry.root is not None, "a commit of HEAD has roots"
         assert entry.parent is not None, "a commit of HEAD has roots"
+        if entry.is_collected:
+            send_json(resp, {**entry.as_json(), **_NOTHING_LEFT})
+            return
         page = changes_page(
             viewer, entry.parent, entry.root, limit=_limit(req, MOST_ROWS), cursor=query_text(req, "after")
         )

@@ -1,0 +1,19 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+from svc_task_gc.configuration import GcConfiguration
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="task.gc",
+    version="0.1.0",
+    summary="Garbage collection: as a task, by a route and at the shell",
+    api=(1, 1),
+    configuration=GcConfiguration,
+    implementation="svc_task_gc.plugin",
+    extends=("tasks:task_types",),
+    needs=("versions",),
+)
