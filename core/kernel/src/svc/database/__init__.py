@@ -17,7 +17,7 @@ from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
-from svc.database.verify import Damage, VerifyReport, verify
+from svc.database.verification import Damage, VerifyReport, verify
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
 from svc.executor import Executor, pause, run_blocking

@@ -11,19 +11,21 @@ from dataclasses import dataclass
 
 from svc.database.commit import Commit
 from svc.errors import CorruptRecord, SvcError
-from svc.hashing import Hash, ObjectKind
+from svc.hashing import HASH_SIZE, Hash, ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
 from svc.objects.codecs import decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
 from svc.tree import Leaf, decode_node
 
-__all__ = ["CaughtUp", "CommitChain", "Progress", "catch_up"]
+__all__ = ["NO_HASH", "CaughtUp", "CommitChain", "Progress", "catch_up"]
 
 Progress = Callable[[int, int], None]
 """Called with (bytes scanned, bytes in all)."""
 
 _BATCH = 200_000
+NO_HASH = bytes(HASH_SIZE)
+"""In place of an identity in a void, which is no clean-end mark then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ def catch_up(
                 ahead.append(last.first_offset)
         if _is_object(record):
             places.append(_located(record))
+        elif record.hash == NO_HASH:
+            # A repair may have put a commit out of the way that it could not save.
+            chain.pass_over()
         if record.kind == ObjectKind.COMMIT:
             committed = len(places)
             if committed >= _BATCH:
@@ -115,9 +120,33 @@ def _flush(
     end: int,
     sequence: int,
 ) -> None:
-    index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    added = index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    if added < len(places):
+        _prefer_whole(log, index, places)
     places.clear()
     commits.clear()
+
+
+def _prefer_whole(log: Log, index: KeyIndex, places: list[tuple[Hash, Place]]) -> None:
+    """Of objects that the log holds twice, lets those lie at the other place whose first copy is damaged.
+
+    What was found damaged and stored again is so read from where it is whole, whenever the index is made
+    anew.
+    """
+    for hash, place in places:
+        known = index.find(hash)
+        if known is None or known.offset == place.offset or _is_whole(log, hash, known):
+            continue
+        if _is_whole(log, hash, place):
+            index.replace([(hash, place)])
+
+
+def _is_whole(log: Log, hash: Hash, place: Place) -> bool:
+    try:
+        log.read_payload(place.offset, place.stored_length, hash)
+    except CorruptRecord:
+        return False
+    return True
 
 
 def _hash_of(log: Log, index: KeyIndex, sequence: int) -> Hash | None:
@@ -146,7 +175,7 @@ class CommitChain:
         self._damaged = False
 
     def pass_over(self) -> None:
-        """Takes note of a damaged region: commits may be missing behind it."""
+        """Takes note of a damaged region, or of a void: commits may be missing behind it."""
         self._damaged = True
 
     def take(self, record: ScannedRecord) -> Commit | None:

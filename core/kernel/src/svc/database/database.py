@@ -24,6 +24,7 @@ from svc.database.content_checks import ContentChecks, PathCheck
 from svc.database.findings import database_findings
 from svc.database.head import Head
 from svc.database.holds import Holds
+from svc.database.lost import lost_message
 from svc.database.opening import Opened, open_state
 from svc.database.references import HEAD_NAME
 from svc.database.transaction import Transaction
@@ -101,6 +102,7 @@ class Database(VersionAccess, CollectionAccess):
         )
         self._state = self._opened.state
         self._state.objects.cache.limit(cache_bytes)
+        self._state.objects.explain_missing = partial(lost_message, self)
         self._committer = Committer(self._state, max_tree_entries)
         log = self._state.log
         self._holds = Holds(log.storage, log.state_directory, read_only)

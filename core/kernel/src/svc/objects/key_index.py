@@ -40,8 +40,8 @@ _FORMAT = 4
 _MARK_KEY = b"mark"
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
-_DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned")
-_OBJECTS, _COMMITS, _ROOTS, _META, _CONDEMNED = range(5)
+_DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned", b"damaged")
+_OBJECTS, _COMMITS, _ROOTS, _META, _CONDEMNED, _DAMAGED = range(6)
 
 
 class Place(NamedTuple):
@@ -128,25 +128,34 @@ class KeyIndex:
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns where an object can be read, or None; also one that is condemned. Costs about 1.5 µs."""
-        value = self._get(_OBJECTS, hash)
-        return place_of(_PLACE.unpack(value)) if value is not None else self._find_condemned(hash)
+        """Returns where an object lies, or None. Costs about 1.5 µs.
 
-    def _find_condemned(self, hash: Hash) -> Place | None:
-        # One transaction for both: an object may be on its way from one to the other.
-        with self._begin(_OBJECTS) as transaction:
-            value = transaction.get(hash)
-            if value is None:
-                value = transaction.get(hash, db=self._shared.databases[_CONDEMNED])
+        Also of one that is condemned, or that was found damaged.
+        """
+        value = self._get(_OBJECTS, hash)
+        if value is None:
+            # One transaction for all: an object may be on its way from one to the other.
+            with self._begin(_OBJECTS) as transaction:
+                value = self._value_apart(transaction, hash)
         return None if value is None else place_of(_PLACE.unpack(value))
 
+    def _value_apart(self, transaction: lmdb.Transaction[bytes], hash: Hash) -> bytes | None:
+        value = transaction.get(hash)
+        for apart in (_CONDEMNED, _DAMAGED):
+            if value is None:
+                value = transaction.get(hash, db=self._shared.databases[apart])
+        return value
+
     def find_stored(self, hash: Hash) -> Place | None:
-        """Returns the place of an object that stays; None, too, for one that is condemned."""
+        """Returns the place of an object that is whole and stays, for all that is known; else None."""
         value = self._get(_OBJECTS, hash)
         return None if value is None else place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
-        """Whether an object is stored and stays: nobody may store it again. False for what is condemned."""
+        """Whether an object is stored and stays: nobody need store it again.
+
+        False for what is condemned, and for what was found damaged.
+        """
         return self._get(_OBJECTS, hash) is not None
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
@@ -154,6 +163,22 @@ class KeyIndex:
         # The transaction ends when nothing refers to it: that costs less than a with statement.
         get = self._begin(_OBJECTS).get
         return {hash for hash in hashes if get(hash) is not None}
+
+    def placed(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects ``find`` would find, damaged or not."""
+        hashes = list(hashes)
+        known = self.known(hashes)
+        return known.union(hash for hash in hashes if hash not in known and self.find(hash) is not None)
+
+    def damaged(self, limit: int) -> list[Hash]:
+        """Returns up to ``limit`` objects that were found damaged and were not stored again since."""
+        found: list[Hash] = []
+        with self._begin(_DAMAGED) as transaction:
+            for key in transaction.cursor().iternext(keys=True, values=False):
+                found.append(key)
+                if len(found) >= limit:
+                    break
+        return found
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
@@ -216,14 +241,14 @@ class KeyIndex:
             position = piece[-1][0] + b"\0"
 
     def locate(self, hashes: Iterable[Hash]) -> list[tuple[Hash, Place]]:
-        """Returns the places of those of some objects that can be read; one transaction for all of them."""
+        """Returns the places of those of some objects that ``find`` would find; one transaction for all."""
         found: list[tuple[Hash, Place]] = []
         with self._begin(_OBJECTS) as transaction:
-            get, condemned = transaction.get, self._shared.databases[_CONDEMNED]
+            get = transaction.get
             for hash in hashes:
                 value = get(hash)
                 if value is None:
-                    value = get(hash, db=condemned)
+                    value = self._value_apart(transaction, hash)
                 if value is not None:
                     found.append((hash, place_of(_PLACE.unpack(value))))
         return found
@@ -261,13 +286,17 @@ class KeyIndex:
         places: Iterable[tuple[Hash, Place]],
         commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
-    ) -> None:
+    ) -> int:
         """Adds objects and commits and moves the mark, in one transaction.
 
         Args:
-            places: objects to add; one that is there already keeps its first place.
+            places: objects to add; one that is there already keeps its first place, unless that was found
+                damaged.
             commits: the commits.
             mark: the new coverage, or None to leave it.
+
+        Returns:
+            How many of the objects are new.
 
         Raises:
             InsufficientStorage: the disk is full, or fails to write; nothing was written.
@@ -275,11 +304,15 @@ class KeyIndex:
         items = [(hash, _PLACE.pack(*place)) for hash, place in places]
         items.sort()
         self._note_written()
+        added = 0
         try:
             with self._begin(_OBJECTS, True) as transaction:
-                _, by_sequence, roots, meta, _ = self._shared.databases
+                _, by_sequence, roots, meta, _, damaged = self._shared.databases
                 if items:
-                    transaction.cursor().putmulti(items, overwrite=False)
+                    _, added = transaction.cursor().putmulti(items, overwrite=False)
+                    if transaction.stat(damaged)["entries"]:
+                        for hash, _ in items:
+                            transaction.delete(hash, db=damaged)
                 for sequence, offset, length, root, ref_roots in commits:
                     key = _SEQUENCE.pack(sequence)
                     transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
@@ -296,6 +329,7 @@ class KeyIndex:
             raise InsufficientStorage(
                 "The disk is full or fails: the key index could not be written."
             ) from error
+        return added
 
     def _note_written(self) -> None:
         if self._noted:
@@ -311,6 +345,37 @@ class KeyIndex:
                 "The disk is full or fails: the key index could not be written."
             ) from error
         self._noted = True
+
+    def replace(self, places: Iterable[tuple[Hash, Place]]) -> None:
+        """Lets objects lie elsewhere from now on."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            for hash, place in places:
+                transaction.put(hash, _PLACE.pack(*place))
+
+    def note_damaged(self, hashes: Iterable[Hash]) -> None:
+        """Takes note of objects that cannot be read: they are stored again when somebody brings them.
+
+        Until then their records are still looked for where they were. Needs no lock.
+        """
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.get(hash)
+                if value is not None:
+                    transaction.put(hash, value, db=damaged)
+                    transaction.delete(hash)
+
+    def forget_damage(self, hashes: Iterable[Hash]) -> None:
+        """Takes back that objects were found damaged: they can be read after all."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.pop(hash, db=damaged)
+                if value is not None:
+                    transaction.put(hash, value, overwrite=False)
 
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
@@ -363,11 +428,23 @@ class KeyIndex:
             self.restore(hashes)
         return len(hashes) < limit
 
-    def forget_condemned(self) -> None:
-        """Forgets everything that is condemned: from here on nobody finds it, in no way."""
+    def forget_condemned(self, is_dead: Callable[[int], bool]) -> None:
+        """Forgets everything that is condemned: from here on nobody finds it, in no way.
+
+        Args:
+            is_dead: says whether an object at an offset is not needed, of those that were found damaged.
+        """
         self._note_written()
         with self._begin(_CONDEMNED, True) as transaction:
             transaction.drop(self._shared.databases[_CONDEMNED], delete=False)
+            damaged = self._shared.databases[_DAMAGED]
+            gone = [
+                key
+                for key, value in transaction.cursor(db=damaged)
+                if is_dead(int.from_bytes(value[:8], "little"))
+            ]
+            for key in gone:
+                transaction.delete(key, db=damaged)
 
     def leave_clean(self) -> None:
         """Writes the index to disk, so that it is believed after a restart of the machine; blocks.

@@ -1,4 +1,4 @@
-"""Where a collection spends time and memory: printed if ``SVC_GC_TIMING`` or ``SVC_GC_MEM_PROFILE`` is set."""
+"""Where a collection spends time and memory: shown if ``SVC_GC_TIMING`` or ``SVC_GC_MEM_PROFILE`` is set."""
 
 from __future__ import annotations
 
