@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from svc.database.availability import Availability
 from svc.database.commit_access import CommitAccess
 from svc.database.head import Head
-from svc.database.holds import Hold
+from svc.database.holds import Hold, Holds
 from svc.database.naming import head_at, named_version
 from svc.database.references import reference_path, references
 from svc.database.version import Version
@@ -22,10 +22,7 @@ class VersionAccess(CommitAccess):
 
     _availability: Availability
     _present: tuple[Head | None, Version]
-
-    def hold(self) -> Hold:
-        """See ``CollectionAccess``."""
-        raise NotImplementedError
+    _holds: Holds
 
     def at(self, root: Hash | None = None) -> Version:
         """Returns a readable version.
@@ -141,7 +138,8 @@ class VersionAccess(CommitAccess):
         Raises:
             VersionCollected: one of them was collected; nothing is held then.
         """
-        hold = self.hold()
+        self._require_open()
+        hold = self._holds.take()
         try:
             for root in roots:
                 self._availability.require(root)
