@@ -1,4 +1,4 @@
-"""Queries of versions that were collected, and of HEAD behind a collection that the index did not see coming."""
+"""Queries of collected versions, and of HEAD behind a collection that the index did not see coming."""
 
 from __future__ import annotations
 
