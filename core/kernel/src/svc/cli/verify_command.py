@@ -116,7 +116,7 @@ def _show_repair(report: RepairReport) -> None:
         click.echo(f"What was overwritten or cut is saved beside the database: {', '.join(report.saved_to)}.")
     if report.state_saved_to is not None:
         click.echo(f"The directory beside it was moved to {report.state_saved_to}.")
-    for sentence in (*report.given_up_commits, *report.replaced_roots):
+    for sentence in (*report.extended_from, *report.given_up_commits, *report.replaced_roots):
         click.echo(sentence)
     if report.lost_commits:
         numbers = ", ".join(str(number) for number in report.lost_commits[:_MOST_SHOWN])

@@ -7,7 +7,7 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
-from svc.database.collection import CollectionReport, collect
+from svc.database.collection import CollectionReport, CompactReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
@@ -17,7 +17,15 @@ from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
-from svc.database.verification import Damage, VerifyReport, verify
+from svc.database.verification import (
+    Damage,
+    ScrubStep,
+    VerifyReport,
+    is_whole_again,
+    name_damage,
+    scrub,
+    verify,
+)
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
 from svc.executor import Executor, pause, run_blocking
@@ -31,6 +39,7 @@ __all__ = [
     "Commit",
     "CommitResult",
     "CommitStep",
+    "CompactReport",
     "Condition",
     "Damage",
     "Database",
@@ -41,6 +50,7 @@ __all__ = [
     "OperationHandle",
     "OperationResult",
     "PathChange",
+    "ScrubStep",
     "StoredContent",
     "Transaction",
     "TransactionRecord",
@@ -52,11 +62,15 @@ __all__ = [
     "ViewStorage",
     "attempt",
     "collect",
+    "compact",
     "information",
+    "is_whole_again",
+    "name_damage",
     "parse_time",
     "pause",
     "reference_name",
     "reference_path",
     "run_blocking",
+    "scrub",
     "verify",
 ]

@@ -276,7 +276,7 @@ class Database(VersionAccess, CollectionAccess):
     # -- chunks that clients upload ahead ----------------------------------------------------------
 
     def has_chunk(self, hash: Hash) -> bool:
-        """Whether a chunk is stored and stays; the system's chunks never are."""
+        """Whether a chunk is stored and stays, and nobody found it damaged; the system's never are."""
         self._require_open()
         place = self._state.objects.index.find_stored(hash)
         return place is not None and place.kind == ObjectKind.CHUNK and not place.system

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from svc.database.version import Version
 from svc.errors import SvcError
 from svc.hashing import HASH_SIZE, Hash
+from svc.objects.store import ObjectStore
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -80,7 +82,9 @@ class Lost:
     def of(cls, database: Database) -> Self:
         """Returns what was lost of a database, as its system tree says; nothing where that can't be read."""
         try:
-            system = database.system()
+            # A store of its own: one that is missing itself is not to be explained by itself.
+            objects = ObjectStore(database.objects.log, database.objects.index)
+            system = Version(objects, database.head().system_root)
             entry = system.get(LOST)
             return cls() if entry is None else cls.decode(system.read_all(entry))
         except SvcError:

@@ -20,6 +20,7 @@ _KERNEL = (
     SystemPath("plugins", BackupRule.INCLUDE),
     SystemPath("plugin-set", BackupRule.INCLUDE),
     # What this log has lost, and where: of no meaning in another.
+    SystemPath("repairs", BackupRule.SKIP),
     SystemPath("collection", BackupRule.SKIP),
     SystemPath("collection-plan", BackupRule.SKIP),
 )

@@ -77,7 +77,13 @@ def carry_out_at_opening(state: SharedState) -> bool:
         OSError: the disk failed.
     """
     system = Version(state.objects, state.head().system_root)
-    recorded = read_state(system)
+    try:
+        recorded = read_state(system)
+    except CorruptRecord as error:
+        if "offset" in error.details:
+            raise
+        # A repair found that this is lost. What a plan did not get to is collected once more.
+        return False
     if not recorded.pending or not isinstance(state.log.storage, CollectableStorage):
         return False
     began = time.monotonic()

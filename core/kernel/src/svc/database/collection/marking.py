@@ -101,8 +101,10 @@ class Marker:
         found = self._objects.index.locate(hashes)
         if len(found) < len(hashes):
             there = {hash for hash, _ in found}
-            missing = next(hash for hash in hashes if hash not in there)
-            raise _damage("is missing", kind, missing)
+            for missing in (hash for hash in hashes if hash not in there):
+                # What a repair has given up names nothing any more that anybody could come to.
+                if self._objects.explain_missing(missing) is None:
+                    raise _damage("is missing", kind, missing)
         new: list[tuple[Hash, Place]] = []
         live = self.live
         for hash, place in found:

@@ -13,6 +13,7 @@ from svc.database.lost import LOST, REPORTS, Lost
 from svc.database.references import HEAD_NAME
 from svc.database.repair.report import RepairReport
 from svc.database.repair.sources import Sources
+from svc.database.verification.horizon import known_horizon
 from svc.database.verification.taint import Taint
 from svc.errors import NotFound, SvcError
 from svc.hashing import Hash, ObjectKind
@@ -60,15 +61,17 @@ class ObjectRepair:
         """Yields the roots of all commits; of one that is lost the next one names them."""
         database = self._database
         until = database.head().sequence
+        horizon = known_horizon(database)
         for sequence in range(1, until + 1):
             try:
                 commit, _ = database.read_commit(sequence)
             except (NotFound, SvcError):
                 self._missing_commits.append(sequence)
                 continue
-            if self._missing_commits and self._missing_commits[-1] == sequence - 1:
+            if sequence > horizon and self._missing_commits and self._missing_commits[-1] == sequence - 1:
                 yield commit.parent_root, commit.parent_system_root
-            yield commit.root, commit.system_root
+            if sequence >= horizon:
+                yield commit.root, commit.system_root
             if sequence % 64 == 0:
                 self._told(sequence, until)
 
@@ -78,7 +81,7 @@ class ObjectRepair:
         """Fetches until nothing more can be had; returns what is missing then."""
         fetched_versions = 0
         while True:
-            taint = Taint(self._database.objects, lambda _hash: False)
+            taint = Taint(self._database.objects, lambda _offset: False)
             for roots in self._roots:
                 for root in roots:
                     taint.follow(root)
@@ -163,7 +166,7 @@ class ObjectRepair:
     def _write_down(self, missing: set[Hash]) -> None:
         """Leaves the list of what is lost in the system tree, where it says anything or did."""
         before = Lost.of(self._database)
-        if missing or self._missing_commits or len(before) or before.commits:
+        if before.objects() != missing or before.commits != frozenset(self._missing_commits):
             self._write_lost(missing)
 
     def _write_lost(self, missing: set[Hash]) -> None:
@@ -181,6 +184,7 @@ def write_report(database: Database, report: RepairReport) -> None:
         "voided_records": report.voided_records,
         "cleaned": report.cleaned,
         "lost_commits": report.lost_commits[:_MOST_IN_REPORT],
+        "extended_from": report.extended_from,
         "given_up_commits": report.given_up_commits,
         "replaced_roots": report.replaced_roots,
         "saved_to": report.saved_to,

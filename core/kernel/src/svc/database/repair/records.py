@@ -129,12 +129,16 @@ class RecordRepair:
                 self._repair_payload(offset, end)
             else:
                 again = self._repair_region(offset, end)
-                if again is not None:
+                found: list[Stretch] = []
+                while again is not None:
+                    found.append(again)
                     # What was said of the bytes that were looked at again is worth nothing: where a header
                     # was damaged, those of a content may have passed for records.
-                    while items and items[-1][0] < again.end:
-                        items.pop()
-                    items += _items([again])
+                    reached = covered = again.end
+                    while items and items[-1][0] < covered:
+                        reached = max(reached, items.pop()[2])
+                    again = self._looked_at(covered, reached) if reached > covered else None
+                items += _items(found)
 
     def _clean_padding(self, offset: int) -> None:
         header = self._header_at(offset)
@@ -170,7 +174,16 @@ class RecordRepair:
         """
         if self._places_later is not None:
             self._places, self._places_later = self._places_later(), None
-        restored = corrected_header(self._file.read(start, RECORD_HEADER_SIZE)) or self._remade(start, end)
+        restored = corrected_header(self._file.read(start, RECORD_HEADER_SIZE))
+        if restored is None:
+            copy = self._sources.stretch(
+                self._database_id, start, end, self._file.read(end, RECORD_HEADER_SIZE)
+            )
+            if copy is not None:
+                self._file.write(start, copy)
+                self._report.restored_records += 1
+                return None
+            restored = self._remade(start, end)
         if restored is not None:
             header = decode_header(restored, 0, start)
             behind = start + record_size(header.stored_length) if header is not None else self._size + 1
@@ -178,11 +191,6 @@ class RecordRepair:
                 self._file.write(start, restored)
                 self._report.restored_records += 1
                 return self._looked_at(start, max(end, behind))
-        copy = self._sources.stretch(self._database_id, start, end, self._file.read(end, RECORD_HEADER_SIZE))
-        if copy is not None:
-            self._file.write(start, copy)
-            self._report.restored_records += 1
-            return None
         if start >= self._limit:
             return None
         known = self._places.next_after(start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import lmdb
@@ -24,11 +25,13 @@ from svc.database.verification.log_pass import check_log
 from svc.errors import CorruptRecord, DatabaseBusy, SvcError
 from svc.log import FIRST, Log, encode_void, record_size
 from svc.log.local_file import state_directory_of
+from svc.objects.checking import Stretch
 from svc.objects.key_index import KeyIndex
 
 __all__ = ["repair"]
 
 _MOST_LOSSES = 8
+_MOST_ROUNDS = 8
 
 RepairProgress = Callable[[str, int, int], None]
 """Called with (phase, done, total)."""
@@ -87,9 +90,7 @@ class _Repair:
         with database:
             if self._file.saved_to is not None:
                 self._report.saved_to.append(self._file.saved_to.name)
-            opened = database.opening.recovery
-            if opened is not None and opened.saved_to is not None:
-                self._report.saved_to.append(os.path.basename(opened.saved_to))
+            self._give_up_ends(database)
             ObjectRepair(
                 database,
                 self._sources,
@@ -97,9 +98,10 @@ class _Repair:
                 lambda done, total: self._progress("versions", done, total),
             ).run()
             found = verify(database, self._progress)
-            self._report.lost, self._report.damaged = found.lost, found.damaged
+            self._report.lost = [one for one in found.lost if one.path is not None]
+            self._report.damaged = found.damaged
             self._report.is_complete = found.is_complete
-            if self._report.changed or self._report.lost or self._report.lost_commits:
+            if self._report.changed:
                 write_report(database, self._report)
         return self._report
 
@@ -127,23 +129,25 @@ class _Repair:
 
     def _repair_records(self, log: Log, spare_end: bool) -> None:
         size = log.storage.size()
-        limit = self._durable_end(log) if spare_end else size
-        stretches = check_log(log, size, lambda done: self._progress("log", done, size))
-        if not all(stretch.is_whole for stretch in stretches):
-            self._with_index(
-                log,
-                lambda index: RecordRepair(
-                    self._file,
-                    log.database_id,
-                    self._sources,
-                    lambda: IndexedPlaces(index),
-                    limit,
-                    self._report,
-                ).repair(stretches),
-            )
+        for _ in range(_MOST_ROUNDS):
+            limit = self._durable_end(log) if spare_end else size
+            stretches = check_log(log, size, lambda done: self._progress("log", done, size))
+            if all(stretch.is_whole for stretch in stretches):
+                break
+            self._with_index(log, partial(self._repair_stretches, log, stretches, limit))
             self._file.flush()
+            # With what is restored there may be more that proves what was durable.
+            if not spare_end or self._durable_end(log) <= limit:
+                break
         # It is made anew of what is in the log now.
         KeyIndex.destroy(log.state_directory / "index")
+
+    def _repair_stretches(
+        self, log: Log, stretches: list[Stretch], limit: int, index: KeyIndex | None
+    ) -> None:
+        RecordRepair(
+            self._file, log.database_id, self._sources, partial(IndexedPlaces, index), limit, self._report
+        ).repair(stretches)
 
     def _durable_end(self, log: Log) -> int:
         return self._examine(log).durable
@@ -181,13 +185,15 @@ class _Repair:
         for _ in range(_MOST_LOSSES):
             history = self._examine(log)
             loss = history.loss
-            if loss is None:
-                if log.is_cut_short:
-                    self._report.given_up_commits.append("The end of the file was cut off.")
-                return not log.is_cut_short
+            # Also where nothing proves that more was there: a file that was cut behind a commit looks whole.
             if self._extend(log, history):
                 continue
-            self._report.given_up_commits.append(loss.describe())
+            if loss is None:
+                if log.is_cut_short and not self._report.given_up_commits:
+                    self._report.given_up_commits.append("The end of the file was cut off.")
+                return not log.is_cut_short
+            if not self._report.given_up_commits:
+                self._report.given_up_commits.append(loss.describe())
             if loss.is_of_state_directory:
                 return False
             # The mark names a commit that is gone: from now on it says nothing.
@@ -218,9 +224,26 @@ class _Repair:
                 self._file.write(position, piece)
                 position += len(piece)
             self._file.flush()
-            self._report.restored_records += 1
+            last = source.database.head().sequence
+            self._report.extended_from.append(
+                f"Commits {history.last + 1} to {last} were taken from {source.name}."
+            )
             return True
         return False
+
+    def _give_up_ends(self, database: Database) -> None:
+        """Says what recoveries have cut from the end, now or before, and lets it be no finding any more."""
+        storage = database.objects.log.storage
+        told = {one.name: one.remains.describe() for one in database.opening.saved}
+        for name in storage.saved():
+            path = Path(name)
+            target = path.with_name(path.name.replace(".cut-", ".repaired-cut-"))
+            path.rename(target)
+            self._report.saved_to.append(target.name)
+            if name in told:
+                self._report.given_up_commits.append(
+                    f"The end of the file was cut, and may have held acknowledged commits: {told[name]}."
+                )
 
     def _move_state_directory(self) -> None:
         directory = state_directory_of(self._path)

@@ -21,6 +21,8 @@ class RepairReport:
         cleaned: bytes between records, marks and the file's own header that were put right.
         lost_commits: numbers of commits whose records are lost: who, when and what for. Their versions are
             there, but for what ``lost`` says.
+        extended_from: where the end of the log was taken from, that a copy had and the file had not: a
+            sentence each.
         given_up_commits: what was lost at the end of the log: a sentence each.
         lost: what can't be read any more, each path with the versions that have it.
         is_complete: whether ``lost`` names all paths.
@@ -36,6 +38,7 @@ class RepairReport:
     voided_records: int = 0
     cleaned: int = 0
     lost_commits: list[int] = field(default_factory=list)
+    extended_from: list[str] = field(default_factory=list)
     given_up_commits: list[str] = field(default_factory=list)
     lost: list[Damage] = field(default_factory=list)
     is_complete: bool = True
@@ -48,7 +51,7 @@ class RepairReport:
     def changed(self) -> bool:
         """Whether anything had to be put right."""
         counts = (self.restored_records, self.fetched_objects, self.voided_records, self.cleaned)
-        return any(counts) or bool(self.given_up_commits or self.state_saved_to)
+        return any(counts) or bool(self.extended_from or self.given_up_commits or self.state_saved_to)
 
     @property
     def ok(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from svc.database.findings import OF_FILE
 from svc.database.lost import Lost
 from svc.database.references import HEAD_NAME
 from svc.database.verification.ends import check_end
+from svc.database.verification.horizon import known_horizon, planned_runs
 from svc.database.verification.log_pass import check_log
 from svc.database.verification.paths import SYSTEM, DamagedPaths
 from svc.database.verification.report import Damage, Held, VerifyReport
@@ -29,7 +30,7 @@ from svc.tree import EntryKind, check_directory, entries, totals
 if TYPE_CHECKING:
     from svc.database.database import Database
 
-__all__ = ["VerifyProgress", "verify"]
+__all__ = ["VerifyProgress", "verify", "verify_versions"]
 
 MOST_PATHS = 100_000
 _MOST_NOTES = 100_000
@@ -58,6 +59,26 @@ def verify(
         most_paths: how many damaged paths are named at most.
     """
     return _Verification(database, progress, processes, most_paths).run()
+
+
+def verify_versions(
+    database: Database,
+    damaged: Sequence[DamagedObject],
+    regions: Sequence[tuple[int, int]],
+    progress: VerifyProgress | None = None,
+    *,
+    most_paths: int = MOST_PATHS,
+) -> VerifyReport:
+    """Walks all versions of a database whose log was checked elsewhere, and names what is damaged; blocks.
+
+    Args:
+        database: the open database.
+        damaged: records whose content is damaged.
+        regions: (begin, end) of bytes in which no record can be read.
+        progress: called now and then.
+        most_paths: how many damaged paths are named at most.
+    """
+    return _Verification(database, progress, None, most_paths).run_versions(damaged, regions)
 
 
 class _Verification:
@@ -89,6 +110,20 @@ class _Verification:
         self._note_damage()
         return self._report
 
+    def run_versions(
+        self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]
+    ) -> VerifyReport:
+        """Walks the versions alone."""
+        head = self._database.head()
+        self._take(Stretch(FIRST, FIRST, damaged=list(damaged)), None)
+        self._take_regions(sorted(regions))
+        roots, last = self._check_commits(head.sequence)
+        self._name_damage(roots)
+        self._report.files = last.totals.files if last is not None else 0
+        self._report.objects = self._taint.objects_seen
+        self._note_damage()
+        return self._report
+
     # -- the log -------------------------------------------------------------------------------
 
     def _check_log(self, end: int) -> Hash | None:
@@ -100,10 +135,7 @@ class _Verification:
         for stretch in check_log(self._objects.log, end, told, processes=self._processes):
             self._report.records += stretch.records
             last = self._take(stretch, last)
-            for offset, stop in stretch.regions:
-                self._regions.append((offset, stop))
-                size = count(stop - offset, "byte")
-                self._damage(f"The log is damaged here: in {size} no record can be read.", offset=offset)
+            self._take_regions(stretch.regions)
         return last
 
     def _take(self, stretch: Stretch, last: Hash | None) -> Hash | None:
@@ -132,6 +164,15 @@ class _Verification:
                 )
         return stretch.last_commit or last
 
+    def _take_regions(self, regions: Sequence[tuple[int, int]]) -> None:
+        planned = planned_runs(self._database) if regions else []
+        for offset, stop in regions:
+            if any(begin <= offset and stop <= end for begin, end in planned):
+                continue  # what a collection is about to overwrite once more
+            self._regions.append((offset, stop))
+            size = count(stop - offset, "byte")
+            self._damage(f"The log is damaged here: in {size} no record can be read.", offset=offset)
+
     def _check_end(self, start: int, last_commit: Hash | None) -> None:
         for finding in self._database.findings():
             if finding.code in OF_FILE:
@@ -150,14 +191,10 @@ class _Verification:
         )
         self._report.records += self._report.unnamed + others
 
-    def _is_damaged(self, hash: Hash) -> bool:
-        """Whether an object is damaged: its content, or the place in the log where the index knows it."""
-        if not (self._bad or self._regions):
-            return False
-        place = self._objects.index.find(hash)
-        return place is not None and (place.offset in self._bad or self._lies_in_region(place.offset))
-
-    def _lies_in_region(self, offset: int) -> bool:
+    def _is_damaged(self, offset: int) -> bool:
+        """Whether what begins at an offset of the log is damaged, or lies where nothing can be read."""
+        if offset in self._bad:
+            return True
         at = bisect_right(self._regions, (offset, 1 << 63)) - 1
         return at >= 0 and offset < self._regions[at][1]
 
@@ -168,7 +205,7 @@ class _Verification:
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
-        horizon = self._database.horizon()
+        horizon = known_horizon(self._database)
         for sequence in range(1, until + 1):
             try:
                 commit, hash = self._database.read_commit(sequence)

@@ -44,7 +44,7 @@ class Made:
 
 
 def make(directory: Path, *, commits: int = 12) -> Made:
-    """Makes a database with small, compressed and large files, a snapshot and a deletion, and a copy of it."""
+    """Makes a database with small, compressed and large files and a snapshot, and a copy of it."""
     path = directory / "x.svcdb"
     chance = random.Random("the content")
     versions: list[tuple[Hash, Files]] = []
