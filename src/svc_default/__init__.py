@@ -18,6 +18,11 @@ PLUGINS = (
     "parsers",
     "query",
     "sharing",
+    "task.backup",
+    "task.gc",
+    "task.reindex",
+    "task.verify",
+    "tasks",
     "users",
     "versions",
 )

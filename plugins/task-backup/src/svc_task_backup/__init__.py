@@ -1,0 +1,1 @@
+"""A task that writes backups and keeps as many as it is told."""

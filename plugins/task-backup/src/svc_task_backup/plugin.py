@@ -1,0 +1,5 @@
+"""The hooks of the plugin."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

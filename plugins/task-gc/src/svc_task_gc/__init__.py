@@ -1,0 +1,1 @@
+"""Garbage collection: as a task, by a route and at the shell."""

@@ -1,0 +1,17 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="task.gc",
+    version="0.1.0",
+    summary="Garbage collection: as a task, by a route and at the shell",
+    api=(1, 1),
+    implementation="svc_task_gc.plugin",
+    extends=("tasks:task_types",),
+    needs=("versions",),
+)

@@ -1,0 +1,1 @@
+"""A task that reads everything again and says what is damaged."""

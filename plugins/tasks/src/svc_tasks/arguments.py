@@ -1,0 +1,101 @@
+"""Checks of task types and of the arguments of tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svc.errors import InvalidInput, PluginError, SvcError
+
+if TYPE_CHECKING:
+    from svc_tasks.api import TaskType
+
+__all__ = ["MAXIMUM_ARGUMENTS", "fault_of_task_type", "normalized", "validated_arguments"]
+
+MAXIMUM_ARGUMENTS = 16 * 1024
+"""Bytes of the arguments of a task, as JSON."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_MAXIMUM_NAME = 64
+_PLACE = re.compile(r"^(?P<message>.*?)(?: - at `\$\.?(?P<field>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
+_UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
+
+
+def fault_of_task_type(thing: object) -> str | None:
+    """Returns what is wrong with a thing as a task type, or None."""
+    from svc_tasks.api import TaskType
+
+    if not isinstance(thing, TaskType):
+        return "it is no TaskType"
+    name = getattr(thing, "name", None)
+    if not isinstance(name, str) or len(name) > _MAXIMUM_NAME or not _NAME.fullmatch(name):
+        return "its name is not lower-case words joined by hyphens"
+    if not isinstance(thing.exclusive, bool) or not isinstance(thing.trigger, bool):
+        return "exclusive and trigger are true or false"
+    kind = thing.arguments
+    if kind is not None and not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return "its arguments are no subclass of msgspec.Struct"
+    return None
+
+
+def validated_arguments(task_type: TaskType, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments as the struct of a type has them, defaults filled in.
+
+    Raises:
+        InvalidInput: one is unknown, missing, or of a wrong type; ``field`` names it.
+    """
+    kind = task_type.arguments
+    known = () if kind is None else kind.__struct_encode_fields__
+    for name in args:
+        if name not in known:
+            raise InvalidInput(f"Tasks of the type {task_type.name!r} take no {name!r}.", field=str(name))
+    if kind is None:
+        return {}
+    try:
+        return dict(msgspec.to_builtins(msgspec.convert(dict(args), kind)))
+    except msgspec.ValidationError as error:
+        message, field = _explained(error)
+        raise InvalidInput(f"{message}.", field=field) from None
+
+
+def normalized(task_type: TaskType, args: Mapping[str, Any], configuration: Any) -> dict[str, Any]:
+    """Returns what a type makes of arguments; what goes wrong in it is an error of this call alone.
+
+    Raises:
+        InvalidInput: the arguments are not as they should be, or the type could not check them.
+    """
+    try:
+        result = task_type.normalize(args, configuration)
+        encoded = msgspec.json.encode(result)
+        decoded = msgspec.json.decode(encoded)
+    except PluginError as error:
+        raise InvalidInput(f"The arguments can't be checked: {error.message}", field="args") from error
+    except SvcError:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"The task type {task_type.name!r} failed to check these arguments; the log says why.",
+            field="args",
+        ) from error
+    if not isinstance(decoded, dict):
+        raise InvalidInput(f"The task type {task_type.name!r} made no object of the arguments.", field="args")
+    if len(encoded) > MAXIMUM_ARGUMENTS:
+        raise InvalidInput(
+            f"The arguments take more than {MAXIMUM_ARGUMENTS} bytes.", field="args", limit=MAXIMUM_ARGUMENTS
+        )
+    return decoded
+
+
+def _explained(error: msgspec.ValidationError) -> tuple[str, str]:
+    """The message of msgspec without its notation, and the member that it speaks of."""
+    place = _PLACE.match(str(error))
+    message, field = (place["message"], place["field"] or "") if place else (str(error), "")
+    for pattern in (_MISSING, _UNKNOWN):
+        named = pattern.search(message)
+        if named:
+            field = f"{field}.{named['field']}" if field else named["field"]
+    return message.replace("`", "'"), field or "args"
