@@ -25,6 +25,7 @@ from svc.database import CommitStep as CommitStep
 from svc.database import Condition as Condition
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
+from svc.database import FileWithRecord as FileWithRecord
 from svc.database import OperationHandle as OperationHandle
 from svc.database import OperationResult as OperationResult
 from svc.database import PathChange as PathChange
@@ -37,6 +38,7 @@ from svc.database import ViewBatch as ViewBatch
 from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
 from svc.database import attempt as attempt
+from svc.database import files_with_records as files_with_records
 from svc.database import parse_time as parse_time
 from svc.database import pause as pause
 from svc.database import reference_name as reference_name

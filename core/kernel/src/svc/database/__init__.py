@@ -13,6 +13,7 @@ from svc.database.head import Head
 from svc.database.information import information
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
+from svc.database.record_versions import FileWithRecord, files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
 from svc.database.verify import Damage, VerifyReport, verify
@@ -33,6 +34,7 @@ __all__ = [
     "Database",
     "DatabaseTotals",
     "Executor",
+    "FileWithRecord",
     "Head",
     "OperationHandle",
     "OperationResult",
@@ -47,6 +49,7 @@ __all__ = [
     "ViewReader",
     "ViewStorage",
     "attempt",
+    "files_with_records",
     "information",
     "parse_time",
     "pause",
