@@ -55,6 +55,7 @@ class IndexView:
         self._extensions: tuple[object, object, Extensions] | None = None
         self._asked: list[Path] = []
         self._damaged: list[tuple[int, bytes | None]] = []
+        self._orders: list[Callable[[Table, Version], None]] = []
         self._mutex = threading.Lock()
 
     def bind(self, context: PluginContext) -> IndexView:
@@ -154,6 +155,20 @@ class IndexView:
         with self._mutex:
             self._damaged.append((number, manifest))
 
+    def order(self, work: Callable[[Table, Version], None]) -> None:
+        """Lets the next piece of work, in this process, begin with something; see ``indexing.renewing``.
+
+        Args:
+            work: gets the table, in a transaction, and the tree of the last commit that is in it.
+        """
+        with self._mutex:
+            self._orders.append(work)
+
+    def take_back(self, work: Callable[[Table, Version], None]) -> None:
+        """Takes an order back that was not carried out."""
+        with self._mutex:
+            self._orders = [one for one in self._orders if one is not work]
+
     def _tell_of_damage(self, row: IndexRow) -> None:
         name = f"the index {row.type} of {row.field}" if row.type else f"the index {row.field}"
         self.context.database.view(INDEX_VIEW).note_damage(f"{name}: files are damaged or gone")
@@ -162,6 +177,12 @@ class IndexView:
         with self._mutex:
             asked, self._asked = self._asked, []
             damaged, self._damaged = self._damaged, []
+            orders, self._orders = self._orders, []
+        missing = self.extensions.missing(self._table.state) if orders else None
+        if missing is not None:
+            self.extensions.refuse(missing)
+        for work in orders:
+            work(self._table, at)
         rows = dict(self._table.indexes().values())
         for number, manifest in damaged:
             row = rows.get(number)
@@ -176,7 +197,7 @@ class IndexView:
                     row.problem = ""
                     self._table.set_index(number, row)
                     repair_index(self._table, number, row, at, damaged=False)
-        return bool(asked or damaged)
+        return bool(asked or damaged or orders)
 
 
 def view_of(database: Database) -> IndexView:
