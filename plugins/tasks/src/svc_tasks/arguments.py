@@ -31,12 +31,13 @@ def fault_of_task_type(thing: object) -> str | None:
 
     if not isinstance(thing, TaskType):
         return "it is no TaskType"
-    name = getattr(thing, "name", None)
+    name: Any = getattr(thing, "name", None)
     if not isinstance(name, str) or len(name) > _MAXIMUM_NAME or not _NAME.fullmatch(name):
         return "its name is not lower-case words joined by hyphens"
-    if not isinstance(thing.exclusive, bool) or not isinstance(thing.trigger, bool):
+    flags: tuple[Any, ...] = (thing.exclusive, thing.trigger)
+    if not all(isinstance(flag, bool) for flag in flags):
         return "exclusive and trigger are true or false"
-    kind = thing.arguments
+    kind: Any = thing.arguments
     if kind is not None and not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return "its arguments are no subclass of msgspec.Struct"
     return None

@@ -1,5 +1,94 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its jobs, routes, commands, and the checks of schedules and of itself."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import (
+        CommandRegistry,
+        ContentCheck,
+        HealthCheck,
+        JobRegistry,
+        NamedRegistry,
+        PluginContext,
+        RouteRegistry,
+    )
+
+__all__ = [
+    "COMMANDS",
+    "svc_background",
+    "svc_enable",
+    "svc_register_commands",
+    "svc_register_content_checks",
+    "svc_register_health_checks",
+    "svc_register_routes",
+]
+
+COMMANDS = {
+    "task": ("svc_tasks.commands.task:task", "Lists, runs, shows, watches and cancels tasks."),
+    "cron": ("svc_tasks.commands.cron:cron", "Lists, adds and changes schedules of tasks."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_enable(context: PluginContext) -> None:
+    """Refuses a time zone that there is none of."""
+    from svc_tasks.schedules.times import time_zone
+
+    if context.configuration is not None:
+        time_zone(context.configuration.timezone)
+
+
+@hookimpl
+def svc_background(context: PluginContext, jobs: JobRegistry) -> None:
+    """Adds the runner of tasks, and the scheduler."""
+    from svc_tasks.running.job import TaskRunner
+    from svc_tasks.schedules.job import SchedulerJob
+
+    del context
+    jobs.add(TaskRunner())
+    jobs.add(SchedulerJob())
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the routes of tasks and of schedules."""
+    from svc_tasks.resources.cron import CronFileResource, CronResource, ScheduleResource
+    from svc_tasks.resources.tasks import CancelResource, TaskResource, TasksResource
+
+    routes.add("/system/tasks", TasksResource())
+    # One place in the path, two meanings: GET and DELETE name a task, POST names a type.
+    routes.add("/system/tasks/{task}", TaskResource())
+    routes.add("/system/tasks/{task}/cancel", CancelResource())
+    routes.add("/system/cron", CronResource())
+    routes.add("/system/cron/{schedule}", ScheduleResource())
+    routes.add("/.config/cron.json", CronFileResource())
+
+
+@hookimpl
+def svc_register_content_checks(content_checks: NamedRegistry[ContentCheck]) -> None:
+    """Adds the check of ``/.config/cron.json``."""
+    from svc_tasks.schedules.checking import CronCheck
+
+    content_checks.add(CronCheck())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of tasks."""
+    from svc_tasks.health import TaskHealth
+
+    health_checks.add(TaskHealth())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands of tasks and schedules."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

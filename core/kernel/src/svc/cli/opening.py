@@ -45,9 +45,9 @@ def open_database(
 
     Args:
         source: path or URL of the database, or the click context of a command with a ``database`` option.
-        plugin_id: the plugin that the command belongs to, and whose views it may read; None for commands of
-            the kernel. A database that was never given any plugins, as an export, is taken for what its first
-            start makes of it.
+        plugin_id: the plugin that the command belongs to; it may read its views, and those of plugins that it
+            needs. None for commands of the kernel. A database that was never given any plugins, as an export,
+            is taken for what its first start makes of it.
         read_only: open for reading.
         create: make the database when it is missing, with its first plugins enabled.
 
@@ -210,13 +210,20 @@ def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
 
     used = all_needed([plugin_id], boot_commands().descriptors)
     plugins = load_plugins(used, families=("views",))
-    enabled = enabled_plugins(database, plugins).get(plugin_id)
-    # One that the first start will enable has its settings by default.
-    configuration = (
-        validate_settings(plugins.descriptors[plugin_id], {}) if enabled is None else enabled.configuration
-    )
-    context = make_context(plugin_id, configuration, database, _ExtensionsOfCommand(database))
-    return [bound_view(item.value, context) for item in plugins.registries.views.of_plugin(plugin_id)]
+    enabled = enabled_plugins(database, plugins)
+    source = _ExtensionsOfCommand(database)
+    views = []
+    for item in plugins.registries.views:
+        plugin = enabled.get(item.plugin_id)
+        if plugin is not None:
+            configuration = plugin.configuration
+        elif item.plugin_id == plugin_id:
+            # One that the first start will enable has its settings by default.
+            configuration = validate_settings(plugins.descriptors[plugin_id], {})
+        else:
+            continue
+        views.append(bound_view(item.value, make_context(item.plugin_id, configuration, database, source)))
+    return views
 
 
 def _content_checks_of(database: Database) -> Iterable[PathCheck]:

@@ -204,6 +204,9 @@ def run_ordered(order: dict[str, Any]) -> int:
         Path("/proc/self/comm").write_text(PROCESS_NAME)
     of_plugins = tuple(PluginValue(*value) for value in order["of_plugins"])
     settings = ServerSettings(order["values"], order["given"], of_plugins)
+    if settings["plugins"] is not None:
+        # Programs that plugins start in turn may use the same ones.
+        os.environ["SVC_PLUGINS"] = ",".join(settings["plugins"])
     configure_logs(settings["log_format"])
     try:
         return run_background(settings, stop, only_if_needed=order["only_if_needed"])

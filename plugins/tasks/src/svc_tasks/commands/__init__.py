@@ -1,0 +1,1 @@
+"""``svc task`` and ``svc cron``, against a file or a server."""

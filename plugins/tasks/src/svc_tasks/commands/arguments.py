@@ -1,0 +1,25 @@
+"""Arguments of tasks as a shell gives them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc.errors import InvalidInput
+
+__all__ = ["parse_argument"]
+
+
+def parse_argument(text: str) -> tuple[str, Any]:
+    """Returns name and value of ``NAME=VALUE``; the value is JSON if it can be, else the text itself.
+
+    Raises:
+        InvalidInput: it is not of this form.
+    """
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise InvalidInput(f"--arg takes NAME=VALUE, not {text!r}.", field="arg")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,141 @@
+"""``svc cron``: list, add, enable, disable and remove schedules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from svc.errors import InvalidInput
+from svc.plugin import (
+    Source,
+    json_option,
+    print_json,
+    print_table,
+    source_options,
+    terminal_text,
+    time_text,
+)
+from svc_tasks.commands.arguments import parse_argument
+from svc_tasks.commands.store import Document, open_tasks
+
+__all__ = ["cron"]
+
+
+@click.group(short_help="Lists, adds and changes schedules of tasks.")
+def cron() -> None:
+    """Schedules: which tasks are started when. They stand in /.config/cron.json."""
+
+
+@cron.command("list")
+@source_options
+@json_option
+def list_(*, source: Source, as_json: bool) -> None:
+    """Lists schedules, each with the next three times."""
+    with open_tasks(source, read_only=True) as store:
+        found = store.schedules()
+    if as_json:
+        print_json(found)
+        return
+    rows: list[tuple[str, ...]] = [("ID", "TYPE", "SCHEDULE", "ARGUMENTS", "NEXT")]
+    rows += [
+        (
+            terminal_text(one["id"]),
+            terminal_text(one["task_type"]),
+            terminal_text(one["schedule"]),
+            terminal_text(json.dumps(one["args"], ensure_ascii=False) if one["args"] else "-"),
+            _next(one),
+        )
+        for one in found
+    ]
+    print_table(rows if found else [])
+
+
+@cron.command()
+@click.argument("schedule_id", metavar="ID")
+@click.argument("task_type", metavar="TYPE")
+@click.argument("schedule", metavar="SCHEDULE")
+@click.option(
+    "--arg",
+    "arguments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An argument; its value is JSON or a text.",
+)
+@click.option("--disabled", is_flag=True, help="Start nothing until it is enabled.")
+@source_options
+@json_option
+def add(
+    *,
+    schedule_id: str,
+    task_type: str,
+    schedule: str,
+    arguments: tuple[str, ...],
+    disabled: bool,
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Adds a schedule: tasks of TYPE whenever SCHEDULE is due, such as '30 3 * * *'."""
+    made: dict[str, Any] = {
+        "id": schedule_id,
+        "task_type": task_type,
+        "schedule": schedule,
+        "args": dict(map(parse_argument, arguments)),
+        "enabled": not disabled,
+    }
+    with open_tasks(source) as store:
+        _print(store.add(made), "added", as_json)
+
+
+@cron.command()
+@click.argument("schedule_id", metavar="ID")
+@source_options
+@json_option
+def enable(*, schedule_id: str, source: Source, as_json: bool) -> None:
+    """Lets a schedule start tasks; what it has missed is not made up for."""
+    with open_tasks(source) as store:
+        _print(store.change(_id(schedule_id), enabled=True), "enabled", as_json)
+
+
+@cron.command()
+@click.argument("schedule_id", metavar="ID")
+@source_options
+@json_option
+def disable(*, schedule_id: str, source: Source, as_json: bool) -> None:
+    """Lets a schedule start no more tasks."""
+    with open_tasks(source) as store:
+        _print(store.change(_id(schedule_id), enabled=False), "disabled", as_json)
+
+
+@cron.command()
+@click.argument("schedule_id", metavar="ID")
+@source_options
+@json_option
+def remove(*, schedule_id: str, source: Source, as_json: bool) -> None:
+    """Removes a schedule; a task that it has started goes on."""
+    with open_tasks(source) as store:
+        removed = store.remove(_id(schedule_id))
+    if as_json:
+        print_json(removed)
+    else:
+        click.echo(f"removed {terminal_text(schedule_id)}")
+
+
+def _id(schedule_id: str) -> str:
+    if not schedule_id:
+        raise InvalidInput("The id of a schedule is not empty.", field="id")
+    return schedule_id
+
+
+def _print(found: Document, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"{done} {terminal_text(found['id'])}; next: {_next(found)}")
+
+
+def _next(found: Document) -> str:
+    if not found["enabled"]:
+        return "disabled"
+    return ", ".join(map(time_text, found["next_runs"])) or "never"

@@ -1,0 +1,81 @@
+"""What the commands ask of a database: one protocol, for a file and for a server.
+
+Answers are the documents of the routes, so that a command prints the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from svc.plugin import Database, Source
+
+__all__ = ["FOLLOW_SECONDS", "OVER", "PLUGIN_ID", "Document", "Report", "TaskStore", "open_tasks"]
+
+PLUGIN_ID = "tasks"
+FOLLOW_SECONDS = 0.3
+OVER = frozenset({"completed", "failed", "cancelled"})
+
+Document = dict[str, Any]
+Report = Callable[[Document], None]
+
+
+class TaskStore(Protocol):
+    """Tasks and schedules of one database. Methods block and raise the errors of ``svc.errors``."""
+
+    def tasks(self, *, task_type: str | None, status: str | None) -> list[Document]:
+        """All tasks, or those of a type or a status, the newest first."""
+
+    def task(self, task_id: str) -> Document:
+        """A task."""
+
+    def run(self, task_type: str, args: Mapping[str, Any]) -> Document:
+        """Enqueues a task."""
+
+    def follow(self, task_id: str, report: Report, *, may_run: bool) -> Document:
+        """Waits until a task is over, and calls ``report`` with it now and then.
+
+        Args:
+            task_id: the task.
+            report: called with the task.
+            may_run: run it here, where nobody else runs tasks.
+        """
+
+    def cancel(self, task_id: str) -> Document:
+        """Cancels a task."""
+
+    def schedules(self) -> list[Document]:
+        """All schedules."""
+
+    def add(self, schedule: Mapping[str, Any]) -> Document:
+        """Adds a schedule."""
+
+    def change(self, schedule_id: str, **members: Any) -> Document:
+        """Changes a schedule."""
+
+    def remove(self, schedule_id: str) -> Document:
+        """Removes a schedule."""
+
+
+@contextmanager
+def open_tasks(source: Source, *, read_only: bool = False) -> Iterator[TaskStore]:
+    """Opens the store that a command works on, for as long as the context lasts.
+
+    Args:
+        source: the database file, or the server.
+        read_only: open a file for reading.
+
+    Raises:
+        DatabaseNotFound: there is no such file.
+        PluginMissing: the plugin is not enabled in it.
+    """
+    with source.open(PLUGIN_ID, read_only=read_only) as opened:
+        if isinstance(opened, Database):
+            from svc_tasks.commands.local import LocalTasks
+
+            yield LocalTasks(opened)
+            return
+        from svc_tasks.commands.remote import RemoteTasks
+
+        yield RemoteTasks(opened)

@@ -1,0 +1,26 @@
+"""The check of ``/.config/cron.json`` when one is stored: a bad file is refused, and the old one stays."""
+
+from __future__ import annotations
+
+from svc.plugin import ContentCheck, Path, PluginContext
+from svc_tasks.api import TASK_TYPES
+from svc_tasks.schedules.configuration import CRON_FILE, MAXIMUM_BYTES, parse_cron_file
+
+__all__ = ["CronCheck"]
+
+
+class CronCheck(ContentCheck):
+    """Checks schedules against the task types that are in use."""
+
+    name = "tasks.cron"
+    suffixes = (CRON_FILE,)
+    maximum_size = MAXIMUM_BYTES
+
+    def check(self, path: Path, content: bytes, context: PluginContext) -> None:
+        """Checks a file; one of this name elsewhere is anybody's own.
+
+        Raises:
+            InvalidInput: it is not valid; ``field`` says where.
+        """
+        if path == CRON_FILE:
+            parse_cron_file(content, context.extensions(TASK_TYPES))

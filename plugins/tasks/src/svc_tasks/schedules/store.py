@@ -1,0 +1,205 @@
+"""Reads and changes ``/.config/cron.json``: the file is the truth, each change of it a compare-and-swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from svc.errors import AlreadyExists, NotFound
+from svc.plugin import Database, Extension, Transaction, attempt
+from svc_tasks.api import TaskType
+from svc_tasks.records import (
+    ScheduleState,
+    encode,
+    now_ms,
+    read_record,
+    same_content,
+    schedule_file,
+)
+from svc_tasks.schedules.configuration import (
+    CRON_FILE,
+    CronFile,
+    Schedule,
+    check_schedule,
+    parse_cron_file,
+    readable_schedules,
+)
+from svc_tasks.schedules.times import next_times
+
+__all__ = ["CronStore"]
+
+Types = Mapping[str, Extension[TaskType]]
+Change = Callable[[list[Schedule]], list[Schedule]]
+
+
+class CronStore:
+    """The schedules of a database. Methods block as reads and commits do.
+
+    Args:
+        database: the open database.
+        types: the task types that are in use.
+        timezone: the time zone that schedules are meant in.
+    """
+
+    def __init__(self, database: Database, types: Types, timezone: str) -> None:
+        self._database = database
+        self._types = types
+        self._timezone = timezone
+
+    def schedules(self) -> list[Schedule]:
+        """Returns the schedules in the order of the file; what can't be read of it is left out."""
+        version = self._database.at()
+        entry = version.get(CRON_FILE)
+        if entry is None:
+            return []
+        return readable_schedules(version.read_all(entry), _ignore)
+
+    def answer(self, schedule: Schedule) -> dict[str, Any]:
+        """Returns a schedule as it is shown: with the next three times, and its last run."""
+        system = self._database.system()
+        state = read_record(system, system.get(schedule_file(schedule.id)), ScheduleState)
+        shown: dict[str, Any] = msgspec.to_builtins(schedule)
+        shown["next_runs"] = (
+            next_times(schedule.schedule, self._timezone, now_ms()) if schedule.enabled else []
+        )
+        shown["last_run_at"] = None if state is None else state.last_run_at
+        shown["last_task_id"] = None if state is None else state.last_task_id
+        return shown
+
+    def get(self, schedule_id: str) -> Schedule:
+        """Returns a schedule.
+
+        Raises:
+            NotFound: there is none of this id.
+        """
+        return _found(self.schedules(), schedule_id)
+
+    def add(self, schedule: Schedule, actor: str | None = None) -> Schedule:
+        """Adds a schedule.
+
+        Raises:
+            AlreadyExists: there is one of this id.
+            InvalidInput: it is not valid.
+        """
+
+        def change(present: list[Schedule]) -> list[Schedule]:
+            if any(one.id == schedule.id for one in present):
+                raise AlreadyExists(f"There is a schedule {schedule.id!r} already.", id=schedule.id)
+            return [*present, schedule]
+
+        check_schedule(schedule, self._types)
+        self._change(change, f"add schedule {schedule.id}", actor)
+        return schedule
+
+    def update(self, schedule_id: str, members: Mapping[str, Any], actor: str | None = None) -> Schedule:
+        """Changes members of a schedule.
+
+        Raises:
+            NotFound: there is none of this id.
+            InvalidInput: it would not be valid.
+        """
+        changed: list[Schedule] = []
+
+        def change(present: list[Schedule]) -> list[Schedule]:
+            new = msgspec.structs.replace(_found(present, schedule_id), **members)
+            check_schedule(new, self._types)
+            changed[:] = [new]
+            return [new if one.id == schedule_id else one for one in present]
+
+        self._change(change, f"change schedule {schedule_id}", actor)
+        return changed[0]
+
+    def remove(self, schedule_id: str, actor: str | None = None) -> Schedule:
+        """Removes a schedule.
+
+        Raises:
+            NotFound: there is none of this id.
+        """
+        removed: list[Schedule] = []
+
+        def change(present: list[Schedule]) -> list[Schedule]:
+            removed[:] = [_found(present, schedule_id)]
+            return [one for one in present if one.id != schedule_id]
+
+        self._change(change, f"remove schedule {schedule_id}", actor)
+        return removed[0]
+
+    def read_file(self) -> bytes:
+        """Returns the file as it is.
+
+        Raises:
+            NotFound: there is none.
+        """
+        version = self._database.at()
+        entry = version.get(CRON_FILE)
+        if entry is None:
+            raise NotFound("There is no /.config/cron.json.", path="/.config/cron.json")
+        return version.read_all(entry)
+
+    def write_file(self, content: bytes, actor: str | None = None) -> list[Schedule]:
+        """Stores a whole file, byte for byte.
+
+        Raises:
+            InvalidInput: it is not valid.
+        """
+        schedules = parse_cron_file(content, self._types)
+
+        def work() -> None:
+            before = self.schedules()
+            with self._database.transaction(actor=actor, message="store schedules") as changes:
+                changes.put(CRON_FILE, content, content_type="application/json")
+                self._note_begin(changes, before, schedules)
+
+        attempt(work, "The file of schedules")
+        return schedules
+
+    def _change(self, change: Change, message: str, actor: str | None) -> None:
+        def work() -> None:
+            version = self._database.at()
+            entry = version.get(CRON_FILE)
+            present = [] if entry is None else _strictly(version.read_all(entry))
+            new = change(present)
+            content = msgspec.json.format(msgspec.json.encode(CronFile(schedules=new)), indent=2)
+            with self._database.transaction(actor=actor, message=message) as changes:
+                changes.put(
+                    CRON_FILE, content, content_type="application/json", condition=same_content(entry)
+                )
+                self._note_begin(changes, present, new)
+
+        attempt(work, "The file of schedules")
+
+    def _note_begin(self, changes: Transaction, before: list[Schedule], after: list[Schedule]) -> None:
+        """Notes since when a schedule is to run that begins with this commit, also while no server runs."""
+        known = {one.id: one for one in before if one.enabled}
+        for schedule in after:
+            old = known.get(schedule.id)
+            if schedule.enabled and (old is None or old.schedule != schedule.schedule):
+                state = ScheduleState(
+                    considered_until=now_ms(), schedule=schedule.schedule, timezone=self._timezone
+                )
+                changes.put_system(schedule_file(schedule.id), encode(state))
+
+
+def _strictly(content: bytes) -> list[Schedule]:
+    """The schedules of a file that is to be written again: nothing of it may get lost."""
+    from svc.errors import Conflict
+
+    faults: list[str] = []
+    found = readable_schedules(content, faults.append)
+    if faults:
+        raise Conflict(f"{faults[0][:1].upper()}{faults[0][1:]}; store a valid file first.")
+    return found
+
+
+def _found(schedules: list[Schedule], schedule_id: str) -> Schedule:
+    for schedule in schedules:
+        if schedule.id == schedule_id:
+            return schedule
+    raise NotFound(f"There is no schedule {schedule_id[:100]!r}.", id=schedule_id[:100])
+
+
+def _ignore(fault: str) -> None:
+    """The scheduler is who speaks of it."""
+    del fault
