@@ -2,6 +2,7 @@
 
 Root may do everything; everyone else may do what the rights of the user grant, and silence denies. The rules
 of a scoped key then narrow what is left, root's too. A share key has no user: its rules are all it has.
+What lies in ``/.config`` tells the server what to do, so only root changes it, whatever was granted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ __all__ = [
 ]
 
 _EVERYTHING = sum(operation.bit for operation in Operation)
+_OF_SERVER = ".config"
+_LOOKS = frozenset({Operation.READ, Operation.LIST})
+_LOOKS_MASK = sum(operation.bit for operation in _LOOKS)
 _FLAGS = tuple(
     "".join(operation.letter if mask & operation.bit else "-" for operation in Operation)
     for mask in range(_EVERYTHING + 1)
@@ -58,6 +62,8 @@ def permits(
             return False
     if identity.is_root:
         return True
+    if operation not in _LOOKS and (path[0] == _OF_SERVER if path else below):
+        return False
     if rights is None:
         # A share key (no owner) has its rules as its only authority; they allowed it above.
         return identity.user_id is None and bool(rules)
@@ -84,6 +90,8 @@ def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int
     mask = compiled_rules(rules).mask(path, directory=directory) if rules else _EVERYTHING
     if not mask or identity.is_root:
         return mask
+    if path and path[0] == _OF_SERVER:
+        mask &= _LOOKS_MASK
     if rights is None:
         return mask if identity.user_id is None and rules else 0
     all_at_once = getattr(rights, "mask", None)

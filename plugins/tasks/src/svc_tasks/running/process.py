@@ -55,6 +55,7 @@ class TaskProcess:
         task: its record when it was started.
         said_at: when it last gave a sign of life, by the monotonic clock.
         began_at: when it was started, by the same clock.
+        has_spoken: whether it has said anything yet.
         has_saved: whether it has saved a checkpoint.
         outcome: its last word; None while there is none.
         cancelled_at: when it was told that the task was cancelled.
@@ -64,6 +65,7 @@ class TaskProcess:
     def __init__(self, task: Task, order: Order) -> None:
         self.task = task
         self.began_at = self.said_at = time.monotonic()
+        self.has_spoken = False
         self.has_saved = False
         self.outcome: Outcome | None = None
         self.cancelled_at: float | None = None
@@ -140,11 +142,15 @@ class TaskProcess:
         self.stopped_at = self.stopped_at or time.monotonic()
         self._tell(STOP)
 
+    def kill(self) -> None:
+        """Kills the process and what it has started; ``take`` sees the end."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def end(self) -> None:
         """Kills the process if it runs, waits for its end, and closes the pipes. Blocks for a moment."""
         if self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self.kill()
             self._process.wait()
             self.take()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -184,6 +190,7 @@ class TaskProcess:
             self._break()
             return
         self.said_at = time.monotonic()
+        self.has_spoken = True
         if isinstance(message, Progressed):
             self._progress = message
         elif isinstance(message, Saved):
@@ -202,8 +209,7 @@ class TaskProcess:
     def _break(self) -> None:
         """What breaks the rules of the pipe is killed."""
         self._broken, self._rest = True, b""
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.kill()
 
 
 def _available(descriptor: int) -> Iterator[bytes]:

@@ -30,6 +30,8 @@ __all__ = ["Supervisor"]
 
 STOP_SECONDS = 0.6
 """How long tasks have to end between two batches when the background process ends."""
+_START_SECONDS = 60.0
+"""For imports and for opening the database, also on a machine that has much else to do."""
 _RETRY_SECONDS = 0.5
 _LONGEST_RETRY_SECONDS = 60.0
 
@@ -191,12 +193,16 @@ class Supervisor:
             if told_at is not None and now - told_at > self._settings.cancel_seconds:
                 process.end()
                 self._finish(process)
-            elif now - process.said_at > self._settings.stall_seconds:
+            elif now - process.said_at > self._patience_with(process):
                 process.end()
                 process.outcome = Failed(
                     f"It gave no sign of life for {self._settings.stall_seconds:g} seconds and was killed."
                 )
                 self._finish(process)
+
+    def _patience_with(self, process: TaskProcess) -> float:
+        seconds = self._settings.stall_seconds
+        return seconds if process.has_spoken else max(seconds, _START_SECONDS)
 
     def _give_turn(self, waiting: Task) -> None:
         """Lets the task end its run that runs longest and can go on later: another type waits."""
@@ -228,7 +234,7 @@ class Supervisor:
         for task_id, process in self._running.items():
             task = by_id.get(task_id)
             if task is None or task.status != "running" or task.started_at != process.task.started_at:
-                process.end()
+                process.kill()
             elif task.cancel_requested_at is not None and process.cancelled_at is None:
                 process.tell_cancelled()
 
