@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from long_runs import Extent
 from svc.plugin import Database
 from svc_backup.format import IncomingFile, check_incoming
@@ -56,6 +58,7 @@ def require_whole(path: Path, root: str) -> None:
         assert file.root.hex() == root
 
 
+@pytest.mark.timeout(60 + 20 * ROUNDS)
 def test_a_backup_is_whole_or_not_there_and_the_kept_ones_stay(database_path: Path) -> None:
     generator = random.Random(EXTENT.seed)
     killed = 0

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from svc_query.indexing import keys
 from svc_query.testing.indexed_database import Indexed, Source
 
@@ -18,7 +19,7 @@ from svc_testing import Server, start_server
 
 EXTENT = Extent("TASK_KILLS")
 ROUNDS = EXTENT.scaled(2)
-FILES = 1_200
+FILES = 4_000
 JSON = {"Content-Type": "application/json"}
 PLUGINS = ("query", "tasks", "task.reindex")
 
@@ -63,6 +64,7 @@ def kill_background(server: Server, state: Path) -> bool:
     return False
 
 
+@pytest.mark.timeout(60 + 20 * ROUNDS)
 def test_a_reindex_goes_on_behind_its_checkpoint_and_skips_nothing(database_path: Path) -> None:
     generator = random.Random(EXTENT.seed)
     killed = 0
@@ -79,7 +81,7 @@ def test_a_reindex_goes_on_behind_its_checkpoint_and_skips_nothing(database_path
                 # A flush and a checkpoint after each batch, or none at all: both must do.
                 task = reindex(server, path="/d", force=True, index_flush_ms=1 + 40_000 * (number % 2))
                 wait_for(server, task, begun=True)
-                time.sleep(generator.random() * 0.6)
+                time.sleep(generator.random() * 0.8)
                 if server.get(f"/system/tasks/{task}").json()["status"] == "running":
                     killed += kill_background(server, state)
                 done = wait_for(server, task, begun=False)
