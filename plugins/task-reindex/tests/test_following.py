@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from svc_query.api import reindex_of
-from svc_query.testing.indexed_database import Indexed
+from svc_query.testing.indexed_database import Indexed, Source
 from svc_task_reindex import following
 from svc_task_reindex.following import ConfigurationsJob, directories_to_index
 
@@ -101,3 +102,13 @@ def test_directories_below_others_come_with_them_and_very_many_as_one() -> None:
     assert directories_to_index([(), ("c",)]) == [()]
     assert directories_to_index([("a", str(number)) for number in range(30)]) == [("a",)]
     assert directories_to_index([(str(number),) for number in range(30)]) == [()]
+
+
+def test_what_was_configured_before_the_index_began_counts(
+    tmp_path: Path, source: Source, enqueued: list[dict[str, Any]]
+) -> None:
+    begun = Indexed(tmp_path / "begun.svcdb", source)
+    begun.configure("/d", FIELD)
+    look(begun)
+    begun.close()
+    assert enqueued == [{"path": "/d", "metadata_only": False}]

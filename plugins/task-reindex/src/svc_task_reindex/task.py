@@ -6,6 +6,7 @@ itself, costs a look; what is not, or failed before, is indexed; ``force`` makes
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import msgspec
 from svc_query.api import reindex_of
 from svc_tasks.api import TaskContext, TaskStopped, TaskType
 
-from svc.errors import InternalError, InvalidInput, NotFound
+from svc.errors import InternalError, InvalidInput, NotFound, SvcError
 from svc.plugin import Path, format_path, is_system_path, parse_path
 from svc_task_reindex.records import renew_records, renew_system_records
 
@@ -109,6 +110,7 @@ class _Run:
         self._arguments = arguments
         self._path = parse_path(arguments.path)
         self._index = reindex_of(context.database)
+        self._total = 0
         self._shown = 0.0
         self._mutations = 0
         self._flushed = time.monotonic()
@@ -125,14 +127,15 @@ class _Run:
             at.before = self._index.numbering()
         total = self._index.count(self._path)
         self._context.begin(max(total, at.done), f"indexing {arguments.path}", done=at.done)
-        self._show(total)
+        self._total = total
+        self._show()
         try:
             if arguments.force and not self._path and not at.records_done:
                 at.records += renew_system_records(self._context, BATCH_FILES)
                 at.records_done = True
             while paths := self._index.next_files(self._path, _path(at.after), BATCH_FILES):
                 self._batch(paths)
-                self._show(max(total, at.done))
+                self._show()
                 self._context.advance(len(paths))
         except TaskStopped:
             self._checkpoint()
@@ -146,7 +149,11 @@ class _Run:
         if arguments.force:
             at.records += renew_records(context, paths, failures)
         outcome = self._index.renew(
-            paths, before=at.before, unread=arguments.metadata_only, should_stop=context.should_stop
+            paths,
+            before=at.before,
+            unread=arguments.metadata_only,
+            should_stop=context.should_stop,
+            meanwhile=self._show,
         )
         if not outcome.is_whole:
             context.check()  # ends the run, and the batch is done again
@@ -184,11 +191,12 @@ class _Run:
         self._index.flush(lambda: False)
         self._mutations, self._flushed = 0, time.monotonic()
 
-    def _show(self, total: int) -> None:
+    def _show(self) -> None:
         now = time.monotonic()
         if now - self._shown >= _SHOWN_EVERY_SECONDS:
             self._shown = now
             name, since_ms = self._context.task_id, self._at.since_ms
+            total = max(self._total, self._at.done)
             self._index.show(name, self._path, self._at.done, total, since_ms)
 
     def _result(self) -> Mapping[str, Any]:
@@ -204,10 +212,10 @@ class _Run:
 
     def close(self) -> None:
         """Lets queries say that nothing is reindexed any more, and others work on the index."""
-        try:
+        # Where that cannot be said now, silence says so in a minute.
+        with contextlib.suppress(SvcError):
             self._index.hide(self._context.task_id)
-        finally:
-            self._index.close()
+        self._index.close()
 
 
 def _path(text: str | None) -> Path | None:

@@ -106,6 +106,7 @@ class Reindex:
         before: tuple[str, int] | None,
         unread: bool,
         should_stop: Callable[[], bool],
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> Outcome:
         """Brings files into the index: those that are not in step, and those that failed before.
 
@@ -117,6 +118,7 @@ class Reindex:
                 and their files read again. None: what is in step stays.
             unread: whether no file is read: documents get new virtual fields, and keep the others.
             should_stop: asked while parsers are waited for.
+            meanwhile: called now and then while they are.
         """
         head = self._database.head().sequence
         self._reader.catch_up(head)
@@ -129,7 +131,7 @@ class Reindex:
             )
             renewed += done
             mutations += taken
-        is_whole = self._wait_for_parsers(paths, should_stop)
+        is_whole = self._wait_for_parsers(paths, should_stop, meanwhile)
         if not unread:
             failures |= self._reader.read(lambda storage: _failures(storage, paths), minimum=0)
         return Outcome(renewed, mutations, failures, is_whole)
@@ -196,7 +198,9 @@ class Reindex:
                 mutations += sum(len(field.types) for field in resolver.of(path).row.fields)
         return renewed, mutations
 
-    def _wait_for_parsers(self, paths: Sequence[Path], should_stop: Callable[[], bool]) -> bool:
+    def _wait_for_parsers(
+        self, paths: Sequence[Path], should_stop: Callable[[], bool], meanwhile: Callable[[], None]
+    ) -> bool:
         wanted = [keys.WAITING + keys.key_of_path(path) for path in paths]
 
         def waits(storage: ViewStorage) -> bool:
@@ -205,8 +209,11 @@ class Reindex:
         while self._reader.read(waits, minimum=0):
             if should_stop():
                 return False
+            meanwhile()
             if not self._reader.work(should_stop=should_stop):
                 time.sleep(_POLL_SECONDS)  # another process reads them
+        # What is left to do is the view's own work, which another process may go on with.
+        self._view.worker.pause()
         return True
 
     def flush(self, should_stop: Callable[[], bool]) -> None:
@@ -222,6 +229,7 @@ class Reindex:
             and self._reader.work(should_stop=should_stop)
         ):
             pass
+        self._view.worker.pause()
 
     # -- what others see -----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from svc.errors import InternalError
 from svc.plugin import CommitStep, Extension, Path, PluginContext, Version, ViewBatch, ViewStorage
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
+from svc_query.index_configuration import directory_of
 from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
@@ -107,6 +108,10 @@ class IndexView:
             for path, entry in commit.after.walk_files():
                 if entry is not None:
                     reconciler.path(path, entry)
+                    directory = directory_of(path)
+                    if directory is not None:
+                        # A new database may have been configured before this process came to it.
+                        self._table.note_configured(directory, commit.commit.sequence)
         state = self._table.change()
         state.sequence = commit.commit.sequence
         self.extensions.note(state)

@@ -115,6 +115,10 @@ class Worker:
         self._let_go()
         self._waiting.close()
 
+    def pause(self) -> None:
+        """As ``release``, by who goes on soon: the child processes stay."""
+        self._let_go()
+
     def _let_go(self) -> None:
         self._drop_generators()
         if self._lock is not None:
