@@ -1,8 +1,10 @@
 """The auth mode ``self-contained``, and what every mode with our keys and tokens has in common.
 
-A request costs a lookup of its token and a comparison of stamps; a token that is seen for the first time
-costs one signature check and a few lookups in the system tree. What is kept counts as long as the stamp of
-all that an identity depends on stays the same: a revoked key ends with the next request on every worker.
+The pipeline asks once for each token after each commit, or for each request where the accounts depend on more
+than the database. That costs a lookup of the token and a comparison of stamps; a token that is seen for the
+first time costs one signature check and a few lookups in the system tree. What is kept counts as long as the
+stamp of all that an identity depends on stays the same: a revoked key ends with the next request on every
+worker.
 """
 
 from __future__ import annotations
@@ -127,9 +129,7 @@ class TokenAuthMode(AuthMode):
                 return None
             token = found
         head = self.database.head()
-        at, stamp = self._last
-        if at is not head:
-            stamp = self._stamp_at(head)
+        stamp = self._stamp_at(head)
         known = self._known.get(token)
         if known is not None and known.stamp is stamp and time.time() < known.expires_s:
             return known.identity
@@ -177,9 +177,7 @@ class TokenAuthMode(AuthMode):
         self._lock = threading.Lock()
         # A head with the hashes of the directories of keys there.
         self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
-        # The stamp at a head, where the accounts depend on nothing else.
-        self._follows_head = bool(getattr(self.accounts, "follows_head", False))
-        self._last: tuple[Any, object] = (None, None)
+        self.asked_once_a_commit = bool(getattr(self.accounts, "follows_head", False))
         # The parts that the present stamp was made of, and the stamp: what is kept is compared by identity.
         self._stamped: tuple[object, object, object] = (None, None, object())
 
@@ -200,9 +198,6 @@ class TokenAuthMode(AuthMode):
                 else:
                     stamped = (keys, accounts, stamped[2])
                 self._stamped = stamped
-        # Not where a commit came between: the accounts' stamp would be that of a later head.
-        if self._follows_head and self.database.head() is head:
-            self._last = (head, stamped[2])
         return stamped[2]
 
     def _hashes_at(self, head: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -130,6 +130,7 @@ class Application(LeanApp[SvcRequest]):
         forget_paths()
         live = self.service.live
         if live is not None:
+            live.callers.forget()
             live.database.drop_caches()
 
     def _answer_error(

@@ -10,6 +10,7 @@ import functools
 import itertools
 import os
 import re
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +21,16 @@ from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
-from svc.pipeline.permission import is_unrestricted_root
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.pipeline.serialization import path_not_found
 from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
 
 if TYPE_CHECKING:
+    from svc.pipeline.callers import Caller
     from svc.pipeline.framework import LeanResponse
     from svc.pipeline.lifetime import Lifetime
-    from svc.pipeline.service import LiveService, Service
+    from svc.pipeline.service import CommitState, LiveService, Service
     from svc.pipeline.settings import Limits
 
 __all__ = [
@@ -209,16 +210,29 @@ class Identification:
     def process_resource(
         self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
     ) -> None:
-        """Sets the identity."""
-        endpoint: Endpoint = req.env["svc.endpoint"]
+        """Sets the caller."""
+        env = req.env
+        endpoint: Endpoint = env["svc.endpoint"]
         if endpoint.is_public:
             return
         context = req.context
         live = self._service.require()
-        mode = live.auth_mode_of(context.commit_state or live.commit_state())
-        context.challenge = mode.challenge
+        state = context.commit_state or live.commit_state()
+        authorization = env.get("HTTP_AUTHORIZATION")
+        caller = live.callers.by_authorization.get(authorization)
+        if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
+            caller = self._ask(live, state, req, authorization)
+        context.challenge = caller.challenge
+        context.caller = caller
+
+    @staticmethod
+    def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+        """Asks the mode."""
+        mode = live.auth_mode_of(state)
+        req.context.challenge = mode.challenge
+        credentials = credentials_of(req, req.env["svc.endpoint"])
         try:
-            identity = mode.authenticate(credentials_of(req, endpoint))
+            identity = mode.authenticate(credentials)
         except SvcError:
             raise
         except Exception as error:
@@ -226,7 +240,12 @@ class Identification:
             raise
         if identity is None:
             raise AuthRequired("This needs valid credentials.")
-        context.identify(identity)
+        # Not where another field of the request, or its query, may have decided. The mode may have looked at
+        # a later commit than the state's; the next request finds another state then.
+        is_by_token = credentials.scheme == "bearer" and bool(credentials.value)
+        is_enough = mode.asked_once_a_commit and (is_by_token or not mode.has_keys)
+        head = state.head if is_enough else None
+        return live.callers.remember(authorization, identity, mode.challenge, head)
 
 
 class PermissionCheck:
@@ -240,8 +259,10 @@ class PermissionCheck:
         if endpoint.is_public:
             return
         context = req.context
-        identity = context.identity
-        if is_unrestricted_root(identity):
+        caller = context.caller
+        if caller is None:
+            raise AuthRequired("This needs valid credentials.")
+        if caller.is_unrestricted_root:
             return  # paths of the system namespace never come this far: see Routing
         access = endpoint.access
         if access.kind is AccessKind.ROOT:
@@ -256,9 +277,9 @@ class PermissionCheck:
                 if not needs_all:
                     return
             elif needs_all:
-                raise denial(identity, operation, path)
+                raise denial(caller.identity, operation, path)
         if not needs_all:
-            raise denial(identity, access.operations[0], path)
+            raise denial(caller.identity, access.operations[0], path)
 
 
 MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)
