@@ -215,6 +215,27 @@ def test_an_address_with_many_failed_logins_waits(serve: Serve, clock: Clock) ->
     assert http.sign_in(http.root_key).status_code == 200
 
 
+def test_a_key_that_is_exchanged_all_the_time_waits_and_no_other_does(serve: Serve, clock: Clock) -> None:
+    http = serve(sign_ins_per_minute=4)
+    other = http.make_key()["key"]
+    clock.forward(30)
+    answers = [
+        http.sign_in(http.root_key, extras={"REMOTE_ADDR": f"192.0.2.{number}"}).status_code
+        for number in range(4)
+    ]
+    assert answers == [200, 200, 200, 429], "the first one signed in when the test began"
+    commits = http.database.head().sequence
+    refused = http.sign_in(http.root_key)
+    assert (refused.status_code, refused.json["code"]) == (429, "RATE_LIMITED")
+    assert refused.json["retry_after"] == int(refused.headers["Retry-After"])
+    assert 0 < int(refused.headers["Retry-After"]) <= 30
+    assert http.database.head().sequence == commits
+    assert http.sign_in(http.root_key[:-64] + "0" * 64).status_code == 401, "nobody learns of it by guessing"
+    assert http.sign_in(other).status_code == 200
+    clock.forward(31)
+    assert http.sign_in(http.root_key).status_code == 200
+
+
 def test_addresses_of_one_network_count_as_one_client(serve: Serve) -> None:
     http = serve(login_failures=2)
     for last in range(2):
