@@ -33,6 +33,7 @@ from svc.pipeline.middleware import (
     request_id_of,
 )
 from svc.pipeline.permission import hides_denials
+from svc.pipeline.refusals import RefusalLog
 from svc.pipeline.root_page import with_root_page
 from svc.pipeline.routing import Endpoint, add_routes, bind_routes
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
@@ -83,6 +84,7 @@ class Application(LeanApp[SvcRequest]):
         self.served = 0
         self._body_timeout_s = limits.body_timeout_s
         self._logs_access = settings.access_log
+        self._refusals = RefusalLog()
         self.req_options.keep_blank_qs_values = True
         self.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=json_body)
         self.add_error_handler(Exception, self._answer_error)
@@ -139,6 +141,7 @@ class Application(LeanApp[SvcRequest]):
         answer = answer_for(error, req.context.challenge)
         if not answer.expected:
             req.env["svc.exchange"].log_error(req.env, error)
+        self._refusals.note(req, error)
         identity = req.context.identity_or_none
         if answer.status == 404 and identity is not None and hides_denials(identity):
             answer = _uniform_absence(answer)

@@ -10,7 +10,7 @@ from svc.paths import Path, format_path
 from svc.pipeline.callers import Caller
 from svc.pipeline.framework import LeanRequest
 from svc.pipeline.permission import effective_permissions, hides_denials, is_unrestricted_root, permits
-from svc.pipeline.serialization import path_not_found
+from svc.pipeline.refusals import hidden_path
 from svc.pipeline.settings import Limits
 from svc.plugins.contracts import Identity, Operation
 
@@ -191,7 +191,7 @@ def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
     """The error that tells ``identity`` that it may not do ``operation`` to ``path``."""
     if is_unrestricted_root(identity) or hides_denials(identity):
         # Root is denied nothing but the system namespace, which is a missing path to everyone.
-        return path_not_found(path)
+        return hidden_path(path)
     return Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))
 
 

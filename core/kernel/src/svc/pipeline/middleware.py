@@ -21,8 +21,8 @@ from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
+from svc.pipeline.refusals import hidden_path
 from svc.pipeline.routing import BoundRoute, Endpoint
-from svc.pipeline.serialization import path_not_found
 from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
 
@@ -335,7 +335,7 @@ def _path_of(text: str) -> Path:
     path = parse_path(text)
     if is_system_path(path):
         # For every method, and before anybody is identified: nothing of the system can be seen here.
-        raise path_not_found(path)
+        raise hidden_path(path)
     return path
 
 
