@@ -58,6 +58,22 @@ class TestMode(AuthModeContract):
         assert asked("GET", "/files/a") is None
         assert asked("GET", "/sharefiles") is None
 
+    def test_over_tls_no_cookie_counts_that_another_host_can_have_set(self, http: Http) -> None:
+        mode = http.app.service.auth_mode
+        good, bad = f"__Host-svc_share={http.root}", "svc_share=x.y.z"
+
+        def asked(cookies: str, *, secure: bool) -> object:
+            return mode.authenticate(
+                Credentials(path="/share/files/a", secure=secure, header=lambda name: cookies)
+            )
+
+        for cookies in (good, f"{bad}; {good}", f"{good}; {bad}"):
+            assert asked(cookies, secure=True) is not None
+            assert asked(cookies, secure=False) is not None
+        assert asked(f"svc_share={http.root}", secure=True) is None
+        assert asked(f"svc_share={http.root}", secure=False) is not None
+        assert asked(f"__Host-svc_share=; svc_share={http.root}", secure=True) is None
+
 
 def test_a_token_says_who_it_is_for_and_by_which_key(http: Http) -> None:
     answer = http.sign_in(http.root_key)

@@ -183,3 +183,15 @@ def test_no_answer_is_taken_for_another_type(client: TestClient, anonymous: Test
     for caller in (client, anonymous):
         for path in paths:
             assert caller.simulate_get(path).headers["x-content-type-options"] == "nosniff", path
+
+
+def test_every_answer_says_that_it_loads_nothing_and_stands_in_no_frame(
+    client: TestClient, anonymous: TestClient
+) -> None:
+    paths = ("/system/health", "/things/a", "/things/boom", "/things/early", "/none", "/kinds", "/")
+    for caller in (client, anonymous):
+        for path in paths:
+            for method in ("GET", "HEAD", "OPTIONS", "PATCH"):
+                answer = caller.simulate_request(method, path)
+                policy = answer.headers["content-security-policy"].split("; ")
+                assert set(policy) >= {"default-src 'none'", "frame-ancestors 'none'"}, (method, path)

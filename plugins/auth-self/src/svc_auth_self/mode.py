@@ -42,6 +42,8 @@ __all__ = ["KeyMatch", "SelfContainedAuthMode", "TokenAuthMode"]
 _MOST_KNOWN = 10_000
 _SHARE_PREFIX = "/share/"
 _SHARE_COOKIE = "svc_share"
+_SECURE_SHARE_COOKIE = "__Host-svc_share"
+"""What a browser takes by TLS from this very host alone: over TLS no other counts."""
 _KEY_DIRECTORIES = ("api-keys", "signing-keys")
 
 
@@ -286,8 +288,11 @@ def _share_cookie(credentials: Credentials) -> str | None:
         return None
     if credentials.value is not None:
         return None
+    found: dict[str, str] = {}
     for part in (credentials.header("cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == _SHARE_COOKIE and value:
-            return value
-    return None
+        found.setdefault(name, value)
+    if credentials.secure:
+        return found.get(_SECURE_SHARE_COOKIE) or None
+    # A proxy may have TLS, and not be trusted to say so.
+    return found.get(_SECURE_SHARE_COOKIE) or found.get(_SHARE_COOKIE) or None

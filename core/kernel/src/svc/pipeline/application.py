@@ -34,6 +34,7 @@ from svc.pipeline.middleware import (
 )
 from svc.pipeline.permission import hides_denials
 from svc.pipeline.refusals import RefusalLog
+from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.root_page import with_root_page
 from svc.pipeline.routing import Endpoint, add_routes, bind_routes
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
@@ -170,6 +171,7 @@ class Application(LeanApp[SvcRequest]):
         exchange.headers = [
             ("X-Request-Id", exchange.request_id),
             ("X-Content-Type-Options", "nosniff"),
+            ("Content-Security-Policy", CONTENT_POLICY),
             ("Content-Type", JSON_MEDIA_TYPE),
             ("Content-Length", str(len(body))),
             ("Cache-Control", NO_STORE),

@@ -22,6 +22,7 @@ from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
 from svc.pipeline.refusals import hidden_path
+from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
@@ -94,6 +95,7 @@ class RequestIds:
         fields["x-request-id"] = request_id
         # Nobody may take an answer for anything but what it says it is.
         fields["x-content-type-options"] = "nosniff"
+        fields["content-security-policy"] = CONTENT_POLICY
 
 
 class CrossOrigin:
