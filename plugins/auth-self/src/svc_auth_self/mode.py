@@ -31,6 +31,7 @@ from svc.plugin import (
 from svc_auth_self.accounts import Account, Accounts, DatabaseAccounts
 from svc_auth_self.keys import KeyRecord, find_key, key_id_of, verified_key
 from svc_auth_self.records import now_ms
+from svc_auth_self.refresh import ENDED_CHAINS, has_ended
 from svc_auth_self.root_key import ensure_root_key
 from svc_auth_self.rules import scoped_rules
 from svc_auth_self.signing import SigningKeys
@@ -44,7 +45,7 @@ _SHARE_PREFIX = "/share/"
 _SHARE_COOKIE = "svc_share"
 _SECURE_SHARE_COOKIE = "__Host-svc_share"
 """What a browser takes by TLS from this very host alone: over TLS no other counts."""
-_KEY_DIRECTORIES = ("api-keys", "signing-keys")
+_KEY_DIRECTORIES = ("api-keys", "signing-keys", ENDED_CHAINS)
 
 
 class KeyMatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,12 +162,20 @@ class TokenAuthMode(AuthMode):
 
     # -- signing in ------------------------------------------------------------------------------
 
-    def write_token(self, match: KeyMatch | Account, lifetime_s: int) -> tuple[str, int]:
-        """Returns an access token for a key or an account, and the seconds for which it is good."""
+    def write_token(
+        self, match: KeyMatch | Account, lifetime_s: int, chain_id: str | None = None
+    ) -> tuple[str, int]:
+        """Returns an access token for a key or an account, and the seconds for which it is good.
+
+        Args:
+            match: the key or the account.
+            lifetime_s: most seconds for which it is good.
+            chain_id: the chain of refresh tokens with which it ends.
+        """
         if isinstance(match, Account):
-            return self._writer.write(match.user_id, None, lifetime_s, None)
+            return self._writer.write(match.user_id, None, lifetime_s, None, chain_id)
         subject = match.user_id or SHARE_SUBJECT
-        return self._writer.write(subject, match.key_id, lifetime_s, match.expires_at)
+        return self._writer.write(subject, match.key_id, lifetime_s, match.expires_at, chain_id)
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -177,7 +186,7 @@ class TokenAuthMode(AuthMode):
         self._rights = RightsCache(self.database)
         self._known: dict[str, _Known] = {}
         self._lock = threading.Lock()
-        # A head with the hashes of the directories of keys there.
+        # A head with the hashes of the directories of keys and of ended sign-ins there.
         self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
         self.asked_once_a_commit = bool(getattr(self.accounts, "follows_head", False))
         # The parts that the present stamp was made of, and the stamp: what is kept is compared by identity.
@@ -224,6 +233,8 @@ class TokenAuthMode(AuthMode):
         return identity
 
     def _identify(self, claims: Claims) -> Identity:
+        if claims.chain_id is not None and has_ended(self.database.system(), claims.chain_id):
+            raise AuthRequired(NOT_VALID)
         match: KeyMatch | None = None
         if claims.key_id is not None:
             match = self.find_match(claims.key_id)

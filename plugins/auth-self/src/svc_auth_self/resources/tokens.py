@@ -166,7 +166,7 @@ class LogoutResource:
 
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Ends the chain of a refresh token; the access token goes on until it expires."""
+        """Ends the chain of a refresh token, with its access tokens."""
         context = context_of(req)
         token_mode(context)
         token = read_json(req, RefreshBody, _MOST_BYTES).refresh_token
