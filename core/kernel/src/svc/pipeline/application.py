@@ -65,7 +65,7 @@ class Application(LeanApp[SvcRequest]):
         limits = settings.limits
         middleware: list[Any] = [
             CachePolicy(),
-            RequestIds(lifetime, limits, ClientAddresses(settings.trusted_proxies)),
+            RequestIds(lifetime, limits, ClientAddresses(settings.trusted_proxies), settings.hsts_s),
             # Where no origin is allowed there is nothing to say about any.
             *([_cross_origin(service, settings)] if settings.cors_origins else ()),
             Routing(service),

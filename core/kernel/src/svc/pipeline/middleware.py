@@ -77,10 +77,13 @@ class RequestIds:
     Says where it comes from, too.
     """
 
-    def __init__(self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses) -> None:
+    def __init__(
+        self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses, hsts_s: int = 0
+    ) -> None:
         self._lifetime = lifetime
         self._limits = limits
         self._addresses = addresses
+        self._strict_transport = f"max-age={hsts_s}; includeSubDomains" if hsts_s else None
 
     def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
         """Sets the id, in the context and in the answer, and the client's address."""
@@ -96,6 +99,9 @@ class RequestIds:
         # Nobody may take an answer for anything but what it says it is.
         fields["x-content-type-options"] = "nosniff"
         fields["content-security-policy"] = CONTENT_POLICY
+        # By TLS alone (RFC 6797, 7.2).
+        if self._strict_transport is not None and req.env["wsgi.url_scheme"] == "https":
+            fields["strict-transport-security"] = self._strict_transport
 
 
 class CrossOrigin:

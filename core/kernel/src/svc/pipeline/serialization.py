@@ -40,6 +40,7 @@ __all__ = ["ErrorAnswer", "answer_for", "apply_answer", "path_not_found"]
 _KEPT_HEADERS = (
     "x-content-type-options",
     "x-request-id",
+    "strict-transport-security",
     "accept-patch",
     "vary",
     "access-control-allow-origin",
