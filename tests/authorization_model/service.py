@@ -71,7 +71,7 @@ class Service:
 
 @functools.cache
 def plugins() -> Plugins:
-    return load_with_testing_auth("files", "history", "versions", "backup")
+    return load_with_testing_auth("files", "history", "versions", "backup", "query", "index.exact")
 
 
 @contextmanager

@@ -44,6 +44,8 @@ def test_reads_are_those_of_the_model(seed: int, tmp_path_factory: pytest.TempPa
                 check_paths(service, state, query)
                 check_fetch(service, state, query)
                 check_zip(service, state, rng.choice(DIRECTORIES), query)
+                for path in rng.sample(DIRECTORIES, 3):
+                    check_query(service, state, path, query)
             check_blobs(service, View(caller, head), past)
             check_deleted(service, View(caller, head), past)
             check_history(service, View(caller, past, head), head)
@@ -181,6 +183,25 @@ def check_zip(service: Service, view: View, path: Path, query: dict[str, str]) -
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
     packed = {name: archive.read(name).decode() for name in archive.namelist() if not name.endswith("/")}
     assert packed == expected, (view.caller, path, query)
+
+
+def check_query(service: Service, view: View, path: Path, query: dict[str, str]) -> None:
+    """A query finds, counts and sums the files that may be read, whether an index or a walk answers it."""
+    where = {"field": "@size", "op": "gte", "value": 0}
+    body: dict[str, Any] = {"path": text_of(path), "where": where, "limit": 1000, "include_total": True}
+    files = [at for at in view.below(path) if view.state[at].kind == "f"]
+    expected = [text_of(at) for at in files if view.may("r", at) and view.counts(at)]
+    found = service("POST", "/files/query", {**body, **query})
+    assert found.status_code == 200 or (found.status_code == 404 and not expected), (view.caller, path, query)
+    if found.status_code == 200:
+        assert [row["path"] for row in found.json["results"]] == expected, (view.caller, path, query)
+        assert found.json["total_count"] == len(expected)
+        summed = service(
+            "POST", "/files/query", {**body, **query, "aggregate": {"count": True, "sum": ["@size"]}}
+        )
+        sizes = sum(len(view.state[at].content.encode()) for at in files if text_of(at) in expected)
+        assert summed.json["count"] == len(expected), (view.caller, path, query)
+        assert summed.json["sum"]["@size"] == sizes, (view.caller, path, query)
 
 
 def check_blobs(service: Service, view: View, past: State) -> None:

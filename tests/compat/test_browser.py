@@ -39,8 +39,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, shared_server: Server) -> Iterator[Page]:
-    """A page of the server's own origin."""
-    page = browser.new_page()
+    """A page of the server's own origin, whose scripts may do what its policy forbids them."""
+    page = browser.new_page(bypass_csp=True)
     page.goto(shared_server.url + "/system/health")
     yield page
     page.close()
@@ -132,3 +132,52 @@ def test_a_page_reads_and_writes_with_fetch(page: Page, http: Client, area: str)
     first, second, code, text, etag = page.evaluate(script, files(f"{area}/note"))
     assert (first, second, code, text) == (201, 412, "PRECONDITION_FAILED", "from a page")
     assert etag == http.head(files(f"{area}/note"))["ETag"]
+
+
+# One pixel, and a second of silence.
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
+    "0003010100c9fe92ef0000000049454e44ae426082"
+)
+WAV = bytes.fromhex(
+    "52494646a43e000057415645666d74201000000001000100401f0000803e00000200100064617461803e0000"
+) + bytes(16_000)
+STORED_PAGE = b"""<!doctype html><title>stored</title><style>p { color: rgb(1, 2, 3) }</style>
+<p>text</p><img src="dot.png"><script>document.title = "it ran"</script>"""
+
+
+@pytest.fixture
+def plain_page(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A page as people have it, and what its console says."""
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    yield page, said
+    page.close()
+
+
+def test_pictures_and_sounds_open_in_a_window_of_their_own(
+    plain_page: tuple[Page, list[str]], shared_server: Server, http: Client, area: str
+) -> None:
+    page, said = plain_page
+    http.store(f"{area}/dot.png", PNG)
+    http.store(f"{area}/tone.wav", WAV)
+    page.goto(shared_server.url + files(f"{area}/dot.png"))
+    assert page.evaluate("document.images[0].naturalWidth") == 1
+    page.goto(shared_server.url + files(f"{area}/tone.wav"))
+    page.wait_for_function("document.querySelector('video, audio').readyState > 0", timeout=20_000)
+    assert said == []
+
+
+def test_a_stored_page_shows_its_styles_and_pictures_and_runs_no_script(
+    plain_page: tuple[Page, list[str]], shared_server: Server, http: Client, area: str
+) -> None:
+    page, said = plain_page
+    http.store(f"{area}/dot.png", PNG)
+    http.store(f"{area}/page.html", STORED_PAGE)
+    page.goto(shared_server.url + files(f"{area}/page.html"))
+    assert page.title() == "stored"
+    assert page.evaluate("document.images[0].naturalWidth") == 1
+    assert page.evaluate("getComputedStyle(document.querySelector('p')).color") == "rgb(1, 2, 3)"
+    assert page.evaluate("self.origin") == "null"
+    assert any("script" in text for text in said)

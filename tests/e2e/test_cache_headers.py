@@ -1,4 +1,4 @@
-"""Every answer says what caches may do, and a proxy that keeps whatever it may keeps nothing stale."""
+"""Every answer says what caches and browsers may do; a proxy that keeps all it may keeps nothing stale."""
 
 from __future__ import annotations
 
@@ -144,6 +144,7 @@ def test_every_route_and_method(server: Server, body: bytes | None) -> None:
             response = client.request(method, target, body, headers)
             answered.add(response.status)
             assert_caching(response, target)
+            assert "frame-ancestors" in response["Content-Security-Policy"], (method, target)
             if response.body and response.headers.get_content_type() == "application/json":
                 is_file = method == "GET" and target.startswith(("/files/there", "/engine/there"))
                 assert is_file or response.body.endswith((b"}\n", b"]\n")), (method, target)

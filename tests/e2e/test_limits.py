@@ -44,6 +44,7 @@ NOT_LIMITS = {
     "plugin-option": "a setting of a plugin; each plugin tests its own",
     "cors-origins": "a list of origins; see the tests of the pipeline",
     "trusted-proxies": "a list of addresses; see the tests of the pipeline",
+    "hsts": "what browsers are told; see the tests of the pipeline",
     "log-format": "a choice of two",
     "access-log": "on or off",
     "background": "on or off",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -72,6 +74,25 @@ def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str) -> No
     assert result.returncode == 2
     assert result.stderr.strip()
     assert b"Traceback" not in result.stderr
+
+
+def test_no_process_leaves_a_core_dump_with_the_secrets_in_it(server: Server) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard == 0:
+        pytest.skip("nothing may leave a core dump here")
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    try:
+        server.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+    found = []
+    for limits in Path("/proc").glob("[0-9]*/limits"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(limits.parent.name)) == server.pid:
+                line = next(line for line in limits.read_text().splitlines() if line.startswith("Max core"))
+                found.append(line.split()[4])
+    assert len(found) >= 3, "master, worker and background process"
+    assert set(found) == {"0"}
 
 
 def test_auth_false_means_disabled(server: Server) -> None:

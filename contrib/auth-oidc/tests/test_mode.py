@@ -13,7 +13,7 @@ from svc_auth_oidc.health import IssuerCheck
 from svc_auth_oidc.mode import OidcAuthMode
 
 from svc.errors import AuthRequired, ServiceUnavailable, UsageError
-from svc.plugin import ROOT_USER_ID, AuthContext, Credentials, Operation, is_unrestricted_root
+from svc.plugin import ROOT_USER_ID, AuthContext, Credentials, Operation, is_unrestricted_root, permitted
 from svc_testing import AuthModeContract, PluginContract
 from svc_users.api import own_group
 
@@ -93,6 +93,35 @@ def test_claims_become_a_user_and_groups(database, issuer):
     other = mode.authenticate(bearer(issuer.sign(sub="another", preferred_username=None)))
     assert other.user_id != ann.user_id
     assert other.name == "another"
+
+
+def test_a_token_does_what_its_scope_was_given_for(database, issuer):
+    settings = OidcSettings(
+        audience="svc", root_group="admins", required_scope="svc", read_scope="svc.read", retry_s=0
+    )
+    mode = bind(database, issuer, settings)
+    for claims in ({"scope": "openid svc"}, {"scp": ["svc", 7]}, {"scope": "svc svc.read"}):
+        whole = mode.authenticate(bearer(issuer.sign(groups=["admins"], **claims)))
+        assert is_unrestricted_root(whole)
+    for claims in ({"scope": "openid svc.read"}, {"scp": ["svc.read"]}):
+        token = issuer.sign(groups=["admins"], **claims)
+        reader = mode.authenticate(bearer(token))
+        assert permitted(reader, ("a", "b")) == Operation.READ.bit | Operation.LIST.bit
+        assert not is_unrestricted_root(reader)
+        assert not mode.verify_root_key(AuthContext(database, issuer.argument, settings), token)
+    for claims in (
+        {},
+        {"scope": "svcx"},
+        {"scope": "SVC"},
+        {"scope": ["sv", "c"]},
+        {"scope": 7},
+        {"scp": None},
+    ):
+        with pytest.raises(AuthRequired):
+            mode.authenticate(bearer(issuer.sign(groups=["admins"], **claims)))
+    assert bind(database, issuer).authenticate(bearer(issuer.sign(scope="anything"))) is not None
+    with pytest.raises(ValueError, match="name both"):
+        OidcSettings(read_scope="svc.read")
 
 
 def test_every_id_may_be_a_users_and_no_name_is(database, issuer):

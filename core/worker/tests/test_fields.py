@@ -90,3 +90,4 @@ def test_a_refusal_is_taken_for_nothing_but_json() -> None:
     )[0]
     assert b"\r\nContent-Type: application/json\r\n" in head
     assert b"\r\nX-Content-Type-Options: nosniff\r\n" in head
+    assert b"\r\nContent-Security-Policy: default-src 'none'; " in head

@@ -13,7 +13,7 @@ import pytest
 from svc.plugin import ROOT_USER_ID, AuthContext
 from svc.plugins import accepts_root_key
 from svc_auth_self.api import RateLimiter
-from svc_auth_self.jobs import prune_chains
+from svc_auth_self.jobs import prune_chains, prune_ended_chains
 from svc_auth_self.mode import SelfContainedAuthMode
 from svc_auth_self.refresh import chains_of
 from svc_auth_self.root_key import ensure_root_key, reset_root_key
@@ -189,12 +189,51 @@ def test_refresh_tokens_expire_and_are_removed(http: Http, clock: Clock) -> None
     assert http.refresh(used).status_code == 200
 
 
-def test_logging_out_ends_the_refresh_tokens(http: Http) -> None:
-    token = http.sign_in(http.root_key).json["refresh_token"]
+def test_logging_out_ends_the_tokens_of_the_sign_in_and_no_others(http: Http) -> None:
+    first = http.sign_in(http.root_key).json
+    second = http.refresh(first["refresh_token"]).json
+    other = http.sign_in(http.root_key).json
+    alone = http("POST", "/auth/token", json={"api_key": http.root_key, "refresh": False}).json
+    assert [http.status(one["token"]) for one in (first, second, other, alone)] == [200] * 4
+    token = second["refresh_token"]
     answer = http("POST", "/auth/logout", json={"refresh_token": token})
     assert (answer.status_code, answer.json) == (200, {"logged_out": True})
+    assert [http.status(one["token"]) for one in (first, second, other, alone)] == [401, 401, 200, 200]
     assert http.refresh(token).status_code == 401
     assert http("POST", "/auth/logout", json={"refresh_token": token}).status_code == 401
+    assert http.refresh(other["refresh_token"]).status_code == 200
+
+
+def test_a_stolen_sign_in_ends_with_its_access_tokens(http: Http, clock: Clock) -> None:
+    stolen = http.sign_in(http.root_key).json
+    present = http.refresh(stolen["refresh_token"]).json
+    clock.forward(31)
+    assert [http.status(one["token"]) for one in (stolen, present)] == [200, 200]
+    assert http.refresh(stolen["refresh_token"]).status_code == 401
+    assert [http.status(one["token"]) for one in (stolen, present)] == [401, 401]
+
+
+def test_what_was_ended_is_remembered_while_a_token_of_it_could_be_good(serve: Serve, clock: Clock) -> None:
+    http = serve(jwt_expiry=7 * 86_400)
+    signed_in = http.sign_in(http.root_key).json
+    http("POST", "/auth/logout", json={"refresh_token": signed_in["refresh_token"]})
+    clock.forward(7 * 86_400 - 60)
+    assert prune_ended_chains(http.database, None) is None
+    assert http.status(signed_in["token"]) == 401
+    [_] = http.database.system().entries(("ended-sign-ins",))
+    clock.forward(120)
+    assert prune_ended_chains(http.database, None) is None
+    assert list(http.database.system().entries(("ended-sign-ins",))) == []
+    assert http.status(signed_in["token"]) == 401
+
+
+def test_a_sign_in_of_which_nothing_is_known_here_is_not_ended(http: Http) -> None:
+    """As on a node of a cluster that a token reaches before the record of its chain does."""
+    signed_in = http.sign_in(http.root_key).json
+    chain_id = signed_in["refresh_token"].split("_")[1]
+    with http.database.transaction() as transaction:
+        transaction.delete_system(("refresh-tokens", chain_id))
+    assert http.status(signed_in["token"]) == 200
 
 
 # -- rate limits -------------------------------------------------------------------------------------------
@@ -212,6 +251,27 @@ def test_an_address_with_many_failed_logins_waits(serve: Serve, clock: Clock) ->
     assert other.status_code == 200
     assert http.refresh(other.json["refresh_token"]).status_code == 200
     clock.forward(61)
+    assert http.sign_in(http.root_key).status_code == 200
+
+
+def test_a_key_that_is_exchanged_all_the_time_waits_and_no_other_does(serve: Serve, clock: Clock) -> None:
+    http = serve(sign_ins_per_minute=4)
+    other = http.make_key()["key"]
+    clock.forward(30)
+    answers = [
+        http.sign_in(http.root_key, extras={"REMOTE_ADDR": f"192.0.2.{number}"}).status_code
+        for number in range(4)
+    ]
+    assert answers == [200, 200, 200, 429], "the first one signed in when the test began"
+    commits = http.database.head().sequence
+    refused = http.sign_in(http.root_key)
+    assert (refused.status_code, refused.json["code"]) == (429, "RATE_LIMITED")
+    assert refused.json["retry_after"] == int(refused.headers["Retry-After"])
+    assert 0 < int(refused.headers["Retry-After"]) <= 30
+    assert http.database.head().sequence == commits
+    assert http.sign_in(http.root_key[:-64] + "0" * 64).status_code == 401, "nobody learns of it by guessing"
+    assert http.sign_in(other).status_code == 200
+    clock.forward(31)
     assert http.sign_in(http.root_key).status_code == 200
 
 

@@ -58,6 +58,22 @@ class TestMode(AuthModeContract):
         assert asked("GET", "/files/a") is None
         assert asked("GET", "/sharefiles") is None
 
+    def test_over_tls_no_cookie_counts_that_another_host_can_have_set(self, http: Http) -> None:
+        mode = http.app.service.auth_mode
+        good, bad = f"__Host-svc_share={http.root}", "svc_share=x.y.z"
+
+        def asked(cookies: str, *, secure: bool) -> object:
+            return mode.authenticate(
+                Credentials(path="/share/files/a", secure=secure, header=lambda name: cookies)
+            )
+
+        for cookies in (good, f"{bad}; {good}", f"{good}; {bad}"):
+            assert asked(cookies, secure=True) is not None
+            assert asked(cookies, secure=False) is not None
+        assert asked(f"svc_share={http.root}", secure=True) is None
+        assert asked(f"svc_share={http.root}", secure=False) is not None
+        assert asked(f"__Host-svc_share=; svc_share={http.root}", secure=True) is None
+
 
 def test_a_token_says_who_it_is_for_and_by_which_key(http: Http) -> None:
     answer = http.sign_in(http.root_key)
@@ -74,6 +90,7 @@ def test_a_token_says_who_it_is_for_and_by_which_key(http: Http) -> None:
         "iat": claims["exp"] - 3600,
         "exp": claims["exp"],
         "scope": f"key:{me['key_id']}",
+        "sid": answer.json["refresh_token"].split("_")[1],
     }
     assert (me["user_id"], me["name"], me["is_root"]) == (ROOT_USER_ID, "root", True)
     assert me["expires_at"] == claims["exp"] * 1000
@@ -127,6 +144,8 @@ def forged(http: Http) -> dict[str, str]:
         **{f"without {name}": signed(without(name)) for name in good},
         "an audience": signed({**good, "aud": "elsewhere"}),
         "another user": signed({**good, "sub": "7f0a2b1c-0000-4000-8000-000000000001"}),
+        "a sign-in of no form": signed({**good, "sid": "../x"}),
+        "a sign-in that is no text": signed({**good, "sid": 7}),
         "a share": signed({**good, "sub": "share"}),
         "an unknown scope": signed({**good, "scope": "read"}),
         "a key of no one": signed({**good, "scope": "key:7f0a2b1c-0000-4000-8000-000000000001"}),

@@ -180,6 +180,20 @@ def test_commands_sign_in_once_and_use_what_was_kept(signed: SignedServer, tmp_p
     assert svc("whoami", url).exit_code == 5
 
 
+def test_both_workers_together_bound_how_often_a_key_is_exchanged(signed: SignedServer) -> None:
+    database = str(signed.server.database)
+    configured = run_svc("plugins", "config", "auth.self", "-D", database, "--set", "sign_ins_per_minute=10")
+    assert configured.returncode == 0, configured.stderr
+    try:
+        key = signed.call("POST", "/auth/keys", {}, signed.sign_in()["token"]).json()["key"]
+        body = {"api_key": key, "refresh": False}
+        answers = [signed.call("POST", "/auth/token", body) for _ in range(ASKED)]
+        assert [answer.status for answer in answers] == [200] * 10 + [429] * (ASKED - 10)
+        assert all(0 < int(answer["Retry-After"]) <= 60 for answer in answers[10:])
+    finally:
+        run_svc("plugins", "config", "auth.self", "-D", database, "--unset", "sign_ins_per_minute")
+
+
 def test_a_new_root_key_beside_a_running_server_and_a_kill_that_loses_nothing(signed: SignedServer) -> None:
     before = signed.sign_in()
     made = run_svc("reset-root-key", "-D", signed.server.database).stdout.decode()

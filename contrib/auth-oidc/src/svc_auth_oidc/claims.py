@@ -24,21 +24,27 @@ class Caller(NamedTuple):
         name: what logs and commits call them.
         groups: names of the groups in svc, the caller's own among them.
         is_root: whether the issuer has them in the group of root.
+        reads_only: whether their token was given for reading alone.
     """
 
     user_id: str
     name: str
     groups: frozenset[str]
     is_root: bool
+    reads_only: bool
 
 
 def caller_of(claims: Mapping[str, Any], settings: OidcSettings) -> Caller | None:
-    """Returns the caller that claims speak for; None where they name no subject.
+    """Returns the caller that claims speak for; None where they name no subject, or have not the scope.
 
     An issuer's group never becomes the group of a single user (``user:<id>``), whatever it is called there.
     """
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject.strip():
+        return None
+    scopes = _scopes(claims)
+    is_whole = not settings.required_scope or settings.required_scope in scopes
+    if not is_whole and (not settings.read_scope or settings.read_scope not in scopes):
         return None
     user_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{claims.get('iss')}\n{subject}"))
     named = _find(claims, settings.user_claim)
@@ -47,7 +53,9 @@ def caller_of(claims: Mapping[str, Any], settings: OidcSettings) -> Caller | Non
     mapped = {settings.group_prefix + group for group in given}
     groups = {group for group in mapped if not group.casefold().startswith(_SINGLE_USERS)}
     is_root = bool(settings.root_group) and settings.root_group in given
-    return Caller(user_id, _printable(name), frozenset({*groups, own_group(user_id)}), is_root)
+    return Caller(
+        user_id, _printable(name), frozenset({*groups, own_group(user_id)}), is_root, reads_only=not is_whole
+    )
 
 
 def _find(claims: Mapping[str, Any], name: str) -> Any:
@@ -60,6 +68,13 @@ def _find(claims: Mapping[str, Any], name: str) -> Any:
             return None
         value = value.get(part)
     return value
+
+
+def _scopes(claims: Mapping[str, Any]) -> set[str]:
+    """What a token was given for: a text with spaces (RFC 8693), or a list, as some issuers have it."""
+    given = claims.get("scope", claims.get("scp"))
+    listed = given.split(" ") if isinstance(given, str) else given if isinstance(given, list) else []
+    return {scope for scope in listed if isinstance(scope, str)}
 
 
 def _names(value: Any) -> list[str]:

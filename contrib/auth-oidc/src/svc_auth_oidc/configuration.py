@@ -24,6 +24,9 @@ class OidcSettings(msgspec.Struct, frozen=True):
         groups_claim: the claim with the names of groups; ``realm_access.roles`` is a claim within a claim.
         group_prefix: what comes before each of these names in svc.
         root_group: members of this group, as the issuer calls it, are root; empty for nobody.
+        required_scope: the scope that a token must have been given (``scope``, or ``scp``); empty for none.
+        read_scope: with this scope alone, instead of the required one, a token may read and list; empty for
+            none.
         leeway_s: how far the clocks of both may be apart.
         refresh_s: the keys of the issuer are fetched again after this time.
         retry_s: the shortest time between two fetches, whatever tokens come.
@@ -38,6 +41,8 @@ class OidcSettings(msgspec.Struct, frozen=True):
     groups_claim: str = "groups"
     group_prefix: str = ""
     root_group: str = ""
+    required_scope: str = ""
+    read_scope: str = ""
     leeway_s: int = 30
     refresh_s: int = 600
     retry_s: int = 10
@@ -49,5 +54,7 @@ class OidcSettings(msgspec.Struct, frozen=True):
             raise ValueError(f"algorithms are some of {', '.join(sorted(ASYMMETRIC))}")
         if self.group_prefix.startswith("user:"):
             raise ValueError("a group_prefix does not begin with 'user:': such groups are single users")
+        if self.read_scope and not self.required_scope:
+            raise ValueError("a read_scope narrows what a required_scope gives: name both, or neither")
         if min(self.leeway_s, self.retry_s) < 0 or min(self.refresh_s, self.stale_s, self.timeout_s) <= 0:
             raise ValueError("times are not negative, and refresh_s, stale_s and timeout_s not zero")

@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 import jwt
 
 from svc.errors import AuthRequired, UsageError
-from svc.plugin import ROOT_USER_ID, AuthContext, AuthMode, Credentials, Database, Identity, KnownUser
+from svc.plugin import (
+    ROOT_USER_ID,
+    AuthContext,
+    AuthMode,
+    Credentials,
+    Database,
+    Identity,
+    KnownUser,
+    ScopedRule,
+    is_unrestricted_root,
+)
 from svc_auth_oidc.claims import caller_of
 from svc_auth_oidc.configuration import OidcSettings
 from svc_auth_oidc.documents import SigningKey, is_trusted_url
@@ -28,6 +38,7 @@ _LONGEST_TOKEN = 16_384
 _KEPT_TOKENS = 4096
 _LATEST = 253_402_300_799.0
 """The end of the year 9999, in Unix seconds."""
+_READING = (ScopedRule("/**", "-r--l---"),)
 _REQUIRED = ["aud", "exp", "iss", "sub"]
 
 
@@ -61,7 +72,7 @@ class OidcAuthMode(AuthMode):
             identity = self.bind(context).authenticate(Credentials("bearer", key))
         except AuthRequired:
             return False
-        return identity is not None and identity.is_root
+        return identity is not None and is_unrestricted_root(identity)
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Never asked: requests are judged by what ``bind`` gives."""
@@ -140,6 +151,7 @@ class BoundOidcMode(OidcAuthMode):
             is_root=caller.is_root,
             auth_mode=self.name,
             groups=caller.groups,
+            rules=_READING if caller.reads_only else (),
             expires_ms=int(expires * 1000),
         )
         if len(self._known) >= _KEPT_TOKENS:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
 from falcon.testing import TestClient, create_environ
 
+from svc.database import Database
 from svc.errors import PluginError
-from svc.pipeline import Application, Operation, check_route, requires
-from svc.plugins import Plugins, Route, disable
+from svc.pipeline import Application, Operation, PipelineSettings, check_route, create_app, requires
+from svc.plugins import Plugins, Route, disable, initialize
 
 
 def call(app: Application, path_info: str, method: str = "GET", **more: Any) -> int:
@@ -183,3 +185,30 @@ def test_no_answer_is_taken_for_another_type(client: TestClient, anonymous: Test
     for caller in (client, anonymous):
         for path in paths:
             assert caller.simulate_get(path).headers["x-content-type-options"] == "nosniff", path
+
+
+@pytest.mark.parametrize("hsts_s", [0, 31_536_000])
+def test_browsers_that_came_by_tls_are_told_to_come_by_nothing_else_where_that_is_wanted(
+    tmp_path: Path, plugins: Plugins, hsts_s: int
+) -> None:
+    database = Database(tmp_path / "hsts.svcdb")
+    assert initialize(database, plugins) == ()
+    app = create_app(database, plugins, settings=PipelineSettings(auth="testing", hsts_s=hsts_s))
+    client = TestClient(app, headers={"Authorization": "Bearer root"})
+    for path in ("/system/health", "/things/a", "/things/boom", "/none"):
+        by_tls = client.simulate_get(path, protocol="https").headers.get("strict-transport-security")
+        assert by_tls == ("max-age=31536000; includeSubDomains" if hsts_s else None), path
+        assert "strict-transport-security" not in client.simulate_get(path).headers
+    app.service.close()
+
+
+def test_every_answer_says_that_it_loads_nothing_and_stands_in_no_frame(
+    client: TestClient, anonymous: TestClient
+) -> None:
+    paths = ("/system/health", "/things/a", "/things/boom", "/things/early", "/none", "/kinds", "/")
+    for caller in (client, anonymous):
+        for path in paths:
+            for method in ("GET", "HEAD", "OPTIONS", "PATCH"):
+                answer = caller.simulate_request(method, path)
+                policy = answer.headers["content-security-policy"].split("; ")
+                assert set(policy) >= {"default-src 'none'", "frame-ancestors 'none'"}, (method, path)

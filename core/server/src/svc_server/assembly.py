@@ -88,6 +88,7 @@ def pipeline_settings(settings: ServerSettings) -> PipelineSettings:
         limits=limits,
         access_log=settings["access_log"],
         trusted_proxies=settings["trusted_proxies"],
+        hsts_s=settings["hsts"],
     )
 
 

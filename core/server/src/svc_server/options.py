@@ -212,6 +212,14 @@ OPTIONS: tuple[Option, ...] = (
         application=True,
     ),
     Option(
+        "hsts",
+        _whole(0, 10**9),
+        0,
+        "Seconds for which browsers come by TLS alone (Strict-Transport-Security); 0: nothing is said.",
+        "SECONDS",
+        application=True,
+    ),
+    Option(
         "max-body",
         _SIZE,
         10 * GIBIBYTE,

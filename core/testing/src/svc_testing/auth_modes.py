@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from svc.errors import AuthRequired
@@ -34,6 +35,14 @@ NASTY_VALUES = (
     "svc_k_x_y",
     "rt_" + "0" * 64,
     "A" * 100_000,
+)
+
+_OTHER_REQUESTS: tuple[dict[str, Any], ...] = (
+    {"method": "PUT", "path": "/auth/keys"},
+    {"path": "/share/list", "header": lambda _name: "svc_share=x; session=y"},
+    {"remote_address": "192.0.2.7", "secure": True},
+    {"query_token": "another"},
+    {"client_certificate": "another"},
 )
 
 
@@ -115,6 +124,19 @@ class AuthModeContract:
                     if permits(identity, operation, above, below=True):
                         below = [path for path in paths if path[: len(above)] == above]
                         assert all(permits(identity, operation, path) for path in below)
+
+    def test_what_is_asked_once_a_commit_depends_on_the_token_alone(
+        self, mode: AuthMode, accepted: Sequence[Credentials]
+    ) -> None:
+        """Whatever else a request says, a token's identity is the same object until the next commit."""
+        if not mode.asked_once_a_commit:
+            return
+        for credentials in accepted:
+            if credentials.scheme != "bearer" and mode.has_keys:
+                continue
+            expected = mode.authenticate(credentials)
+            for changes in _OTHER_REQUESTS:
+                assert mode.authenticate(msgspec.structs.replace(credentials, **changes)) is expected
 
     def test_many_threads_get_the_same_answers(self, mode: AuthMode, accepted: Sequence[Credentials]) -> None:
         """A mode is used by many greenlets at once."""

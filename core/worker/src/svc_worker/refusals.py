@@ -60,6 +60,7 @@ def refusal_bytes(
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{date}Connection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         "X-Content-Type-Options: nosniff\r\n"
+        "Content-Security-Policy: default-src 'none'; base-uri 'none'; frame-ancestors 'none'\r\n"
         f"Cache-Control: no-store\r\nX-Request-Id: {request_id or os.urandom(16).hex()}\r\n\r\n"
     )
     return head.encode("latin-1") + (body if with_body else b"")

@@ -22,6 +22,7 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
         login_failures: failed logins from one address, or with one key, within the window; more are
             refused without a look.
         login_window_s: seconds of that window.
+        sign_ins_per_minute: times that one key is exchanged for tokens within a minute; more are refused.
     """
 
     jwt_expiry: Annotated[int, msgspec.Meta(ge=10, le=7 * 86_400)] = 3_600
@@ -31,3 +32,4 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     keys_per_user: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
     login_failures: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     login_window_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300
+    sign_ins_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 120

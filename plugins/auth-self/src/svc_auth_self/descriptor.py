@@ -22,6 +22,7 @@ PLUGIN = PluginDescriptor(
         SystemPath("api-keys", BackupRule.SECRET),
         SystemPath("api-keys-of", BackupRule.SECRET),
         SystemPath("auth-secrets", BackupRule.SECRET),
+        SystemPath("ended-sign-ins", BackupRule.SECRET),
         SystemPath("refresh-tokens", BackupRule.SECRET),
         SystemPath("signing-keys", BackupRule.SECRET),
     ),

@@ -12,11 +12,11 @@ from svc.errors import NotFound
 from svc.plugin import BackgroundJob, Database, JobContext, Path, Version
 from svc_auth_self.keys import DAY_MS, KEYS, KEYS_OF, KeyRecord
 from svc_auth_self.records import decode, now_ms
-from svc_auth_self.refresh import CHAINS, Chain
+from svc_auth_self.refresh import CHAINS, ENDED_CHAINS, LONGEST_TOKEN_MS, Chain, EndedChain
 from svc_auth_self.settings import settings_of
 from svc_auth_self.signing import remove_ended, rotate
 
-__all__ = ["PruneJob", "SigningKeyJob", "prune_chains", "prune_keys"]
+__all__ = ["PruneJob", "SigningKeyJob", "prune_chains", "prune_ended_chains", "prune_keys"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -48,7 +48,7 @@ class PruneJob(BackgroundJob):
 
     def run(self, context: JobContext) -> None:
         """Looks at every record once."""
-        for prune in (prune_chains, prune_keys):
+        for prune in (prune_chains, prune_ended_chains, prune_keys):
             after: str | None = None
             while True:
                 after = prune(context.database, after)
@@ -66,6 +66,17 @@ def prune_chains(database: Database, after: str | None) -> str | None:
         (CHAINS, name) for name, chain in page if chain is not None and chain.expires_at <= now
     ]
     _remove(database, dead, "remove refresh tokens that have expired")
+    return page[-1][0] if len(page) == _PAGE else None
+
+
+def prune_ended_chains(database: Database, after: str | None) -> str | None:
+    """Forgets the chains that were ended so long ago that no access token of them is good, in one page."""
+    system, latest = database.system(), now_ms() - LONGEST_TOKEN_MS
+    page = list(_records(system, ENDED_CHAINS, EndedChain, after))
+    dead: list[Path] = [
+        (ENDED_CHAINS, name) for name, ended in page if ended is not None and ended.ended_at < latest
+    ]
+    _remove(database, dead, "forget sign-ins that were ended")
     return page[-1][0] if len(page) == _PAGE else None
 
 

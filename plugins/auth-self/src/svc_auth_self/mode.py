@@ -1,8 +1,10 @@
 """The auth mode ``self-contained``, and what every mode with our keys and tokens has in common.
 
-A request costs a lookup of its token and a comparison of stamps; a token that is seen for the first time
-costs one signature check and a few lookups in the system tree. What is kept counts as long as the stamp of
-all that an identity depends on stays the same: a revoked key ends with the next request on every worker.
+The pipeline asks once for each token after each commit, or for each request where the accounts depend on more
+than the database. That costs a lookup of the token and a comparison of stamps; a token that is seen for the
+first time costs one signature check and a few lookups in the system tree. What is kept counts as long as the
+stamp of all that an identity depends on stays the same: a revoked key ends with the next request on every
+worker.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from svc.plugin import (
 from svc_auth_self.accounts import Account, Accounts, DatabaseAccounts
 from svc_auth_self.keys import KeyRecord, find_key, key_id_of, verified_key
 from svc_auth_self.records import now_ms
+from svc_auth_self.refresh import ENDED_CHAINS, has_ended
 from svc_auth_self.root_key import ensure_root_key
 from svc_auth_self.rules import scoped_rules
 from svc_auth_self.signing import SigningKeys
@@ -40,7 +43,9 @@ __all__ = ["KeyMatch", "SelfContainedAuthMode", "TokenAuthMode"]
 _MOST_KNOWN = 10_000
 _SHARE_PREFIX = "/share/"
 _SHARE_COOKIE = "svc_share"
-_KEY_DIRECTORIES = ("api-keys", "signing-keys")
+_SECURE_SHARE_COOKIE = "__Host-svc_share"
+"""What a browser takes by TLS from this very host alone: over TLS no other counts."""
+_KEY_DIRECTORIES = ("api-keys", "signing-keys", ENDED_CHAINS)
 
 
 class KeyMatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,9 +132,7 @@ class TokenAuthMode(AuthMode):
                 return None
             token = found
         head = self.database.head()
-        at, stamp = self._last
-        if at is not head:
-            stamp = self._stamp_at(head)
+        stamp = self._stamp_at(head)
         known = self._known.get(token)
         if known is not None and known.stamp is stamp and time.time() < known.expires_s:
             return known.identity
@@ -159,12 +162,20 @@ class TokenAuthMode(AuthMode):
 
     # -- signing in ------------------------------------------------------------------------------
 
-    def write_token(self, match: KeyMatch | Account, lifetime_s: int) -> tuple[str, int]:
-        """Returns an access token for a key or an account, and the seconds for which it is good."""
+    def write_token(
+        self, match: KeyMatch | Account, lifetime_s: int, chain_id: str | None = None
+    ) -> tuple[str, int]:
+        """Returns an access token for a key or an account, and the seconds for which it is good.
+
+        Args:
+            match: the key or the account.
+            lifetime_s: most seconds for which it is good.
+            chain_id: the chain of refresh tokens with which it ends.
+        """
         if isinstance(match, Account):
-            return self._writer.write(match.user_id, None, lifetime_s, None)
+            return self._writer.write(match.user_id, None, lifetime_s, None, chain_id)
         subject = match.user_id or SHARE_SUBJECT
-        return self._writer.write(subject, match.key_id, lifetime_s, match.expires_at)
+        return self._writer.write(subject, match.key_id, lifetime_s, match.expires_at, chain_id)
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -175,11 +186,9 @@ class TokenAuthMode(AuthMode):
         self._rights = RightsCache(self.database)
         self._known: dict[str, _Known] = {}
         self._lock = threading.Lock()
-        # A head with the hashes of the directories of keys there.
+        # A head with the hashes of the directories of keys and of ended sign-ins there.
         self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
-        # The stamp at a head, where the accounts depend on nothing else.
-        self._follows_head = bool(getattr(self.accounts, "follows_head", False))
-        self._last: tuple[Any, object] = (None, None)
+        self.asked_once_a_commit = bool(getattr(self.accounts, "follows_head", False))
         # The parts that the present stamp was made of, and the stamp: what is kept is compared by identity.
         self._stamped: tuple[object, object, object] = (None, None, object())
 
@@ -200,9 +209,6 @@ class TokenAuthMode(AuthMode):
                 else:
                     stamped = (keys, accounts, stamped[2])
                 self._stamped = stamped
-        # Not where a commit came between: the accounts' stamp would be that of a later head.
-        if self._follows_head and self.database.head() is head:
-            self._last = (head, stamped[2])
         return stamped[2]
 
     def _hashes_at(self, head: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -227,6 +233,8 @@ class TokenAuthMode(AuthMode):
         return identity
 
     def _identify(self, claims: Claims) -> Identity:
+        if claims.chain_id is not None and has_ended(self.database.system(), claims.chain_id):
+            raise AuthRequired(NOT_VALID)
         match: KeyMatch | None = None
         if claims.key_id is not None:
             match = self.find_match(claims.key_id)
@@ -291,8 +299,11 @@ def _share_cookie(credentials: Credentials) -> str | None:
         return None
     if credentials.value is not None:
         return None
+    found: dict[str, str] = {}
     for part in (credentials.header("cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == _SHARE_COOKIE and value:
-            return value
-    return None
+        found.setdefault(name, value)
+    if credentials.secure:
+        return found.get(_SECURE_SHARE_COOKIE) or None
+    # A proxy may have TLS, and not be trusted to say so.
+    return found.get(_SECURE_SHARE_COOKIE) or found.get(_SHARE_COOKIE) or None

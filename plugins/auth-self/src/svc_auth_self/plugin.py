@@ -53,9 +53,9 @@ def svc_register_routes(routes: RouteRegistry) -> None:
     """Adds the routes of tokens and keys."""
     from svc_auth_self.resources.keys import AdminKeyResource, AdminKeysResource, KeyResource, KeysResource
     from svc_auth_self.resources.signing import SigningKeyResource
-    from svc_auth_self.resources.tokens import FailureLimits, LogoutResource, RefreshResource, TokenResource
+    from svc_auth_self.resources.tokens import LoginLimits, LogoutResource, RefreshResource, TokenResource
 
-    routes.add("/auth/token", TokenResource(FailureLimits()))
+    routes.add("/auth/token", TokenResource(LoginLimits()))
     routes.add("/auth/refresh", RefreshResource())
     routes.add("/auth/logout", LogoutResource())
     routes.add("/auth/signing-key", SigningKeyResource())

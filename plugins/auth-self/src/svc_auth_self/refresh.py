@@ -3,7 +3,9 @@
 A token is ``rt_<chain>_<generation>_<secret of the chain><secret of the generation>``. Each refresh makes the
 next generation by one compare-and-swap of the record; of any number of requests with one token, one wins. The
 secret of the chain proves that a spent token was one of ours: when it comes back late, somebody has a copy,
-and the whole chain ends.
+and the whole chain ends. The access tokens of a chain name it. That it has ended is written down for as long
+as one of them could be good: they end with it, and not where its record is only missing, as on a node of a
+cluster that has not heard of it yet.
 """
 
 from __future__ import annotations
@@ -21,9 +23,24 @@ from svc.plugin import Database, Entry, Path, Transaction, Version
 from svc_auth_self.records import absent, decode, encode, now_ms, read, same
 from svc_auth_self.secret_hashes import SecretHashes, secret_hashes
 
-__all__ = ["CHAINS", "Chain", "begin_chain", "chains_of", "end_chain", "refresh_chain", "require_chain"]
+__all__ = [
+    "CHAINS",
+    "ENDED_CHAINS",
+    "LONGEST_TOKEN_MS",
+    "Chain",
+    "EndedChain",
+    "begin_chain",
+    "chains_of",
+    "end_chain",
+    "has_ended",
+    "refresh_chain",
+    "require_chain",
+]
 
 CHAINS = "refresh-tokens"
+ENDED_CHAINS = "ended-sign-ins"
+LONGEST_TOKEN_MS = 7 * 86_400_000
+"""How long the setting ``jwt_expiry`` lets an access token be good at most."""
 NOT_VALID = "The refresh token is not valid, was used already, or has expired."
 
 _log = logging.getLogger("svc.plugin.auth.self")
@@ -60,6 +77,16 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
         return f"Chain(user_id={self.user_id!r}, key_id={self.key_id!r}, generation={self.generation})"
 
 
+class EndedChain(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of a chain that was ended, until no access token of it can be good.
+
+    Attributes:
+        ended_at: Unix milliseconds.
+    """
+
+    ended_at: int
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Presented:
     """A token whose chain is known, with what the record said. Its representation shows nothing."""
@@ -73,8 +100,8 @@ class Presented:
 
 def begin_chain(
     database: Database, transaction: Transaction, *, user_id: str | None, key_id: str | None, days: int
-) -> str:
-    """Adds a new chain to a transaction; returns its first token."""
+) -> tuple[str, str]:
+    """Adds a new chain to a transaction; returns its id and its first token."""
     hashes = secret_hashes(database)
     chain_id, chain_secret, token_secret = secrets.token_hex(16), secrets.token_hex(32), secrets.token_hex(32)
     now = now_ms()
@@ -88,7 +115,7 @@ def begin_chain(
         expires_at=now + days * _DAY_MS,
     )
     transaction.put_system((CHAINS, chain_id), encode(chain), condition=absent())
-    return f"rt_{chain_id}_0_{chain_secret}{token_secret}"
+    return chain_id, f"rt_{chain_id}_0_{chain_secret}{token_secret}"
 
 
 def require_chain(database: Database, token: str, reuse_s: int) -> Presented:
@@ -148,16 +175,22 @@ def refresh_chain(database: Database, presented: Presented, *, days: int, reuse_
 
 
 def end_chain(database: Database, chain_id: str, reason: str) -> bool:
-    """Ends a chain and says so in the log; returns whether it was there. Commits."""
+    """Ends a chain with its access tokens, and says so in the log; returns whether it was there. Commits."""
     if database.system().get((CHAINS, chain_id)) is None:
         return False
     try:
         with database.transaction(message=f"end a chain of refresh tokens: {reason}") as transaction:
             transaction.delete_system((CHAINS, chain_id))
+            transaction.put_system((ENDED_CHAINS, chain_id), encode(EndedChain(ended_at=now_ms())))
     except NotFound:
         return False
     _log.warning("The chain of refresh tokens %s has ended: %s.", chain_id, reason)
     return True
+
+
+def has_ended(system: Version, chain_id: str) -> bool:
+    """Whether a chain was ended. One lookup."""
+    return system.get((ENDED_CHAINS, chain_id)) is not None
 
 
 def _judge_reuse(database: Database, presented: Presented, generation: int, reuse_s: int) -> None:

@@ -64,19 +64,19 @@ def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool
     key_id = match.key_id if isinstance(match, KeyMatch) else None
     if match.user_id is not None:
         _require_active(mode, match.user_id)
-    chain = None
+    chain_id = refresh_token = None
     if refresh:
         with context.database.transaction(actor=match.user_id, message="sign in") as transaction:
-            chain = begin_chain(
+            chain_id, refresh_token = begin_chain(
                 context.database,
                 transaction,
                 user_id=match.user_id,
                 key_id=key_id,
                 days=settings.refresh_days,
             )
-    token, expires_in = mode.write_token(match, settings.jwt_expiry)
+    token, expires_in = mode.write_token(match, settings.jwt_expiry, chain_id)
     log_sign_in(context, "API key" if key_id is not None else "link", user_id=match.user_id, key_id=key_id)
-    return SignedIn(token=token, expires_in=expires_in, refresh_token=chain)
+    return SignedIn(token=token, expires_in=expires_in, refresh_token=refresh_token)
 
 
 def refresh(context: RequestContext, refresh_token: str) -> SignedIn:
@@ -100,7 +100,7 @@ def refresh(context: RequestContext, refresh_token: str) -> SignedIn:
     if match.user_id is not None:
         _require_active(mode, match.user_id)
     # Before the old one is spent: what fails now can be tried again.
-    token, expires_in = mode.write_token(match, settings.jwt_expiry)
+    token, expires_in = mode.write_token(match, settings.jwt_expiry, presented.chain_id)
     following = refresh_chain(
         context.database, presented, days=settings.refresh_days, reuse_s=settings.refresh_reuse_s
     )

@@ -26,6 +26,7 @@ USER_SCOPE = "user"
 MOST_BYTES = 8 * 1024
 _ALGORITHM = "EdDSA"
 _TEXT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+_CHAIN_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _REQUIRED = ("iss", "sub", "iat", "exp", "scope")
 _CLOCK_SKEW_S = 5
 _MOST_CHECKED = 20_000
@@ -41,11 +42,13 @@ class Claims(msgspec.Struct, frozen=True):
         subject: user id, or ``share`` for the bearer of a share key.
         key_id: the key that it was given for; None when no key was used.
         expires_s: Unix seconds.
+        chain_id: the chain of refresh tokens that it belongs to; None when it belongs to none.
     """
 
     subject: str
     key_id: str | None
     expires_s: int
+    chain_id: str | None = None
 
 
 class _Header(msgspec.Struct):
@@ -66,7 +69,12 @@ class TokenWriter:
         self._keys = keys
 
     def write(
-        self, subject: str, key_id: str | None, lifetime_s: int, ends_ms: int | None
+        self,
+        subject: str,
+        key_id: str | None,
+        lifetime_s: int,
+        ends_ms: int | None,
+        chain_id: str | None = None,
     ) -> tuple[str, int]:
         """Returns a token and the seconds for which it is good. May commit, when there is no signing key yet.
 
@@ -75,6 +83,7 @@ class TokenWriter:
             key_id: the key that it is given for.
             lifetime_s: most seconds for which it is good.
             ends_ms: when the key ends, in Unix milliseconds: the token ends no later.
+            chain_id: the chain of refresh tokens that it belongs to, and ends with.
         """
         import jwt
 
@@ -88,6 +97,8 @@ class TokenWriter:
             "exp": expires,
             "scope": USER_SCOPE if key_id is None else _KEY_SCOPE + key_id,
         }
+        if chain_id is not None:
+            payload["sid"] = chain_id
         token = jwt.encode(payload, private, algorithm=_ALGORITHM, headers={"kid": kid})
         return token, max(0, expires - now)
 
@@ -162,7 +173,10 @@ def _claims_of(found: dict[str, Any]) -> Claims:
     subject, scope, expires = found.get("sub"), found.get("scope"), found.get("exp")
     if not isinstance(subject, str) or not isinstance(scope, str) or not isinstance(expires, int):
         raise AuthRequired(NOT_VALID)
-    return Claims(subject, key_of_scope(scope), expires)
+    chain_id = found.get("sid")
+    if chain_id is not None and (not isinstance(chain_id, str) or _CHAIN_ID.fullmatch(chain_id) is None):
+        raise AuthRequired(NOT_VALID)
+    return Claims(subject, key_of_scope(scope), expires, chain_id)
 
 
 def key_of_scope(scope: str) -> str | None:

@@ -32,8 +32,19 @@ _ACTIVE_TYPES = frozenset(
         *("multipart/x-mixed-replace", "multipart/related", "message/rfc822"),
     }
 )
-_OF_ACTIVE_CONTENT = {"content-security-policy": "sandbox", "referrer-policy": "no-referrer"}
+_OF_ACTIVE_CONTENT = {
+    "content-security-policy": "sandbox; script-src 'none'; object-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'self'",
+    "referrer-policy": "no-referrer",
+}
+_SHOWN = "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+_OF_OTHERS = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; " + _SHOWN
+"""Browsers make a page around a picture, a film or a sound, which loads it by its own address."""
+_OF_PDF = "script-src 'none'; " + _SHOWN
+"""The viewers of browsers are plugins to them, which the policy of other files forbids."""
+_PDF = "application/pdf"
 _FILE = EntryKind.FILE
+_PLAIN_NAME = re.compile(r"[\w.\-+@ ]{1,128}", re.ASCII)
 _PLAIN = re.compile(r"[/!$&'()*+,;=:@~\-._0-9A-Za-z]*")
 
 
@@ -91,6 +102,8 @@ def _fields_of(
         fields["x-svc-content-hash"] = entry.hash.hex()
     if entry.kind is _FILE:
         fields["accept-ranges"] = "bytes"
+        fields["content-disposition"] = _disposition(path[-1] if path else "")
+        fields["content-security-policy"] = _OF_PDF if base_type(entry.content_type) == _PDF else _OF_OTHERS
     if target is not None:
         fields["x-svc-symlink-target"] = header_path(target)
     if etag is not None:
@@ -102,10 +115,21 @@ def set_content_headers(req: falcon.Request, resp: falcon.Response, entry: Entry
     """Sets the headers that a file's own bytes are served with.
 
     Stored pages come from whoever may write; a sandbox keeps their scripts from acting in the
-    server's origin with the reader's rights.
+    server's origin with the reader's rights. Where the operator wants none, nothing is said about them.
     """
-    if _is_active(entry.content_type) and settings_of(req).sandbox_active_content:
+    if not _is_active(entry.content_type):
+        return
+    if settings_of(req).sandbox_active_content:
         set_fields(resp, _OF_ACTIVE_CONTENT)
+    else:
+        resp.delete_header("Content-Security-Policy")
+
+
+def _disposition(name: str) -> str:
+    """How a browser takes a file, and what it calls it when it is kept (RFC 6266)."""
+    if _PLAIN_NAME.fullmatch(name):
+        return f'inline; filename="{name}"'
+    return f"inline; filename*=UTF-8''{quote(name, safe='')}"
 
 
 @functools.lru_cache(maxsize=1024)

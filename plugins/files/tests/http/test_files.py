@@ -12,6 +12,7 @@ from svc.plugin import Limits
 
 from .conftest import Http  # noqa: TID252
 
+SANDBOX = {"sandbox", "script-src 'none'", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'self'"}
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 
 
@@ -130,23 +131,56 @@ def test_whatever_a_browser_runs_is_served_in_a_sandbox(http: Http, content_type
     http.put("/files/a", "<x/>", headers={"Content-Type": content_type})
     for headers in ({}, {"Range": "bytes=0-1"}):
         shown = http.get("/files/a", headers=headers).headers
-        assert (shown["content-security-policy"], shown["referrer-policy"]) == ("sandbox", "no-referrer")
+        assert set(shown["content-security-policy"].split("; ")) >= SANDBOX
+        assert shown["referrer-policy"] == "no-referrer"
         assert shown["x-content-type-options"] == "nosniff"
-    assert http("HEAD", "/files/a").headers["content-security-policy"] == "sandbox"
+    assert set(http("HEAD", "/files/a").headers["content-security-policy"].split("; ")) >= SANDBOX
 
 
-def test_what_no_browser_runs_needs_no_sandbox(http: Http) -> None:
-    http.put("/files/a.txt", "x", headers={"Content-Type": "text/plain"})
-    assert "content-security-policy" not in http.get("/files/a.txt").headers
+@pytest.mark.parametrize("content_type", ["text/plain", "image/png", "video/webm", "application/json", "a/b"])
+def test_what_no_browser_runs_loads_nothing_but_itself_and_needs_no_sandbox(
+    http: Http, content_type: str
+) -> None:
+    http.put("/files/a.txt", "x", headers={"Content-Type": content_type})
+    for headers in ({}, {"Range": "bytes=0-0"}, {"If-None-Match": "*"}):
+        policy = http.get("/files/a.txt", headers=headers).headers["content-security-policy"].split("; ")
+        assert "sandbox" not in policy
+        assert set(policy) >= {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'self'"}
+
+
+def test_viewers_of_documents_are_not_kept_from_their_work(http: Http) -> None:
+    http.put("/files/a.pdf", b"%PDF-1.4", headers={"Content-Type": "application/pdf"})
+    policy = http.get("/files/a.pdf").headers["content-security-policy"].split("; ")
+    assert set(policy) >= {"script-src 'none'", "base-uri 'none'", "frame-ancestors 'self'"}
+    assert not {"sandbox", "object-src 'none'", "default-src 'none'"} & set(policy)
 
 
 def test_stored_pages_are_served_in_a_sandbox(http: Http, set_limits: Callable[..., None]) -> None:
     http.put("/files/a.html", b"<!doctype html><script>alert(1)</script>")
-    assert http.get("/files/a.html").headers["content-security-policy"] == "sandbox"
+    assert set(http.get("/files/a.html").headers["content-security-policy"].split("; ")) >= SANDBOX
     http.put("/files/a.txt", b"x")
-    assert "content-security-policy" not in http.get("/files/a.txt").headers
     set_limits(sandbox_active_content=False)
     assert "content-security-policy" not in http.get("/files/a.html").headers
+    assert "default-src 'none'" in http.get("/files/a.txt").headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.txt", 'inline; filename="a.txt"'),
+        ("a b+c@d-e_f.tar.gz", 'inline; filename="a b+c@d-e_f.tar.gz"'),
+        ("läuft.txt", "inline; filename*=UTF-8''l%C3%A4uft.txt"),
+        ('a";filename="b.exe', "inline; filename*=UTF-8''a%22%3Bfilename%3D%22b.exe"),
+        ("a\\b", "inline; filename*=UTF-8''a%5Cb"),
+        ("a;b", "inline; filename*=UTF-8''a%3Bb"),
+        ("x" * 200, "inline; filename*=UTF-8''" + "x" * 200),
+    ],
+)
+def test_the_server_says_what_a_file_is_called(http: Http, name: str, expected: str) -> None:
+    path = "/files/below/" + quote(name)
+    http.put(path, b"x")
+    assert http.get(path).headers["content-disposition"] == expected
+    assert "content-disposition" not in http.get("/files/below").headers
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,15 @@ def test_a_key_becomes_a_cookie_for_reading_below_share_alone(files: Http) -> No
 def test_a_cookie_is_for_tls_where_the_page_came_by_tls(files: Http) -> None:
     key = files.link("/a/plans")["token"]
     for options in ({"protocol": "https"}, {"fields": {"Origin": "https://files.example.org"}}):
-        assert "Secure" in files.open(key, **options).headers["Set-Cookie"]
+        cookie = files.open(key, **options).headers["Set-Cookie"]
+        name, *attributes = cookie.split("; ")
+        assert name.startswith("__Host-svc_share=")
+        assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/"} <= set(attributes)
+        assert not any(one.startswith("Domain") for one in attributes)
+        sent = {"Cookie": name}
+        assert files.get("/share/files/a/plans", token=None, fields=sent).status_code == 200
+        assert files.get("/system/whoami", token=None, fields=sent).status_code == 401
+        assert files("POST", "/share/files/a/plans", token=None, fields=sent).status_code == 405
 
 
 def test_what_is_no_key_of_a_link_opens_nothing(files: Http) -> None:
@@ -201,7 +209,7 @@ def test_what_could_run_is_downloaded_and_nothing_is_guessed(
     cookie = files.cookie_of(files.link("/b")["token"])
     answer = files.page("b/single.txt", cookie)
     assert answer.headers["Content-Disposition"].startswith("inline" if shown else "attachment")
-    assert answer.headers["Content-Security-Policy"] == "sandbox"
+    assert answer.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'; ")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 

@@ -34,6 +34,8 @@ from svc.pipeline.middleware import (
     request_id_of,
 )
 from svc.pipeline.permission import hides_denials
+from svc.pipeline.refusals import RefusalLog
+from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.root_page import with_root_page
 from svc.pipeline.routing import Endpoint, add_routes, bind_routes
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
@@ -64,7 +66,7 @@ class Application(LeanApp[SvcRequest]):
         limits = settings.limits
         middleware: list[Any] = [
             CachePolicy(),
-            RequestIds(lifetime, limits, ClientAddresses(settings.trusted_proxies)),
+            RequestIds(lifetime, limits, ClientAddresses(settings.trusted_proxies), settings.hsts_s),
             # Where no origin is allowed there is nothing to say about any.
             *([_cross_origin(service, settings)] if settings.cors_origins else ()),
             Routing(service),
@@ -84,6 +86,7 @@ class Application(LeanApp[SvcRequest]):
         self.served = 0
         self._body_timeout_s = limits.body_timeout_s
         self._logs_access = settings.access_log
+        self._refusals = RefusalLog()
         self.req_options.keep_blank_qs_values = True
         self.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=json_body)
         self.add_error_handler(Exception, self._answer_error)
@@ -131,6 +134,7 @@ class Application(LeanApp[SvcRequest]):
         forget_paths()
         live = self.service.live
         if live is not None:
+            live.callers.forget()
             live.database.drop_caches()
 
     def _answer_error(
@@ -139,6 +143,7 @@ class Application(LeanApp[SvcRequest]):
         answer = answer_for(self._unless_collected(error), req.context.challenge)
         if not answer.expected:
             req.env["svc.exchange"].log_error(req.env, error)
+        self._refusals.note(req, error)
         identity = req.context.identity_or_none
         if answer.status == 404 and identity is not None and hides_denials(identity):
             answer = _uniform_absence(answer)
@@ -178,6 +183,7 @@ class Application(LeanApp[SvcRequest]):
         exchange.headers = [
             ("X-Request-Id", exchange.request_id),
             ("X-Content-Type-Options", "nosniff"),
+            ("Content-Security-Policy", CONTENT_POLICY),
             ("Content-Type", JSON_MEDIA_TYPE),
             ("Content-Length", str(len(body))),
             ("Cache-Control", NO_STORE),

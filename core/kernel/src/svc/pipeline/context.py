@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.errors import AuthRequired, Forbidden
 from svc.paths import Path, format_path
+from svc.pipeline.callers import Caller
 from svc.pipeline.framework import LeanRequest
-from svc.pipeline.permission import (
-    effective_permissions,
-    hides_denials,
-    is_unrestricted_root,
-    permits,
-    permitted,
-)
-from svc.pipeline.serialization import path_not_found
+from svc.pipeline.permission import effective_permissions, hides_denials, is_unrestricted_root, permits
+from svc.pipeline.refusals import hidden_path
 from svc.pipeline.settings import Limits
 from svc.plugins.contracts import Identity, Operation
 
@@ -42,12 +37,12 @@ class RequestContext:
         limits: the limits of this server.
         lifetime: tells long streams when the server stops.
         commit_state: what the pipeline found when it routed the request; None on the kernel's routes.
+        caller: who asks, with what was decided about them; None on public routes.
     """
 
     __slots__ = (
         "_database",
-        "_decided",
-        "_identity",
+        "caller",
         "challenge",
         "client_address",
         "commit_state",
@@ -60,10 +55,7 @@ class RequestContext:
     def __init__(self) -> None:
         self.request_id = ""
         self.client_address: str | None = None
-        self._identity: Identity | None = None
-        # The path that was asked for last, whether as a directory, and what may be done there: the pipeline
-        # asks for the path of a route, and the responder asks again.
-        self._decided: tuple[Path, bool, int] | None = None
+        self.caller: Caller | None = None
         self.plugin: PluginContext | None = None
         self.limits = _DEFAULT_LIMITS
         self.challenge = "Bearer"
@@ -78,19 +70,15 @@ class RequestContext:
         Raises:
             AuthRequired: nobody was asked for: the route is public.
         """
-        if self._identity is None:
+        caller = self.caller
+        if caller is None:
             raise AuthRequired("This needs valid credentials.")
-        return self._identity
+        return caller.identity
 
     @property
     def identity_or_none(self) -> Identity | None:
         """Who asks; None on public routes."""
-        return self._identity
-
-    def identify(self, identity: Identity) -> None:
-        """Says who asks. Called by the pipeline, once."""
-        self._identity = identity
-        self._decided = None
+        return None if self.caller is None else self.caller.identity
 
     @property
     def database(self) -> Database:
@@ -137,9 +125,8 @@ class RequestContext:
     @property
     def actor(self) -> str | None:
         """What a commit of this request records as its actor."""
-        if self._identity is None:
-            return None
-        return self._identity.user_id or self._identity.name
+        identity = self.identity_or_none
+        return None if identity is None else identity.user_id or identity.name
 
     def may(self, operation: Operation, path: Path, *, directory: bool = False) -> bool:
         """Whether the caller may do ``operation`` to ``path``.
@@ -149,29 +136,28 @@ class RequestContext:
             path: the path.
             directory: whether a directory stands there: see ``permits``.
         """
-        decided = self._decided
-        if decided is None or decided[1] is not directory or decided[0] != path:
-            identity = self._identity
-            if identity is None:
-                return False
-            rights = identity.rights
-            if rights is not None and not identity.is_root and not hasattr(rights, "mask"):
-                return permits(identity, operation, path, directory=directory)
-            decided = self._decided = (path, directory, permitted(identity, path, directory=directory))
-        return bool(decided[2] & operation.bit)
+        caller = self.caller
+        if caller is None:
+            return False
+        if directory:
+            return permits(caller.identity, operation, path, directory=True)
+        mask = caller.decisions.get(path)
+        if mask is None:
+            mask = caller.decide(path)
+        return bool(mask & operation.bit)
 
     def may_below(self, operation: Operation, path: Path) -> bool:
         """Whether the caller may do ``operation`` to ``path`` and everything below it, whatever is there.
 
         Cheap; no also means that only asking for each path can tell.
         """
-        return self._identity is not None and permits(self._identity, operation, path, below=True)
+        return self.caller is not None and permits(self.caller.identity, operation, path, below=True)
 
     def permissions(self, path: Path, *, directory: bool = False) -> str:
         """The 8-character flags of what the caller may do to ``path``; ``directory`` as for ``may``."""
-        if self._identity is None:
+        if self.caller is None:
             return "-" * len(Operation)
-        return effective_permissions(self._identity, path, directory=directory)
+        return effective_permissions(self.caller.identity, path, directory=directory)
 
     def authorize(self, operation: Operation, path: Path, *, directory: bool = False) -> None:
         """Lets the request go on only if the caller may do ``operation`` to ``path``.
@@ -205,7 +191,7 @@ def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
     """The error that tells ``identity`` that it may not do ``operation`` to ``path``."""
     if is_unrestricted_root(identity) or hides_denials(identity):
         # Root is denied nothing but the system namespace, which is a missing path to everyone.
-        return path_not_found(path)
+        return hidden_path(path)
     return Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))
 
 

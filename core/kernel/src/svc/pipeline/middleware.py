@@ -10,6 +10,7 @@ import functools
 import itertools
 import os
 import re
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +21,17 @@ from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.declarations import AccessKind
-from svc.pipeline.permission import is_unrestricted_root
+from svc.pipeline.refusals import hidden_path
+from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.routing import BoundRoute, Endpoint
-from svc.pipeline.serialization import path_not_found
 from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
 
 if TYPE_CHECKING:
+    from svc.pipeline.callers import Caller
     from svc.pipeline.framework import LeanResponse
     from svc.pipeline.lifetime import Lifetime
-    from svc.pipeline.service import LiveService, Service
+    from svc.pipeline.service import CommitState, LiveService, Service
     from svc.pipeline.settings import Limits
 
 __all__ = [
@@ -75,10 +77,13 @@ class RequestIds:
     Says where it comes from, too.
     """
 
-    def __init__(self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses) -> None:
+    def __init__(
+        self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses, hsts_s: int = 0
+    ) -> None:
         self._lifetime = lifetime
         self._limits = limits
         self._addresses = addresses
+        self._strict_transport = f"max-age={hsts_s}; includeSubDomains" if hsts_s else None
 
     def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
         """Sets the id, in the context and in the answer, and the client's address."""
@@ -93,6 +98,10 @@ class RequestIds:
         fields["x-request-id"] = request_id
         # Nobody may take an answer for anything but what it says it is.
         fields["x-content-type-options"] = "nosniff"
+        fields["content-security-policy"] = CONTENT_POLICY
+        # By TLS alone (RFC 6797, 7.2).
+        if self._strict_transport is not None and req.env["wsgi.url_scheme"] == "https":
+            fields["strict-transport-security"] = self._strict_transport
 
 
 class CrossOrigin:
@@ -209,16 +218,29 @@ class Identification:
     def process_resource(
         self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
     ) -> None:
-        """Sets the identity."""
-        endpoint: Endpoint = req.env["svc.endpoint"]
+        """Sets the caller."""
+        env = req.env
+        endpoint: Endpoint = env["svc.endpoint"]
         if endpoint.is_public:
             return
         context = req.context
         live = self._service.require()
-        mode = live.auth_mode_of(context.commit_state or live.commit_state())
-        context.challenge = mode.challenge
+        state = context.commit_state or live.commit_state()
+        authorization = env.get("HTTP_AUTHORIZATION")
+        caller = live.callers.by_authorization.get(authorization)
+        if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
+            caller = self._ask(live, state, req, authorization)
+        context.challenge = caller.challenge
+        context.caller = caller
+
+    @staticmethod
+    def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+        """Asks the mode."""
+        mode = live.auth_mode_of(state)
+        req.context.challenge = mode.challenge
+        credentials = credentials_of(req, req.env["svc.endpoint"])
         try:
-            identity = mode.authenticate(credentials_of(req, endpoint))
+            identity = mode.authenticate(credentials)
         except SvcError:
             raise
         except Exception as error:
@@ -226,7 +248,12 @@ class Identification:
             raise
         if identity is None:
             raise AuthRequired("This needs valid credentials.")
-        context.identify(identity)
+        # Not where another field of the request, or its query, may have decided. The mode may have looked at
+        # a later commit than the state's; the next request finds another state then.
+        is_by_token = credentials.scheme == "bearer" and bool(credentials.value)
+        is_enough = mode.asked_once_a_commit and (is_by_token or not mode.has_keys)
+        head = state.head if is_enough else None
+        return live.callers.remember(authorization, identity, mode.challenge, head)
 
 
 class PermissionCheck:
@@ -240,8 +267,10 @@ class PermissionCheck:
         if endpoint.is_public:
             return
         context = req.context
-        identity = context.identity
-        if is_unrestricted_root(identity):
+        caller = context.caller
+        if caller is None:
+            raise AuthRequired("This needs valid credentials.")
+        if caller.is_unrestricted_root:
             return  # paths of the system namespace never come this far: see Routing
         access = endpoint.access
         if access.kind is AccessKind.ROOT:
@@ -256,9 +285,9 @@ class PermissionCheck:
                 if not needs_all:
                     return
             elif needs_all:
-                raise denial(identity, operation, path)
+                raise denial(caller.identity, operation, path)
         if not needs_all:
-            raise denial(identity, access.operations[0], path)
+            raise denial(caller.identity, access.operations[0], path)
 
 
 MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)
@@ -314,7 +343,7 @@ def _path_of(text: str) -> Path:
     path = parse_path(text)
     if is_system_path(path):
         # For every method, and before anybody is identified: nothing of the system can be seen here.
-        raise path_not_found(path)
+        raise hidden_path(path)
     return path
 
 

@@ -13,7 +13,11 @@ from svc.pipeline.framework import LeanResponse
 from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json, json_body
 from svc.pipeline.ranges import MultipartRanges, select_range
 
-__all__ = ["send_content", "send_json", "send_json_items", "send_stream", "set_fields"]
+__all__ = ["CONTENT_POLICY", "send_content", "send_json", "send_json_items", "send_stream", "set_fields"]
+
+CONTENT_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""The ``Content-Security-Policy`` of an answer whose route says nothing else: whatever it is taken for, it
+loads and runs nothing and stands in no frame."""
 
 _FLUSH_BYTES = 65536
 _SMALL_BYTES = 65536

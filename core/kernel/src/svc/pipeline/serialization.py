@@ -33,12 +33,14 @@ from svc.errors import (
 from svc.paths import Path, format_path
 from svc.pipeline.caching import NO_STORE
 from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
+from svc.pipeline.responses import CONTENT_POLICY
 
 __all__ = ["ErrorAnswer", "answer_for", "apply_answer", "path_not_found"]
 
 _KEPT_HEADERS = (
     "x-content-type-options",
     "x-request-id",
+    "strict-transport-security",
     "accept-patch",
     "vary",
     "access-control-allow-origin",
@@ -97,6 +99,7 @@ def apply_answer(resp: falcon.Response, answer: ErrorAnswer) -> None:
     for name, value in (*kept.items(), *answer.headers.items()):
         resp.set_header(name, value)
     resp.set_header("Cache-Control", NO_STORE)
+    resp.set_header("Content-Security-Policy", CONTENT_POLICY)
     resp.status = answer.status
     resp.stream = None
     resp.text = None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from svc.database import pause
 from svc.errors import InternalError, ServiceUnavailable, SvcError
 from svc.findings import Finding, FindingDates, merge_findings
+from svc.pipeline.callers import KnownCallers
 from svc.pipeline.diagnosis import CheckAnswer, FailureMemory, auth_failure, live_findings, run_checks
 from svc.pipeline.routing import KERNEL_PLUGIN
 from svc.plugins import ActivePlugins, AuthMode, EnabledPlugin, PluginContext, SelectedAuthMode
@@ -74,6 +75,9 @@ class CommitState:
 class LiveService:
     """An open database with the plugins that are in use for it in this process.
 
+    Attributes:
+        callers: those of the requests before.
+
     Raises:
         PluginMissing: the auth mode's plugin is not enabled in the database.
     """
@@ -87,6 +91,7 @@ class LiveService:
         self._commit_state: CommitState | None = None
         self._answers: tuple[float, list[CheckAnswer]] | None = None
         self.auth_failures = FailureMemory()
+        self.callers = KnownCallers()
         self.active.start()
         self._mode = selected.bind(database, plugins)
         self._mode_settings: EnabledPlugin | None = self.active.current().get(selected.plugin_id)

@@ -36,6 +36,7 @@ class PipelineSettings:
             answered 503.
         trusted_proxies: addresses and networks of the proxies whose ``X-Forwarded-For`` says who the client
             is.
+        hsts_s: for how long browsers that came by TLS come by nothing else, in seconds; 0: they are not told.
     """
 
     auth: str = "self-contained"
@@ -44,3 +45,4 @@ class PipelineSettings:
     access_log: bool = False
     startup_wait_s: float = 1.0
     trusted_proxies: tuple[str, ...] = ()
+    hsts_s: int = 0

@@ -18,7 +18,7 @@ __all__ = ["RESERVED_OPTIONS", "RESERVED_PATHS", "Claims", "overlap"]
 RESERVED_OPTIONS = frozenset(
     {
         *("access-log", "auth", "background", "body-timeout", "config", "cors-origins", "database"),
-        *("graceful-timeout", "help", "host", "log-format", "max-batch", "max-body", "max-json-body"),
+        *("graceful-timeout", "help", "host", "hsts", "log-format", "max-batch", "max-body", "max-json-body"),
         *("max-tree-entries", "min-rate", "plugin-option", "plugins", "port", "root-key", "tls-cert"),
         *("tls-key", "token", "trusted-proxies", "version", "worker-class", "workers"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 from collections.abc import Callable
 
 from svc_server.commands.server_command import ServerCommand
@@ -25,11 +26,20 @@ def _start(resolve: Callable[[], ServerSettings]) -> int:
     from svc_server.listening import make_tls_context
     from svc_server.preflight import Preflight
 
+    _forbid_core_dumps()
     make_tls_context(settings["tls_cert"], settings["tls_key"])
     preflight = Preflight(settings)
     from svc_server.start import serve
 
     return serve(settings, resolve, preflight)
+
+
+def _forbid_core_dumps() -> None:
+    """No process of the server leaves its memory on the disk when it crashes: keys and tokens are in it.
+
+    Whoever looks for the cause of a crash allows it by ``prlimit --core`` for the process at hand.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 start = ServerCommand("start", _start)

@@ -22,6 +22,7 @@ from svc_auth_self.sign_in_log import log_refused_sign_in
 __all__ = ["LogoutResource", "RefreshResource", "TokenResource"]
 
 _MOST_BYTES = 16 * 1024
+_MINUTE = 60
 _KEY_NOT_VALID = "The API key is not valid: it is unknown, was revoked, or has expired."
 
 
@@ -38,8 +39,11 @@ class RefreshBody(msgspec.Struct, forbid_unknown_fields=True):
     refresh_token: str
 
 
-class FailureLimits:
-    """Counts failed logins by address and by key. One for each application; safe in every thread."""
+class LoginLimits:
+    """Counts failed logins by address and by key, and good ones by key; all workers count together.
+
+    One for each application; safe in every thread.
+    """
 
     def __init__(self) -> None:
         self._limiters: tuple[Database, RateLimiter] | None = None
@@ -57,9 +61,22 @@ class FailureLimits:
         )
         if wait is not None:
             log_refused_sign_in(context_of(req), "API key", "too many have failed from this address")
-            raise _limited(wait)
+            raise _limited("Too many logins have failed", wait)
 
-    def count(self, req: falcon.Request, key_id: str | None) -> None:
+    def count_good(self, req: falcon.Request, key_id: str) -> None:
+        """Counts a login with a key that is good: each of them is a commit.
+
+        Raises:
+            RateLimited: there were too many with this key within a minute.
+        """
+        database = context_of(req).database
+        most = settings_of(database).sign_ins_per_minute
+        wait = self._of(database).hit(f"good {key_id}", most, _MINUTE)
+        if wait is not None:
+            log_refused_sign_in(context_of(req), "API key", "the key signs in too often", key_id=key_id)
+            raise _limited("This key is exchanged too often", wait)
+
+    def count_failed(self, req: falcon.Request, key_id: str | None) -> None:
         """Counts a failed login.
 
         The owner of a key is not held up by those who guess at it: only wrong keys are counted, and refused.
@@ -73,7 +90,7 @@ class FailureLimits:
         limiter = self._of(database)
         limiter.hit(f"address {client_address(req)}", limits, window)
         if key_id is not None and (wait := limiter.hit(f"key {key_id}", limits, window)) is not None:
-            raise _limited(wait)
+            raise _limited("Too many logins have failed", wait)
 
     def _of(self, database: Database) -> RateLimiter:
         known = self._limiters
@@ -86,30 +103,31 @@ class TokenResource:
     """Where API keys are exchanged.
 
     Args:
-        failures: the limits of failed logins, shared with the other routes.
+        limits: how often that may be.
     """
 
-    def __init__(self, failures: FailureLimits) -> None:
-        self._failures = failures
+    def __init__(self, limits: LoginLimits) -> None:
+        self._limits = limits
 
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Exchanges a key for an access token and a refresh token."""
         context = context_of(req)
         mode = token_mode(context)
-        self._failures.require_room(req)
+        self._limits.require_room(req)
         body = read_json(req, TokenBody, _MOST_BYTES)
         text = body.api_key.strip()
         match = mode.match_key(text)
         try:
             if match is None:
                 raise AuthRequired(_KEY_NOT_VALID)
+            self._limits.count_good(req, match.key_id)
             signed_in = sign_in(context, match, refresh=body.refresh)
         except AuthRequired:
             key_id = key_id_of(text)
             reason, known = _why_refused(context.database.system(), mode, text, key_id)
             log_refused_sign_in(context, "API key", reason, key_id=known)
-            self._failures.count(req, key_id)
+            self._limits.count_failed(req, key_id)
             raise AuthRequired(_KEY_NOT_VALID) from None
         _send(resp, signed_in)
 
@@ -148,7 +166,7 @@ class LogoutResource:
 
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Ends the chain of a refresh token; the access token goes on until it expires."""
+        """Ends the chain of a refresh token, with its access tokens."""
         context = context_of(req)
         token_mode(context)
         token = read_json(req, RefreshBody, _MOST_BYTES).refresh_token
@@ -163,6 +181,6 @@ def _send(resp: falcon.Response, signed_in: SignedIn) -> None:
     send_json(resp, signed_in)
 
 
-def _limited(wait_s: float) -> RateLimited:
+def _limited(what: str, wait_s: float) -> RateLimited:
     seconds = math.ceil(wait_s)
-    return RateLimited(f"Too many logins have failed; try again in {seconds} s.", retry_after=seconds)
+    return RateLimited(f"{what}; try again in {seconds} s.", retry_after=seconds)

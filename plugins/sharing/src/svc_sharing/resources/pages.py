@@ -43,12 +43,26 @@ from svc_sharing.page.listing import FILES, Row, files_page, message_page, page_
 from svc_sharing.page.opening import OPENING_FIELDS, OPENING_PAGE
 from svc_sharing.resources import settings_of
 
-__all__ = ["COOKIE", "SessionBody", "SessionResource", "SharePageResource", "SharedFilesResource"]
+__all__ = [
+    "COOKIE",
+    "SECURE_COOKIE",
+    "SessionBody",
+    "SessionResource",
+    "SharePageResource",
+    "SharedFilesResource",
+]
 
 COOKIE = "svc_share"
+SECURE_COOKIE = "__Host-svc_share"
+"""Of this name a browser takes no cookie but one of this very host, by TLS, for all paths (RFC 6265bis)."""
 COOKIE_PATH = "/share"
 _MAXIMUM_BODY = 4096
 _PRIVATE = "private, no-store"
+# Browsers make a page around a picture, a film or a sound, which loads it by its own address.
+_FILE_POLICY = (
+    "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _PLAIN_FIELDS = page_fields()
 _OCTET_STREAM = "application/octet-stream"
 _SHOWN = frozenset({"image/avif", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"})
@@ -96,12 +110,13 @@ class SessionResource:
             raise AuthRequired("The link does not work: it has expired, or was withdrawn.")
         token, lifetime_s = mode.write_token(match, settings.session_s)
         log_sign_in(context, "share link", user_id=None, key_id=match.key_id)
+        secure = _is_secure(req)
         resp.set_cookie(
-            COOKIE,
+            SECURE_COOKIE if secure else COOKIE,
             token,
             max_age=lifetime_s,
-            path=COOKIE_PATH,
-            secure=_is_secure(req),
+            path="/" if secure else COOKIE_PATH,
+            secure=secure,
             http_only=True,
             same_site="Strict",
         )
@@ -197,7 +212,7 @@ def _answer_file(
         resp,
         {
             "content-disposition": _disposition(content_type, path[-1] if path else ""),
-            "content-security-policy": "sandbox",
+            "content-security-policy": _FILE_POLICY,
             "cross-origin-resource-policy": "same-origin",
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",

@@ -111,6 +111,9 @@ class ScopedRule:
 class Identity:
     """Who makes a request, as an auth mode found it.
 
+    What was decided about an identity counts for as long as the mode returns the very same object; where
+    rights or rules have changed it returns another.
+
     Attributes:
         user_id: the user's UUID as text; the nil UUID is root; None for a share key, which has no owner.
         name: what logs and commits call the caller.
@@ -221,6 +224,11 @@ class AuthMode(ABC):
             without, which takes everybody for root, has no say about a root key.
         takes_argument: whether the mode can't judge a key without its argument, ``name://argument``.
         challenge: the ``WWW-Authenticate`` header of a 401 answer.
+        asked_once_a_commit: whether ``authenticate`` is asked only once for each bearer token between two
+            commits, and not after ``expires_ms``. Right where such a token and the database at HEAD alone
+            decide; not where a file, another server, the path or another field of the request has a say.
+            A mode without keys is asked once for all requests then. The object that ``bind`` returned is
+            looked at.
     """
 
     name: ClassVar[str]
@@ -229,6 +237,7 @@ class AuthMode(ABC):
     has_keys: ClassVar[bool] = True
     takes_argument: ClassVar[bool] = False
     challenge: ClassVar[str] = "Bearer"
+    asked_once_a_commit: bool = False
 
     def prepare(self, context: AuthContext) -> Sequence[str]:
         """Makes a database ready for this mode, and returns the lines to print on standard output.
@@ -269,7 +278,8 @@ class AuthMode(ABC):
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Judges what a request carries. Called for every request, in its greenlet.
 
-        It must not block for more than a millisecond; verified credentials are cached by the mode.
+        Where ``asked_once_a_commit`` says so it is called for fewer. It must not block for more than a
+        millisecond; verified credentials are cached by the mode.
 
         Returns:
             The identity when the credentials are accepted; None when there are none that this mode knows,

@@ -1,0 +1,102 @@
+"""The callers of the requests before, with what was decided about them: neither is worked out twice.
+
+An identity and its rights never change, so what is permitted on a path is the same for as long as the auth
+mode returns the same identity. Whether it still does, the mode is asked for every request, or once for every
+commit where it says that this is enough (``AuthMode.asked_once_a_commit``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from svc.paths import Path
+from svc.pipeline.permission import is_unrestricted_root, permitted
+from svc.plugins.contracts import Identity
+
+if TYPE_CHECKING:
+    from svc.database import Head
+
+__all__ = ["Caller", "KnownCallers"]
+
+_MOST_CALLERS = 4096
+_MOST_DECISIONS = 16_384
+
+
+class Caller:
+    """One identity, with what was decided about it.
+
+    Attributes:
+        identity: who asks.
+        is_unrestricted_root: see ``permission.is_unrestricted_root``.
+        challenge: of the mode that found the identity.
+        head: the commit at which the mode has said who this is, if it need not be asked again until the
+            next one; else None.
+        ends_s: when the credentials end, in Unix seconds; infinite: never.
+        decisions: by path: what is permitted there, as the bits of ``Operation.bit``, unless a directory is
+            meant that may be no more than on the way.
+    """
+
+    __slots__ = ("_known", "challenge", "decisions", "ends_s", "head", "identity", "is_unrestricted_root")
+
+    def __init__(
+        self, identity: Identity, challenge: str = "Bearer", known: KnownCallers | None = None
+    ) -> None:
+        self.identity = identity
+        self.is_unrestricted_root = is_unrestricted_root(identity)
+        self.challenge = challenge
+        self.head: Head | None = None
+        self.ends_s = math.inf if identity.expires_ms is None else identity.expires_ms / 1_000
+        self.decisions: dict[Path, int] = {}
+        self._known = known
+
+    def decide(self, path: Path) -> int:
+        """Returns what is permitted on a path, and keeps it in ``decisions``."""
+        mask = self.decisions[path] = permitted(self.identity, path)
+        if self._known is not None:
+            self._known.count_decision()
+        return mask
+
+
+class KnownCallers:
+    """The callers of one process by the ``Authorization`` fields that they send. Bounded; safe in threads.
+
+    Attributes:
+        by_authorization: the callers; under None the last one that sent no such field.
+    """
+
+    def __init__(self) -> None:
+        self.by_authorization: dict[str | None, Caller] = {}
+        self._decisions = 0
+
+    def remember(
+        self, authorization: str | None, identity: Identity, challenge: str, head: Head | None
+    ) -> Caller:
+        """Returns the caller with this identity, which is the one of before where that had the very same.
+
+        Args:
+            authorization: the field of the request.
+            identity: what the mode returned just now.
+            challenge: of the mode.
+            head: see ``Caller.head``.
+        """
+        callers = self.by_authorization
+        caller = callers.get(authorization)
+        if caller is None or caller.identity is not identity or caller.challenge != challenge:
+            if len(callers) >= _MOST_CALLERS:
+                self.forget()
+                callers = self.by_authorization
+            caller = callers[authorization] = Caller(identity, challenge, self)
+        caller.head = head
+        return caller
+
+    def count_decision(self) -> None:
+        """Called with each decision that a caller keeps; forgets all callers when they are too many."""
+        self._decisions += 1
+        if self._decisions >= _MOST_DECISIONS:
+            self.forget()
+
+    def forget(self) -> None:
+        """Forgets all callers; requests that are under way keep theirs."""
+        self.by_authorization = {}
+        self._decisions = 0

@@ -1,0 +1,105 @@
+"""Writes to the log whom the server has refused, and what: one line for each, with no secret.
+
+These are callers who are not signed in or may not do what they ask for, whether they were told so or not,
+those who ask too often, and paths that break the rules. Routes that sign callers in write for themselves.
+Lines are bounded by address, so that nobody fills a disk with them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from svc.errors import AuthRequired, Forbidden, InvalidPath, NotFound, RateLimited
+from svc.paths import Path, format_path
+
+if TYPE_CHECKING:
+    from svc.pipeline.context import SvcRequest
+    from svc.pipeline.routing import Endpoint
+
+__all__ = ["MOST_LINES", "HiddenPath", "RefusalLog", "hidden_path"]
+
+MOST_LINES = 30
+"""Lines in a minute about one address; a last one says that there are more."""
+
+_MINUTE = 60
+_MOST_ADDRESSES = 10_000
+_MOST_CHARACTERS = 256
+
+_log = logging.getLogger("svc.refused")
+
+
+class HiddenPath(NotFound):
+    """A path that the caller may not know of. To the client it is one with nothing at it."""
+
+
+def hidden_path(path: Path) -> HiddenPath:
+    """The error for a path that the caller may not know of: the words of ``path_not_found``."""
+    return HiddenPath("There is nothing at this path.", path=format_path(path))
+
+
+class RefusalLog:
+    """Writes the refusals of one application. Safe in every thread."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._ends = 0.0
+
+    def note(self, req: SvcRequest, error: Exception) -> None:
+        """Writes an error of a request if it is a refusal."""
+        reason = _reason_of(req, error)
+        if reason is None:
+            return
+        context = req.context
+        seen = self._count(context.client_address or "")
+        if seen > MOST_LINES:
+            return
+        identity = context.identity_or_none
+        fields = {
+            "reason": reason,
+            "method": req.method[:32],
+            "path": req.path[:_MOST_CHARACTERS],
+            "user": None if identity is None else identity.name,
+            "key_id": None if identity is None else identity.key_id,
+            "remote": context.client_address,
+            "request_id": context.request_id,
+        }
+        _log.warning("a request was refused", extra={"fields": fields})
+        if seen == MOST_LINES:
+            _log.warning(
+                "further refusals of this address are not written for a minute",
+                extra={"fields": {"remote": context.client_address}},
+            )
+
+    def _count(self, address: str) -> int:
+        with self._mutex:
+            now = time.monotonic()
+            if now >= self._ends or len(self._counts) >= _MOST_ADDRESSES:
+                self._counts.clear()
+                self._ends = now + _MINUTE
+            self._counts[address] += 1
+            return self._counts[address]
+
+
+def _reason_of(req: SvcRequest, error: Exception) -> str | None:
+    """Why a request was refused, in words of ours; None where it was not, or where its route says it."""
+    if isinstance(error, InvalidPath):
+        return "the path breaks the rules"
+    if isinstance(error, HiddenPath):
+        return "the path is hidden from the caller"
+    endpoint: Endpoint | None = req.env.get("svc.endpoint")
+    if endpoint is None or endpoint.is_public:
+        return None
+    if isinstance(error, AuthRequired):
+        return (
+            "no credentials" if req.env.get("HTTP_AUTHORIZATION") is None else "the credentials are not good"
+        )
+    if isinstance(error, Forbidden):
+        return "the caller may not do this"
+    if isinstance(error, RateLimited):
+        return "the caller asks too often"
+    return None
