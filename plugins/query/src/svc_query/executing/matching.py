@@ -129,10 +129,13 @@ class Matching:
 
         rest = iter(numbers)
         size = min(at_once, _BATCH)
+        # With scores that differ from 1, a document is tested although it is known to match.
+        tests = not self._exact or self.node.scored
+        if not tests and not self.scope.unchecked and not self._at_hand:
+            yield from self._certain(rest)
+            return
         while batch := list(islice(rest, size)):
             size = _BATCH
-            # With scores that differ from 1, a document is tested although it is known to match.
-            tests = not self._exact or self.node.scored
             if tests:
                 self.node.prepare(BitMap(batch), self.budget)
             for number in batch:
@@ -148,6 +151,15 @@ class Matching:
                     score = self.node.score(number, document, self.snapshot)
                 if score is not None:
                     yield Match(document, score)
+
+    def _certain(self, numbers: Iterator[int]) -> Iterator[Match]:
+        """Yields documents that are known to match, and to be for the caller."""
+        tick, find = self.budget.tick, self.snapshot.document
+        for number in numbers:
+            tick()
+            document = find(number)
+            if document is not None:
+                yield Match(document, 1.0)
 
     @contextmanager
     def probe(self, most: int) -> Iterator[None]:

@@ -43,7 +43,7 @@ class IndexView:
     """
 
     name = INDEX_VIEW
-    format = 1
+    format = 2
     keeps_files = True
     starts_at_head = True
 

@@ -70,11 +70,24 @@ class TermIndexReader:
         Args:
             more: answers as a segment does.
         """
+        return self._of([*self._segments, more])
+
+    def _of(self, segments: Sequence[Any]) -> TermIndexReader:
         made = TermIndexReader.__new__(TermIndexReader)
         made.manifest, made.size = self.manifest, self.size
-        made._segments = [*self._segments, more]
+        made._segments = list(segments)
         made._closed = True  # the segments are held by this one
         return made
+
+    def apart(self) -> tuple[list[BitMap], TermIndexReader]:
+        """Tells segments in which numbers increase with the terms, one for each, from all others.
+
+        Returns:
+            The documents of each of the former, not to be changed; a reader of the others, for as long as
+            this one is open.
+        """
+        ascending = [segment.documents() for segment in self._segments if segment.header.ascending]
+        return ascending, self._of([one for one in self._segments if not one.header.ascending])
 
     @property
     def segments(self) -> int:
