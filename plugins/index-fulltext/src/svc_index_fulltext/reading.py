@@ -42,11 +42,11 @@ class FulltextReader(SearchReader):
     """
 
     def __init__(self, directory: FilePath, options: Mapping[str, Any], state: bytes) -> None:
-        self._analysis = analysis_of(options)
+        self.analysis = analysis_of(options)
         known = State.decode(state)
         self._above = known.above
         self._files = state_directory(directory, known)
-        index = open_index(self._files, self._analysis)
+        index = open_index(self._files, self.analysis)
         self._schema = index.schema
         self._searcher = index.searcher()
         self._size: int | None = None
@@ -62,7 +62,7 @@ class FulltextReader(SearchReader):
 
     def resolve(self, item: Item) -> Node:
         """Returns what a search asks of this index."""
-        return resolve(item, self._analysis)
+        return resolve(item, self.analysis)
 
     @property
     def count(self) -> int:

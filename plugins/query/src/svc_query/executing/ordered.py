@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svc.plugin import Path
@@ -38,6 +38,8 @@ _MANY = 2_000
 _MOST_PROBED = 200
 _WIDE = 4
 _MISSING = (1,)
+_SURELY_WHOLE = 200
+"""Texts of so many characters have terms that are not cut."""
 _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
 
 
@@ -254,6 +256,11 @@ def _term_rows(
     if place is None:
         return
     low, high, here = place
+    in_order = getattr(index.reader, "in_order", None)
+    lists = None if in_order is None else in_order(low, high, numbers, reverse=backward)
+    if lists is not None:
+        yield from _listed_rows(matching, index, lists, paging)
+        return
     plain = _is_plain(matching, paging.order)
     for term, group in index.reader.scan_among(low, high, numbers, reverse=backward):
         matching.budget.step()
@@ -275,6 +282,30 @@ def _term_rows(
         for row in rows:
             if behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
                 yield row
+
+
+def _listed_rows(
+    matching: Matching, index: FieldIndex, lists: Sequence[Sequence[int]], paging: Paging
+) -> Iterator[Row]:
+    """Rows of documents in the order of their one value; only those that are taken are looked at."""
+    sources = [(matching.row(paging.order, match) for match in matching.matches(one)) for one in lists]
+    rows = heapq.merge(*sources, key=_first_of_key, reverse=paging.reverse)
+    for _, group in groupby(rows, key=lambda row: _value_group(index, row, paging)):
+        for row in sorted(group, key=key_of, reverse=paging.reverse):
+            if behind(row, paging):
+                yield row
+
+
+def _first_of_key(row: Row) -> Any:
+    return row.key[0]
+
+
+def _value_group(index: FieldIndex, row: Row, paging: Paging) -> Any:
+    """What rows have in common whose terms are the same: the value, or as much of it as terms have."""
+    value = _value_of(row.key[0][1], paging.order.fields[0].descending)
+    if isinstance(value, str) and len(value) > _SURELY_WHOLE:
+        return _term_of(index, value)
+    return row.key[0]
 
 
 def _place_in_terms(

@@ -122,7 +122,9 @@ class OpenedIndexes:
             options = _options(row.options)
             if isinstance(index_type, LibraryIndexType):
                 reader = self._reader(snapshot, number, row, index_type)
-                tail = self._library_tail(snapshot, number, row, index_type, options).reader(reader)
+                tail = None
+                if snapshot.moment.tail:
+                    tail = self._library_tail(snapshot, number, row, index_type, options).reader(reader)
                 yield FieldIndex(field, index_type, options, reader, tail)
             else:
                 reader = self._terms(snapshot, number, row, index_type, options)

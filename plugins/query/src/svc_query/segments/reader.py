@@ -166,6 +166,24 @@ class TermIndexReader:
             return sources[0]
         return _united(merge(*sources, key=itemgetter(0), reverse=reverse))
 
+    def in_order(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
+    ) -> list[list[int]] | None:
+        """Returns those of some documents that a range of terms has, in the order of the terms.
+
+        One list for each segment; documents that have the same term stand together, in any order. None where
+        a document may have several terms, or where walking the terms costs less.
+        """
+        low, high = _cut_range(low, high)
+        found: list[list[int]] = []
+        for segment in self._segments:
+            part = segment.in_order(low, high, among, reverse=reverse)
+            if part is None:
+                return None
+            if part:
+                found.append(part)
+        return found
+
     def verify(self) -> None:
         """Reads and verifies everything. Blocks.
 
