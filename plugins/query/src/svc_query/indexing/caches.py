@@ -108,14 +108,23 @@ class Moment:
         self.below: dict[Path, BitMap] = {}
         self.jobs: Sequence[JobRow] | None = None
         self.nothing_waits: bool | None = None
-        self._tail_in_order: list[tuple[Path, int]] | None = None
+        self._tail_documents: Mapping[int, IndexedDocument] | None = None
+        self._tail_numbers: BitMap | None = None
 
-    def tail_in_order(self) -> list[tuple[Path, int]]:
-        """Returns (path, number) of the tail, in the order of the paths; not to be changed."""
-        found = self._tail_in_order
+    @property
+    def tail_documents(self) -> Mapping[int, IndexedDocument]:
+        """The documents of the tail by number; not to be changed."""
+        found = self._tail_documents
         if found is None:
-            pairs = [(document.path, document.id) for document in self.tail]
-            found = self._tail_in_order = sorted(pairs)
+            found = self._tail_documents = {document.id: document for document in self.tail}
+        return found
+
+    @property
+    def tail_numbers(self) -> BitMap:
+        """The numbers of the tail; not to be changed."""
+        found = self._tail_numbers
+        if found is None:
+            found = self._tail_numbers = BitMap([document.id for document in self.tail])
         return found
 
     @property

@@ -80,22 +80,18 @@ def _path_of(snapshot: IndexSnapshot, number: int) -> Path:
 def _of_tail(
     snapshot: IndexSnapshot, path: Path, after: Path | None, among: BitMap, reverse: bool
 ) -> list[tuple[Path, int]]:
-    if not snapshot.moment.tail:
+    moment = snapshot.moment
+    if not moment.tail:
         return []
-    pairs = snapshot.moment.tail_in_order()
+    documents = moment.tail_documents
     depth = len(path)
-    first, end = bisect_left(pairs, (path, 0)), len(pairs)
-    if after is not None and reverse:
-        end = bisect_left(pairs, (after, 0))
-    elif after is not None:
-        first = max(first, bisect_left(pairs, (after, 1 << 32)))
     found: list[tuple[Path, int]] = []
-    for pair in pairs[first:end]:
-        if pair[0][:depth] != path:
-            break
-        if pair[1] in among:
-            found.append(pair)
-    return found[::-1] if reverse else found
+    for number in among & moment.tail_numbers:
+        here = documents[number].path
+        if here[:depth] == path and (after is None or (here < after if reverse else after < here)):
+            found.append((here, number))
+    found.sort(reverse=reverse)
+    return found
 
 
 def _by_terms(

@@ -35,7 +35,7 @@ __all__ = ["IndexSnapshot"]
 _PRESENCE = PresenceIndexType()
 _NO_OPTIONS: Mapping[str, Any] = {}
 _MOST_KEPT = 256
-_MOST_IN_MEMORY = 8_192
+_MOST_IN_MEMORY = 20_000
 """So many documents of a tail have their terms in memory; those of a longer one, in a bulk, are tested."""
 
 
@@ -160,6 +160,8 @@ class IndexSnapshot:
     def document(self, number: int) -> Document | None:
         """See ``Snapshot``."""
         found = self._read.get(number)
+        if found is None and number >= self.moment.state.flushed:
+            found = self.moment.tail_documents.get(number)
         if found is not None:
             return found
         found = self.caches.document(self.storage, self.epoch, number)
