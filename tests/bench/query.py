@@ -390,7 +390,6 @@ def _configuration() -> bytes:
 
 
 def _bytes_of(path: Path) -> int:
-    """What a file or a directory takes on the disk: holes are not counted."""
-    if not path.is_dir():
-        return os.stat(path).st_blocks * 512
-    return sum(os.stat(one).st_blocks * 512 for one in path.rglob("*") if one.is_file())
+    """What a file or a directory takes on the disk: holes are not counted, files of several names once."""
+    found = [os.stat(one) for one in (path.rglob("*") if path.is_dir() else (path,)) if one.is_file()]
+    return sum({(one.st_dev, one.st_ino): one.st_blocks * 512 for one in found}.values())

@@ -32,7 +32,7 @@ DIRECTORY_FIELD = "dir"
 META_FILE = "meta.json"
 
 _TOKENIZER = "svc"
-_LAYOUT = 1
+_LAYOUT = 2
 
 
 def _format() -> int:
@@ -108,7 +108,7 @@ def segment_files(meta: bytes) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def directory_key(path: Path) -> int:
-    """Returns the term of a path: a hash, since paths are long and each document has one of each ancestor.
+    """Returns the term of a path: a hash, since paths are long and a document has one of each directory above it.
 
     Two paths that had the same would show a document to a search below the other; whoever searches looks at
     the path of what was found all the same.

@@ -11,7 +11,7 @@ from svc_query.api import Leaf, Predicate, QueryOperator, RankedPredicate, Value
 from svc.errors import InvalidInput
 from svc.plugin import Path
 from svc_index_fulltext.analysis import Analysis, Word, analysis_of
-from svc_index_fulltext.asking import Beginning, Phrase, Term, documents_of, positive_leaves, resolve
+from svc_index_fulltext.asking import Beginning, Node, Phrase, Term, documents_of, positive_leaves, resolve
 from svc_index_fulltext.searching import SearchReader
 from svc_index_fulltext.syntax import Item, parse
 from svc_index_fulltext.tail import WordTable
@@ -75,24 +75,28 @@ class SearchPredicate(RankedPredicate):
     def estimate(self, indexes: Mapping[str, Any]) -> int | None:
         """Returns how many documents match, at most."""
         reader = _reader(indexes)
-        return None if reader is None else reader.estimate(reader.resolve(self._item))
+        return None if reader is None else reader.estimate(self._resolved(reader))
 
     def candidates(self, indexes: Mapping[str, Any]) -> BitMap | None:
         """Returns the documents that match."""
         reader = _reader(indexes)
-        return None if reader is None else reader.matching(reader.resolve(self._item))
+        return None if reader is None else reader.matching(self._resolved(reader))
 
     def best(
         self, indexes: Mapping[str, Any], limit: int, *, below: Sequence[Path] | None = None
     ) -> list[tuple[int, float]]:
         """Returns the documents with the best scores."""
         reader = _reader(indexes)
-        return [] if reader is None else reader.best(reader.resolve(self._item), limit, below)
+        return [] if reader is None else reader.best(self._resolved(reader), limit, below)
 
     def scores(self, indexes: Mapping[str, Any], documents: BitMap) -> dict[int, float]:
         """Returns the scores of those of some documents that match."""
         reader = _reader(indexes)
-        return {} if reader is None else reader.scores(reader.resolve(self._item), documents)
+        return {} if reader is None else reader.scores(self._resolved(reader), documents)
+
+    def _resolved(self, reader: SearchReader) -> Node:
+        """Returns the search as an index has its words: as this one has them, where they are found alike."""
+        return self._node if reader.analysis is self._analysis else reader.resolve(self._item)
 
     def matches(self, text: str) -> list[tuple[int, int]]:
         """Returns where the words of the search are, in whatever form, and its phrases."""

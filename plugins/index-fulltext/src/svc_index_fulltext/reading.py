@@ -42,11 +42,11 @@ class FulltextReader(SearchReader):
     """
 
     def __init__(self, directory: FilePath, options: Mapping[str, Any], state: bytes) -> None:
-        self._analysis = analysis_of(options)
+        self.analysis = analysis_of(options)
         known = State.decode(state)
         self._above = known.above
         self._files = state_directory(directory, known)
-        index = open_index(self._files, self._analysis)
+        index = open_index(self._files, self.analysis)
         self._schema = index.schema
         self._searcher = index.searcher()
         self._size: int | None = None
@@ -62,7 +62,7 @@ class FulltextReader(SearchReader):
 
     def resolve(self, item: Item) -> Node:
         """Returns what a search asks of this index."""
-        return resolve(item, self._analysis)
+        return resolve(item, self.analysis)
 
     @property
     def count(self) -> int:
@@ -105,7 +105,7 @@ class FulltextReader(SearchReader):
         """Returns (number, score) of the best documents, best first. Blocks."""
         query = self._query(node)
         if below is not None:
-            query = _both(query, self._one_of(DIRECTORY_FIELD, [directory_key(path) for path in below]))
+            query = _both(query, self._one_of(DIRECTORY_FIELD, [self._directory(path) for path in below]))
         return self._hits(query, limit)
 
     def scores(self, node: Node, documents: BitMap) -> dict[int, float]:
@@ -174,6 +174,13 @@ class FulltextReader(SearchReader):
                 return Query.boolean_query([(Occur.Should, self._query(item)) for item in node.items])
             case _:
                 return Query.empty_query()
+
+    def _directory(self, path: Path) -> int:
+        """The term of a path, or of the directory of a file: that has none of its own."""
+        key = directory_key(path)
+        if path and not self._searcher.doc_freq(DIRECTORY_FIELD, key):
+            return directory_key(path[:-1])
+        return key
 
     def _one_of(self, field: str, terms: Sequence[int]) -> Query:
         return Query.term_set_query(self._schema, field, terms)

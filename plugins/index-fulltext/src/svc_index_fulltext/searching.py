@@ -9,6 +9,7 @@ from pyroaring import BitMap
 from svc_query.api import LibraryReader
 
 from svc.plugin import Path
+from svc_index_fulltext.analysis import Analysis
 from svc_index_fulltext.asking import Node
 from svc_index_fulltext.syntax import Item
 
@@ -16,7 +17,13 @@ __all__ = ["SearchReader"]
 
 
 class SearchReader(LibraryReader):
-    """Answers searches. Whatever it answers may hold documents that are dead."""
+    """Answers searches. Whatever it answers may hold documents that are dead.
+
+    Attributes:
+        analysis: what found its words.
+    """
+
+    analysis: Analysis
 
     @abstractmethod
     def resolve(self, item: Item) -> Node:

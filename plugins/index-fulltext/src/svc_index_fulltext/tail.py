@@ -189,7 +189,7 @@ class TailReader(SearchReader):
         places: dict[int, int],
         beside: SearchReader | None,
     ) -> None:
-        self._analysis = analysis_of(options)
+        self.analysis = analysis_of(options)
         self._table = table
         self._numbers = numbers
         self._paths = paths
@@ -203,7 +203,7 @@ class TailReader(SearchReader):
 
     def resolve(self, item: Item) -> Node:
         """Returns what a search asks of this index."""
-        return resolve(item, self._analysis)
+        return resolve(item, self.analysis)
 
     @property
     def count(self) -> int:

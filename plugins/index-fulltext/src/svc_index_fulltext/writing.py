@@ -186,7 +186,7 @@ class FulltextWriter(LibraryWriter):
         made = tantivy.Document()
         made.add_integer(ID_FIELD, document.id)
         path = document.path
-        for length in range(len(path) + 1):
+        for length in range(len(path)):
             made.add_integer(DIRECTORY_FIELD, directory_key(path[:length]))
         first = True
         for value in document.values:

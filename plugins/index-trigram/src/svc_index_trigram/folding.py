@@ -8,6 +8,9 @@ FD. None of these bytes is part of UTF-8.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct
 from unicodedata import combining, normalize
 
 __all__ = [
@@ -35,6 +38,9 @@ WORD = re.compile(
 
 WORDS = (b"\xfd", b"\xfe")
 """The range of the terms that are words."""
+
+_UNPACKED = 768
+"""Bytes of a text whose triples are cut at once."""
 
 _START = b"\xfe"
 _END = b"\xff"
@@ -107,4 +113,18 @@ def fold_with_places(text: str) -> tuple[str, list[int]] | None:
 
 
 def _triples(data: bytes) -> set[bytes]:
-    return {data[at : at + 3] for at in range(len(data) - 2)}
+    size = len(data)
+    if size > _UNPACKED:
+        return {data[at : at + 3] for at in range(size - 2)}
+    # Cut three times, each time a byte further on, in C: a third of the time that slices take.
+    return {
+        *_cut(size // 3)(data),
+        *_cut((size - 1) // 3)(data, 1),
+        *_cut((size - 2) // 3)(data, 2),
+    }
+
+
+@lru_cache(maxsize=_UNPACKED)
+def _cut(count: int) -> Callable[..., tuple[bytes, ...]]:
+    """Returns what takes so many triples from bytes, from an offset on."""
+    return Struct("3s" * count).unpack_from

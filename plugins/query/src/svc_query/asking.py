@@ -161,8 +161,10 @@ class Asker(NamedTuple):
         budget = Budget(settings.query_seconds, settings.maximum_rows)
 
         def answer(snapshot: Snapshot, seen: Caller) -> Answer:
-            question = question_of(path, coverage_for(snapshot, seen, path))
-            return answer_query(snapshot, seen, question, self.operators, budget, database.database_id)
+            coverage = coverage_for(snapshot, seen, path)
+            question = question_of(path, coverage)
+            identity = database.database_id
+            return answer_query(snapshot, seen, question, self.operators, budget, identity, coverage)
 
         if past:
             with database.hold_version(version.root):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from svc.errors import InvalidInput
@@ -46,41 +46,47 @@ class Projection:
         names: of ``select``; None for the usual members.
         fields: the fields that are indexed where the query looks.
 
+    Attributes:
+        tells_matches: whether rows say which fields matched.
+
     Raises:
         InvalidInput: an ``@`` name means nothing.
     """
 
-    def __init__(self, names: Sequence[str] | None, fields: frozenset[str]) -> None:
-        self._members: list[tuple[str, str | None]] = []
+    def __init__(self, names: Sequence[str] | None, fields: Container[str]) -> None:
+        self._members: list[tuple[str, Callable[[Match, Sequence[str]], Any] | None, str]] = []
         for name in dict.fromkeys(_MEMBERS if names is None else names):
             if name in _SPELLINGS:
-                self._members.append((_SPELLINGS[name], None))
+                member = _SPELLINGS[name]
+                self._members.append((member, _MEMBERS[member], ""))
             elif name in VIRTUAL_FIELDS:
-                self._members.append((name[1:], name))
+                self._members.append((name[1:], None, name))
             elif name.startswith("@"):
                 known = sorted({*_SPELLINGS, *VIRTUAL_FIELDS})
                 raise InvalidInput(
                     f"There is no virtual field {name!r} to select.", field="select", fields=known
                 )
             elif name in _MEMBERS and (names is None or name not in fields):
-                self._members.append((name, None))
+                self._members.append((name, _MEMBERS[name], ""))
             else:
-                self._members.append((name, name))
+                self._members.append((name, None, name))
+        self.tells_matches = any(member == "matched_by" for member, get, _ in self._members if get)
 
     def row(self, match: Match, matched_by: Sequence[str], snapshot: Snapshot) -> dict[str, Any]:
         """Returns the row of a match.
 
         Args:
             match: the document and its score.
-            matched_by: names of the fields that matched.
+            matched_by: names of the fields that matched; counts only if ``tells_matches``.
             snapshot: to ask for the values of fields.
         """
         row: dict[str, Any] = {}
-        for member, field in self._members:
-            if field is None:
-                row[member] = _MEMBERS[member](match, matched_by)
+        document = match.document
+        for member, get, field in self._members:
+            if get is not None:
+                row[member] = get(match, matched_by)
                 continue
-            values = snapshot.values(match.document, field)
+            values = snapshot.values(document, field)
             if values:
                 row[member] = _shown(values[0]) if len(values) == 1 else [_shown(one) for one in values]
         return row

@@ -49,13 +49,10 @@ class ViewEnvironment:
         self._retired: list[SharedEnvironment] = []
         self._renewals: list[float] = []
         self._temporary: TemporaryDirectory[str] | None = None
+        self.files = directory / "files"
+        """Where the view's directory is made; it has another name each time the view begins anew."""
         self._mutex = threading.Lock()
         self._closed = False
-
-    @property
-    def files(self) -> FilePath:
-        """Where the view's directory is made; it has another name each time the view begins anew."""
-        return (self._directory if self._temporary is None else FilePath(self._temporary.name)) / "files"
 
     def open(self) -> SharedEnvironment:
         """Returns the environment; another one than before when that was put away."""
@@ -158,4 +155,5 @@ class ViewEnvironment:
                 raise
         # A database on a medium that cannot be written: its views are this opening's own.
         self._temporary = TemporaryDirectory(prefix="svc-view-")
+        self.files = FilePath(self._temporary.name) / "files"
         return open_environment(FilePath(self._temporary.name), MAP_SIZE, DATABASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 from zlib import crc32
@@ -121,7 +122,11 @@ class ViewStorage:
             ]
             self._waiting = {}
             self._waiting_bytes = 0
-            self._transaction.cursor(self._database).putmulti(items)
+            cursor = self._transaction.cursor(self._database)
+            # What comes behind all other rows fills its pages, where LMDB leaves them half empty otherwise.
+            first = bisect_right(items, cursor.key(), key=_key_of_item) if cursor.last() else 0
+            cursor.putmulti(items[:first])
+            cursor.putmulti(items[first:], append=True)
 
     def move_to(self, transaction: lmdb.Transaction[bytes], database: lmdb._Database) -> None:
         """Goes on in another transaction; for the kernel's own use."""
@@ -132,6 +137,10 @@ class ViewStorage:
     def take_over(self, other: ViewStorage) -> None:
         """Goes on in the transaction of another storage of the same data; for the kernel's own use."""
         self.move_to(other._transaction, other._database)
+
+
+def _key_of_item(item: tuple[bytes, bytes]) -> bytes:
+    return item[0]
 
 
 def _stored_key(key: bytes) -> bytes:

@@ -8,6 +8,7 @@ names the commit that it must see and the view catches up first: clients read th
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -93,6 +94,7 @@ class ViewReader:
         self._data = ViewEnvironment(view.name, self._directory, read_only=database.read_only)
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
+        self._files: tuple[bytes, FilePath, FilePath] | None = None
         self._begun: BegunCommits | None = None
         self._begun_aside: BegunCommits | None = None
         self._collecting = Collecting(database)
@@ -488,9 +490,17 @@ class ViewReader:
         self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment, mark: ViewMark
     ) -> ViewStorage:
         name = transaction.get(FILES_KEY) if self._keeps_files else None
-        directory = None if name is None else self._data.files / name.decode("ascii")
+        directory = None if name is None else self._files_of(name)
         return ViewStorage(transaction, shared.databases[mark.side], directory)
 
     def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
         name = transaction.get(FILES_KEY)
-        return name is not None and (self._data.files / name.decode("ascii")).is_dir()
+        return name is not None and os.path.isdir(self._files_of(name))
+
+    def _files_of(self, name: bytes) -> FilePath:
+        """The directory of a name; kept, since every read asks for it."""
+        files = self._data.files
+        known = self._files
+        if known is None or known[0] != name or known[1] is not files:
+            known = self._files = name, files, files / name.decode("ascii")
+        return known[2]

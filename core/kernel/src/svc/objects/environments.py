@@ -96,7 +96,8 @@ class SharedEnvironment:
         self._directory = directory
         self._settings = settings
         self._environment: lmdb.Environment | None = _new_environment(directory, settings)
-        self.key = _key_of(directory / "data.mdb")
+        self._data = str(directory / "data.mdb")  # is looked at for each read: a path costs more than that
+        self.key = _key_of(self._data)
         self._given_up: lmdb.Environment | None = None
         # Its length is the number of threads that are about to begin a transaction: a lock would cost more.
         self._beginning: list[None] = []
@@ -165,7 +166,7 @@ class SharedEnvironment:
     def is_there(self) -> bool:
         """Whether its directory still has the file that was opened: somebody may have put another there."""
         try:
-            return _key_of(self._directory / "data.mdb") == self.key
+            return _key_of(self._data) == self.key
         except OSError:
             return False
 
@@ -473,6 +474,6 @@ def _is_read(environment: lmdb.Environment) -> bool:
     return any(row[0] == str(os.getpid()) and row[-1] != "-" for row in rows if row)
 
 
-def _key_of(data: Path) -> _Key:
-    status = data.stat()
+def _key_of(data: str | Path) -> _Key:
+    status = os.stat(data)
     return os.getpid(), status.st_dev, status.st_ino

@@ -51,4 +51,5 @@ def _tag(database_id: bytes, padded: bytes, purpose: str) -> bytes:
 def _mixed(database_id: bytes, text: bytes, tag: bytes, purpose: str) -> bytes:
     context = f"svc {purpose} 2026 text of a sealed cursor"
     stream = blake3(database_id + tag, derive_key_context=context).digest(len(text))
-    return bytes(left ^ right for left, right in zip(text, stream, strict=True))
+    # As two long numbers: byte by byte it takes fifteen times as long.
+    return (int.from_bytes(text) ^ int.from_bytes(stream)).to_bytes(len(text))

@@ -85,6 +85,7 @@ def answer_query(
     operators: Mapping[str, QueryOperator],
     budget: Budget,
     database_id: bytes,
+    coverage: Coverage | None = None,
 ) -> Answer:
     """Answers a query.
 
@@ -95,6 +96,7 @@ def answer_query(
         operators: by name.
         budget: of the query.
         database_id: seals the cursors.
+        coverage: what ``coverage_for`` returned, where that was asked for already.
 
     Raises:
         InvalidInput: the query is not one that can be answered.
@@ -105,7 +107,8 @@ def answer_query(
     scope = scope_of(snapshot, caller, budget.rest)
     if not caller.shown and not _finds_anything(snapshot, scope, budget):
         raise path_not_found(question.path)
-    coverage = coverage_for(snapshot, caller, question.path)
+    if coverage is None:
+        coverage = coverage_for(snapshot, caller, question.path)
     node = Compiler(snapshot, scope, coverage, operators, budget.look).compile(question.where)
     matching = Matching(snapshot, node, scope, budget)
     # Only a version that is walked has it: where the walk ended before the last file.
@@ -252,9 +255,15 @@ def _rows(
     from pyroaring import BitMap
 
     snapshot, node = matching.snapshot, matching.node
-    projection = Projection(question.select, frozenset(coverage.fields))
-    node.prepare(BitMap([match.document.id for match in page.rows]), matching.budget)
+    projection = Projection(question.select, coverage.fields)
     rows: list[dict[str, Any]] = []
+    if not (projection.tells_matches or question.include_matches or question.explain):
+        # Nobody asks which conditions a row meets.
+        for match in page.rows:
+            matching.budget.look()
+            rows.append(projection.row(match, (), snapshot))
+        return rows, None
+    node.prepare(BitMap([match.document.id for match in page.rows]), matching.budget)
     hits: list[tuple[Document, list[Hit]]] | None = [] if question.include_matches else None
     for match in page.rows:
         matching.budget.look()

@@ -64,6 +64,7 @@ class Matching:
         self.budget = budget
         for leaf in node.leaves():
             leaf.look = budget.look
+        self._is_ranked = any(leaf.ranked for leaf in node.leaves())
         self.tested = 0
         self.walked_to: Path | None = None
         # Documents of the tail are at hand: no table need be asked for them.
@@ -125,29 +126,49 @@ class Matching:
         Raises:
             ServiceUnavailable: the time of the query is over.
         """
+        rest = iter(numbers)
+        # With scores that differ from 1, a document is tested although it is known to match.
+        if self._exact and not self.node.scored:
+            yield from self._certain(rest)
+        elif not self._is_ranked:
+            for number in rest:
+                match = self._tested(number)
+                if match is not None:
+                    yield match
+        else:
+            yield from self._in_batches(rest, min(at_once, _BATCH))
+
+    def _in_batches(self, numbers: Iterator[int], size: int) -> Iterator[Match]:
+        """Yields those that match; an index that ranks is asked for the scores of many at once."""
         from pyroaring import BitMap
 
-        rest = iter(numbers)
-        size = min(at_once, _BATCH)
-        while batch := list(islice(rest, size)):
+        while batch := list(islice(numbers, size)):
             size = _BATCH
-            # With scores that differ from 1, a document is tested although it is known to match.
-            tests = not self._exact or self.node.scored
-            if tests:
-                self.node.prepare(BitMap(batch), self.budget)
+            self.node.prepare(BitMap(batch), self.budget)
             for number in batch:
-                self.budget.tick()
-                document = self._at_hand.get(number) or self.snapshot.document(number)
-                if document is None or not self.scope.admits(number, document.path):
-                    continue
-                score: float | None = 1.0
-                if tests:
-                    self.tested += 1
-                    if self._probing is not None and self.tested > self._probing:
-                        raise ProbeFailed
-                    score = self.node.score(number, document, self.snapshot)
-                if score is not None:
-                    yield Match(document, score)
+                match = self._tested(number)
+                if match is not None:
+                    yield match
+
+    def _tested(self, number: int) -> Match | None:
+        self.budget.tick()
+        document = self._at_hand.get(number) or self.snapshot.document(number)
+        if document is None or not self.scope.admits(number, document.path):
+            return None
+        self.tested += 1
+        if self._probing is not None and self.tested > self._probing:
+            raise ProbeFailed
+        score = self.node.score(number, document, self.snapshot)
+        return None if score is None else Match(document, score)
+
+    def _certain(self, numbers: Iterator[int]) -> Iterator[Match]:
+        """Yields those of documents that are known to match which are for the caller."""
+        tick, find, at_hand, scope = self.budget.tick, self.snapshot.document, self._at_hand, self.scope
+        for number in numbers:
+            tick()
+            document = at_hand.get(number) or find(number)
+            if document is not None and scope.admits(number, document.path):
+                yield Match(document, 1.0)
 
     @contextmanager
     def probe(self, most: int) -> Iterator[None]:

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svc.plugin import Path
 from svc_query.api import MAXIMUM_TERM_BYTES, TermIndexType, Value
-from svc_query.executing.matching import Matching, ProbeFailed, Row
+from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
 from svc_query.executing.paging import Page, Paging, behind, key_of, page_of, sorted_rows
 from svc_query.executing.ranked import best_first, ranked_leaf, ranked_page
 from svc_query.ordering import SCORE, Order, OrderField, sort_key
@@ -38,6 +38,8 @@ _MANY = 2_000
 _MOST_PROBED = 200
 _WIDE = 4
 _MISSING = (1,)
+_SURELY_WHOLE = 200
+"""Texts of so many characters have terms that are not cut."""
 _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
 
 
@@ -58,9 +60,8 @@ def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
     if page is not None:
         return page
     matching.walked_to = None
-    strategy, rows = choose_strategy(matching, coverage, paging)
-    found = [row.match for row in islice(rows(), wanted)]
-    return page_of(matching, paging, strategy, found)
+    strategy, matches = choose_strategy(matching, coverage, paging)
+    return page_of(matching, paging, strategy, list(islice(matches(), wanted)))
 
 
 def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int) -> Page | None:
@@ -82,10 +83,10 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
     try:
         with matching.probe(_MOST_PROBED):
             if index is None:
-                rows = _walk_paths(matching, matching.numbers, paging, direction)
+                matches = _walk_paths(matching, matching.numbers, paging, direction)
             else:
-                rows = _by_terms(matching, index, _known_bounds(matching, index), paging)
-            found = [row.match for row in islice(rows, wanted)]
+                matches = _matches(_by_terms(matching, index, _known_bounds(matching, index), paging))
+            found = list(islice(matches, wanted))
     except ProbeFailed:
         return None
     matching.walked_to = None
@@ -103,8 +104,8 @@ def _reach(node: Node) -> int:
 
 def choose_strategy(
     matching: Matching, coverage: Coverage, paging: Paging
-) -> tuple[str, Callable[[], Iterator[Row]]]:
-    """Returns the name of the cheapest way to find a page, and what yields its rows and those behind it.
+) -> tuple[str, Callable[[], Iterator[Match]]]:
+    """Returns the name of the cheapest way to find a page, and what yields its matches and those behind it.
 
     Args:
         matching: the matches.
@@ -115,39 +116,44 @@ def choose_strategy(
     numbers = matching.numbers
     wanted = paging.rows + paging.skip + 1
 
-    def sort() -> Iterator[Row]:
-        return iter(sorted_rows(matching, numbers, paging, wanted))
+    def sort() -> Iterator[Match]:
+        return _matches(sorted_rows(matching, numbers, paging, wanted))
 
     direction = order.path_direction(scored=matching.node.scored)
     if direction:
+        if getattr(matching.snapshot, "is_numbered_by_path", False):
+            return "path order", lambda: _walk_paths(matching, numbers, paging, direction)
         passed = wanted * len(matching.scope.numbers) / max(1, len(numbers))
         if len(numbers) * _PATH_READ < passed * _PATH_STEP and len(numbers) <= matching.budget.rows:
             return "sort", lambda: _sorted_by_path(matching, numbers, paging, direction)
         return "path order", lambda: _walk_paths(matching, numbers, paging, direction)
     leaf = None if paging.reverse else ranked_leaf(matching, order)
     if leaf is not None:
-        return "best first", lambda: best_first(matching, leaf, paging, wanted)
+        return "best first", lambda: _matches(best_first(matching, leaf, paging, wanted))
     index = _order_index(matching, coverage, order)
     if index is not None:
         bounds = _known_bounds(matching, index)
         if _walks_terms(matching, index, bounds, wanted):
-            return "index order", lambda: _by_terms(matching, index, bounds, paging)
+            return "index order", lambda: _matches(_by_terms(matching, index, bounds, paging))
     return "sort", sort
+
+
+def _matches(rows: Iterable[Row]) -> Iterator[Match]:
+    return (row.match for row in rows)
 
 
 # -- in the order of the paths ---------------------------------------------------------------------
 
 
-def _walk_paths(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
+def _walk_paths(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Match]:
     backward = (direction < 0) != paging.reverse
     place: Path | None = None if paging.place is None else paging.place[-1]
     walk = _in_path_order(matching, numbers, place, backward)
-    for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
-        yield matching.row(paging.order, match)
+    return matching.matches(walk, at_once=paging.rows + paging.skip + 1)
 
 
-def _sorted_by_path(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
-    """Rows in the order of the paths of a few documents; only as many as are taken are looked at."""
+def _sorted_by_path(matching: Matching, numbers: BitMap, paging: Paging, direction: int) -> Iterator[Match]:
+    """Matches in the order of their paths, of a few documents; only as many as are taken are looked at."""
     backward = (direction < 0) != paging.reverse
     place: Path | None = None if paging.place is None else paging.place[-1]
     found: list[tuple[Path, int]] = []
@@ -156,8 +162,7 @@ def _sorted_by_path(matching: Matching, numbers: BitMap, paging: Paging, directi
         if place is None or (path < place if backward else place < path):
             found.append((path, number))
     found.sort(reverse=backward)
-    for match in matching.matches((number for _, number in found), at_once=paging.rows + paging.skip + 1):
-        yield matching.row(paging.order, match)
+    return matching.matches((number for _, number in found), at_once=paging.rows + paging.skip + 1)
 
 
 def _in_path_order(matching: Matching, numbers: BitMap, place: Path | None, backward: bool) -> Iterator[int]:
@@ -251,6 +256,11 @@ def _term_rows(
     if place is None:
         return
     low, high, here = place
+    in_order = getattr(index.reader, "in_order", None)
+    lists = None if in_order is None else in_order(low, high, numbers, reverse=backward)
+    if lists is not None:
+        yield from _listed_rows(matching, index, lists, paging)
+        return
     plain = _is_plain(matching, paging.order)
     for term, group in index.reader.scan_among(low, high, numbers, reverse=backward):
         matching.budget.step()
@@ -272,6 +282,30 @@ def _term_rows(
         for row in rows:
             if behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
                 yield row
+
+
+def _listed_rows(
+    matching: Matching, index: FieldIndex, lists: Sequence[Sequence[int]], paging: Paging
+) -> Iterator[Row]:
+    """Rows of documents in the order of their one value; only those that are taken are looked at."""
+    sources = [(matching.row(paging.order, match) for match in matching.matches(one)) for one in lists]
+    rows = heapq.merge(*sources, key=_first_of_key, reverse=paging.reverse)
+    for _, group in groupby(rows, key=lambda row: _value_group(index, row, paging)):
+        for row in sorted(group, key=key_of, reverse=paging.reverse):
+            if behind(row, paging):
+                yield row
+
+
+def _first_of_key(row: Row) -> Any:
+    return row.key[0]
+
+
+def _value_group(index: FieldIndex, row: Row, paging: Paging) -> Any:
+    """What rows have in common whose terms are the same: the value, or as much of it as terms have."""
+    value = _value_of(row.key[0][1], paging.order.fields[0].descending)
+    if isinstance(value, str) and len(value) > _SURELY_WHOLE:
+        return _term_of(index, value)
+    return row.key[0]
 
 
 def _place_in_terms(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from svc.plugin import Path
 from svc_query.api import RankedPredicate
-from svc_query.executing.matching import Matching, Row
+from svc_query.executing.matching import Match, Matching, Row
 from svc_query.executing.paging import Page, Paging, behind, key_of, page_of, sorted_rows
 from svc_query.ordering import Order
 from svc_query.planning.nodes import AndNode, LeafNode
@@ -17,6 +18,8 @@ __all__ = ["best_first", "ranked_leaf", "ranked_page"]
 _MOST_RANKED = 100_000
 _SCORED_AT_ONCE = 1_000
 _FIRST_RANKED = 64
+_MOST_EQUAL = 4_096
+"""So many of the best are asked for where many are equally good."""
 
 
 def ranked_leaf(matching: Matching, order: Order) -> LeafNode | None:
@@ -41,30 +44,51 @@ def ranked_page(matching: Matching, paging: Paging, wanted: int) -> Page | None:
     leaf = ranked_leaf(matching, paging.order)
     if leaf is None:
         return None
+    below = _parts(matching)
     limit = max(_FIRST_RANKED, 2 * wanted)
-    found, complete = _best(matching, leaf, limit, _parts(matching))
-    # Those that are as good as the worst that came may have equals that did not come.
-    worst = 0.0 if complete else min(found.values(), default=0.0)
-    numbers = matching.scope.numbers
-    scores = {number: score for number, score in found.items() if number in numbers}
-    if leaf is matching.node and not matching.scope.unchecked and len(scores) > wanted:
-        # All of them match: those behind the page need not be looked at.
-        least = sorted(scores.values(), reverse=True)[wanted - 1]
-        scores = {number: score for number, score in scores.items() if score >= least}
-    leaf.learn(scores)
-    with matching.probe(len(scores)):
-        rows = sorted(
-            [matching.row(paging.order, match) for match in matching.matches(list(scores))], key=key_of
-        )
-    sure = [row.match for row in rows if row.match.score > worst]
-    if len(sure) < wanted and not complete:
-        return None
-    return page_of(matching, paging, "best first", sure[:wanted])
+    while True:
+        found, complete = _best(matching, leaf, limit, below)
+        # Those that are as good as the worst that came may have equals that did not come.
+        worst = 0.0 if complete else min(found.values(), default=0.0)
+        numbers = matching.scope.numbers
+        scores = {number: score for number, score in found.items() if number in numbers and score > worst}
+        leaf.learn(scores)
+        with matching.probe(len(scores)):
+            matches = list(islice(_by_score(matching, paging, scores, wanted), wanted))
+        if complete or len(matches) == wanted:
+            return page_of(matching, paging, "best first", matches)
+        if leaf is not matching.node or limit >= _MOST_EQUAL:
+            return None
+        limit *= 4
+
+
+def _by_score(
+    matching: Matching, paging: Paging, scores: Mapping[int, float], wanted: int
+) -> Iterator[Match]:
+    """Yields the matches among some documents, the best first; only those that are taken are looked at."""
+    from pyroaring import BitMap
+
+    groups: dict[float, list[int]] = {}
+    for number, score in scores.items():
+        groups.setdefault(score, []).append(number)
+    is_numbered = getattr(matching.snapshot, "is_numbered_by_path", False) and len(paging.order.fields) < 2
+    for _, numbers in sorted(groups.items(), reverse=True):
+        if is_numbered and len(numbers) > 1:
+            # All that differs behind the score is the path.
+            among = BitMap(numbers)
+            walk = matching.snapshot.in_path_order((), among=among)
+            yield from matching.matches((one for _, one in walk if one in among), at_once=wanted)
+        else:
+            rows = [matching.row(paging.order, match) for match in matching.matches(numbers)]
+            yield from (row.match for row in sorted(rows, key=key_of))
 
 
 def _parts(matching: Matching) -> tuple[Path, ...] | None:
-    parts = matching.scope.parts
-    return None if parts == ((),) else parts
+    """Where an index looks for the best; None: everywhere, since most of what it finds is for the query."""
+    scope = matching.scope
+    if scope.parts == ((),) or 2 * len(scope.numbers) >= len(matching.snapshot.live()):
+        return None
+    return scope.parts
 
 
 def best_first(matching: Matching, leaf: LeafNode, paging: Paging, wanted: int) -> Iterator[Row]:

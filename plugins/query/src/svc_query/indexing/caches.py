@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from svc.plugin import Path, ViewStorage
 from svc_query.api import Value
 from svc_query.indexing import keys
-from svc_query.indexing.rows import ConfigurationRow, State, decode_document, decode_row
+from svc_query.indexing.rows import ConfigurationRow, JobRow, State, decode_document, decode_row
 from svc_query.indexing.table import LONG, NONE
 from svc_query.snapshot import Document
 
@@ -42,12 +42,12 @@ class SharedReader:
     """A reader that several queries use; it is closed when it was replaced and none uses it any more.
 
     Attributes:
-        manifest: what it was opened at.
+        name: what it was opened at.
         reader: the reader.
     """
 
-    def __init__(self, manifest: bytes, reader: Any) -> None:
-        self.manifest = manifest
+    def __init__(self, name: object, reader: Any) -> None:
+        self.name = name
         self.reader = reader
         self._users = 0
         self._is_replaced = False
@@ -92,6 +92,8 @@ class Moment:
         live: numbers of those that live.
         tail: those that live and are not flushed.
         below: numbers at and below a path, by path, as far as they were asked for.
+        jobs: rows of all jobs, once they were asked for.
+        nothing_waits: whether no file waited for its parser when that was asked for first.
     """
 
     def __init__(self, state: State, chunks: dict[int, tuple[bytes, BitMap]], dead: BitMap) -> None:
@@ -104,14 +106,25 @@ class Moment:
             self.live -= dead
         self.tail: Sequence[IndexedDocument] = ()
         self.below: dict[Path, BitMap] = {}
-        self._tail_in_order: list[tuple[bytes, int]] | None = None
+        self.jobs: Sequence[JobRow] | None = None
+        self.nothing_waits: bool | None = None
+        self._tail_documents: Mapping[int, IndexedDocument] | None = None
+        self._tail_numbers: BitMap | None = None
 
-    def tail_in_order(self) -> list[tuple[bytes, int]]:
-        """Returns (key of the path, number) of the tail, in the order of the paths; not to be changed."""
-        found = self._tail_in_order
+    @property
+    def tail_documents(self) -> Mapping[int, IndexedDocument]:
+        """The documents of the tail by number; not to be changed."""
+        found = self._tail_documents
         if found is None:
-            pairs = [(keys.key_of_path(document.path), document.id) for document in self.tail]
-            found = self._tail_in_order = sorted(pairs)
+            found = self._tail_documents = {document.id: document for document in self.tail}
+        return found
+
+    @property
+    def tail_numbers(self) -> BitMap:
+        """The numbers of the tail; not to be changed."""
+        found = self._tail_numbers
+        if found is None:
+            found = self._tail_numbers = BitMap([document.id for document in self.tail])
         return found
 
     @property
@@ -132,6 +145,7 @@ class Caches:
         self._directories: tuple[tuple[bytes, int], Any] | None = None
         self._indexes: tuple[tuple[bytes, int], Any] | None = None
         self._tails: dict[Any, Any] = {}
+        self._opened: SharedReader | None = None
         self.mutex = threading.Lock()
 
     # -- moments -------------------------------------------------------------------------------
@@ -252,7 +266,7 @@ class Caches:
         """
         name = directory, number
         known = self._readers.get(name)
-        if known is not None and known.manifest == manifest and known.hold():
+        if known is not None and known.name == manifest and known.hold():
             return known
         made = SharedReader(manifest, open_reader(None if known is None else known.reader))
         made.hold()
@@ -262,6 +276,27 @@ class Caches:
         if replaced is not None:
             replaced.replace()
         return made
+
+    def opened(self, name: object, make: Callable[[], Any]) -> SharedReader:
+        """Returns what queries of one moment share, held for the caller, who releases it.
+
+        Args:
+            name: of the moment, and of whatever else it depends on.
+            make: makes it; it is closed when it was replaced by that of another moment, and none uses it.
+        """
+        known = self._opened
+        if known is not None and known.name == name and known.hold():
+            return known
+        made = SharedReader(name, make())
+        made.hold()
+        self._replace_opened(made)
+        return made
+
+    def _replace_opened(self, made: SharedReader | None) -> None:
+        with self.mutex:
+            replaced, self._opened = self._opened, made
+        if replaced is not None:
+            replaced.replace()
 
     def forget_readers(self, directory: FilePath, kept: set[int]) -> None:
         """Lets go of readers of indexes that are no more, or of another directory."""
@@ -306,5 +341,6 @@ class Caches:
 
     def close(self) -> None:
         """Lets go of all readers."""
+        self._replace_opened(None)
         self.forget_readers(FilePath(), set())
         self._tails = {}

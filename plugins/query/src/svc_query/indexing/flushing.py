@@ -10,9 +10,10 @@ import contextlib
 import errno
 import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from svc.errors import CorruptRecord
 from svc.plugin import Version
@@ -90,103 +91,139 @@ _VIRTUAL: dict[str, Callable[[DocumentRow], tuple[Value, ...]]] = {
 assert set(_VIRTUAL) == set(VIRTUAL_FIELDS), "all virtual fields have values"
 
 
-class _Sink(Protocol):
-    """Where the values of one index go."""
+_Waiting: TypeAlias = tuple[int, DocumentRow, Sequence[Value]]
+"""What an index is told of a document: its number, its row, the values."""
+
+
+class _FieldPlan(NamedTuple):
+    """What to do with a field of a document.
+
+    Attributes:
+        place: of its values in the row, unless it is virtual.
+        term: what the index of presence has for it; None for what every file has.
+        values_of: gives the values of a virtual field.
+        waits: the indexes that it goes to, each by what makes them wait there.
+    """
+
+    place: int
+    term: bytes | None
+    values_of: Callable[[DocumentRow], tuple[Value, ...]] | None
+    waits: Sequence[Callable[[_Waiting], None]]
+
+
+class _Sink(ABC):
+    """Where the values of one index go; they wait in ``waiting`` for the next step.
+
+    Attributes:
+        row: of the index.
+        waiting: what the next step takes in.
+    """
 
     row: IndexRow
 
-    def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None: ...
+    def __init__(self) -> None:
+        self.waiting: list[_Waiting] = []
 
-    def step(self) -> None: ...
+    def taken(self) -> list[_Waiting]:
+        """Returns what waits, which does so no longer."""
+        found = self.waiting.copy()
+        self.waiting.clear()
+        return found
 
-    def flush(self) -> bytes: ...
+    @abstractmethod
+    def step(self) -> None:
+        """Takes in what waits."""
 
-    def close(self) -> None: ...
+    @abstractmethod
+    def flush(self) -> bytes:
+        """Writes the files, and returns the new manifest."""
+
+    def close(self) -> None:
+        """Lets go of what is open."""
+        return
 
 
-class _TermSink:
+class _TermSink(_Sink):
     """Terms of an index type, for the driver's segments."""
 
     def __init__(self, flush: _Flush, number: int, row: IndexRow, index_type: TermIndexType) -> None:
         from svc_query.segments import TermIndexWriter
 
+        super().__init__()
         self.row = row
         self._flush = flush
         self._terms = index_type.terms
         self._options = json.loads(row.options)
         self._writer = TermIndexWriter(flush.clean(number, row), row.manifest, ordered=index_type.ordered)
-        self._add = self._writer.add
-        self._known: dict[tuple[type, Value], frozenset[bytes]] = {}
-
-    def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None:
-        try:
-            terms = self._of(values[0])
-            if len(values) > 1:
-                terms = terms.union(*[self._of(value) for value in values[1:]])
-        except Exception as error:  # noqa: BLE001 - foreign code: it costs this document's value
-            self._flush.note(number, row, self.row, error)
-            return
-        self._add(number, terms)
-
-    def _of(self, value: Value) -> frozenset[bytes]:
-        key = value.__class__, value
-        found = self._known.get(key)
-        if found is None:
-            found = frozenset(self._terms(value, self._options))
-            if len(self._known) < _CACHED_TERMS and len(found) < 8:
-                self._known[key] = found
-        return found
+        self._known: dict[tuple[type, Value], Collection[bytes]] = {}
 
     def step(self) -> None:
-        pass
+        waiting = self.taken()
+        known = self._known
+        found: list[tuple[int, Collection[bytes]]] = []
+        for number, row, values in waiting:
+            try:
+                value = values[0]
+                terms = known.get((value.__class__, value))
+                if terms is None:
+                    terms = self._of(value)
+                if len(values) > 1:
+                    terms = frozenset(terms).union(*[self._of(value) for value in values[1:]])
+            except Exception as error:  # noqa: BLE001 - foreign code: it costs this document's value
+                self._flush.note(number, row, self.row, error)
+                continue
+            found.append((number, terms))
+        self._writer.add_all(found)
+
+    def _of(self, value: Value) -> Collection[bytes]:
+        found = self._terms(value, self._options)
+        if not isinstance(found, (tuple, set, frozenset)) or (found.__class__ is tuple and len(found) > 1):
+            found = frozenset(found)
+        if len(self._known) < _CACHED_TERMS and len(found) < 8:
+            self._known[value.__class__, value] = found
+        return found
 
     def flush(self) -> bytes:
         return self._writer.flush()
 
-    def close(self) -> None:
-        pass
 
-
-class _OwnSink:
+class _OwnSink(_Sink):
     """The driver's own indexes: paths, and which fields there are."""
 
     def __init__(self, flush: _Flush, number: int, row: IndexRow) -> None:
         from svc_query.segments import TermIndexWriter
 
+        super().__init__()
         self.row = row
         self._writer = TermIndexWriter(flush.clean(number, row), row.manifest, ordered=row.name == PATH_INDEX)
-        self.add_terms = self._writer.add
-
-    def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None:
-        """Takes no values: what it has are terms (``add_terms``)."""
+        self.terms: list[tuple[int, Collection[bytes]]] = []
+        """Of documents, since what it has are no values."""
 
     def step(self) -> None:
-        pass
+        found, self.terms = self.terms, []
+        self._writer.add_all(found)
 
     def flush(self) -> bytes:
         return self._writer.flush()
 
-    def close(self) -> None:
-        pass
 
-
-class _LibrarySink:
+class _LibrarySink(_Sink):
     """Values for a library."""
 
     def __init__(self, flush: _Flush, number: int, row: IndexRow, index_type: LibraryIndexType) -> None:
+        super().__init__()
         self.row = row
         self._flush = flush
-        self._waiting: list[tuple[IndexDocument, DocumentRow]] = []
         directory = index_directory(flush.directory, number)
         directory.mkdir(exist_ok=True)
         self._writer = index_type.open_writer(directory, json.loads(row.options), row.manifest)
 
-    def add(self, number: int, row: DocumentRow, values: Sequence[Value]) -> None:
-        path = tuple(row.path.split("\x01"))
-        self._waiting.append((IndexDocument(number, path, values), row))
-
     def step(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        found = self.taken()
+        waiting = [
+            (IndexDocument(number, tuple(row.path.split("\x01")), values), row)
+            for number, row, values in found
+        ]
         if not waiting:
             return
         try:
@@ -218,7 +255,7 @@ class _Flush:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._plans: dict[int, list[tuple[int | None, str, list[_Sink]]]] = {}
+        self._plans: dict[int, list[_FieldPlan]] = {}
         self._sinks: dict[int, _Sink] = {}
         self.directory = host.directory
         self.broken: dict[int, str] = {}
@@ -258,17 +295,16 @@ class _Flush:
             row = table.row(number)
             if row is None:
                 continue
-            present: set[bytes] = set()
-            for place, name, sinks in self._plan(row.configuration):
-                values = virtual_values(row, name) if place is None else self._values(number, row, place)
-                if not values:
-                    continue
-                if place is not None or name in SOMETIMES_MISSING:
-                    present.add(name.encode())
-                for sink in sinks:
-                    sink.add(number, row, values)
-            self._paths.add_terms(number, {row.path.encode()[:MAXIMUM_TERM_BYTES]})
-            self._presence.add_terms(number, present)
+            present: list[bytes] = []
+            for place, term, values_of, waits in self._plan(row.configuration):
+                values = self._values(number, row, place) if values_of is None else values_of(row)
+                if values:
+                    if term is not None:
+                        present.append(term)
+                    for wait in waits:
+                        wait((number, row, values))
+            self._paths.terms.append((number, (row.path.encode()[:MAXIMUM_TERM_BYTES],)))
+            self._presence.terms.append((number, frozenset(present)))
         for sink_number, sink in self._sinks.items():
             self._guard(sink_number, sink.step)
         self._write_notes()
@@ -282,25 +318,22 @@ class _Flush:
         if found == LONG:
             stored = self._host.table.storage.get(keys.text_key(number, place))
             found = [] if stored is None else decode_texts(stored)
+        if len(found) == 1 and found[0].__class__ is not list:
+            return found  # type: ignore[no-any-return]
         return [tuple(value) if value.__class__ is list else value for value in found]
 
-    def _plan(self, configuration: int) -> list[tuple[int | None, str, list[_Sink]]]:
-        """What to do with a document: (position of the values or None, field, where they go)."""
+    def _plan(self, configuration: int) -> Sequence[_FieldPlan]:
+        """What to do with a document, for each field."""
         plan = self._plans.get(configuration)
         if plan is None:
             plan = self._plans[configuration] = []
             place = -1
             for field in self._host.table.configuration(configuration).fields:
-                if field.source:
-                    place += 1
+                place += bool(field.source)
                 sinks = [self._sink((field.name, *one)) for one in field.types]
-                plan.append(
-                    (
-                        place if field.source else None,
-                        field.name,
-                        [sink for sink in sinks if sink is not None],
-                    )
-                )
+                term = field.name.encode() if field.source or field.name in SOMETIMES_MISSING else None
+                waits = [sink.waiting.append for sink in sinks if sink is not None]
+                plan.append(_FieldPlan(place, term, None if field.source else _VIRTUAL[field.name], waits))
         return plan
 
     def _sink(self, name: tuple[str, str, str, int]) -> _Sink | None:

@@ -18,7 +18,7 @@ from svc_query.indexing.table import Table, is_ordered, paths_in_order
 
 __all__ = ["run_job"]
 
-_PATHS_PER_STEP = 256
+_PATHS_PER_STEP = 64
 _STEP_SECONDS = 0.01
 
 Pair = tuple[Path, bytes, Entry | None, int]

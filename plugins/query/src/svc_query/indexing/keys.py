@@ -47,8 +47,8 @@ WORK = b"w"
 PATH = b"p"
 """``p`` path: number of the document."""
 
-DOCUMENT = b"d"
-"""``d`` number: ``rows.DocumentRow``."""
+DOCUMENT = b"~"
+"""``~`` number: ``rows.DocumentRow``. Behind all others, so that a new one is the last row of all."""
 
 TEXT = b"t"
 """``t`` number, position of the field: values that are too long for the document's row."""

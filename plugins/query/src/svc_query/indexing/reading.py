@@ -28,6 +28,10 @@ _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
 
 
+class _Behind(Exception):
+    """The rows may be older than what the caller must see."""
+
+
 class _FilesWaiting(Exception):
     """Changed files have not been read yet."""
 
@@ -68,21 +72,15 @@ def read_snapshot(
     view = view_of(database)
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
-    _catch_up(reader, needed, wait_until)
     pending = list(waits_for)
+    is_caught_up = False
 
     def call(storage: ViewStorage) -> T:
-        for path in pending:
-            if count_waiting(storage, path):
-                raise _FilesWaiting
         snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
         try:
-            return function(snapshot)
-        except CorruptRecord as error:
-            damaged = snapshot.damaged_by(error)
-            if damaged is None:
-                raise
-            raise damaged from error
+            if not is_caught_up and snapshot.moment.state.sequence < needed:
+                raise _Behind
+            return _call(snapshot, function, pending)
         finally:
             snapshot.close()
 
@@ -90,7 +88,11 @@ def read_snapshot(
     attempts = _MOST_REPAIRED if goes_on else _ATTEMPTS
     for attempt in range(attempts):
         try:
-            return reader.read(call, minimum=needed)
+            return reader.read(call, minimum=needed if is_caught_up else 0)
+        except _Behind:
+            # Or the last commits changed nothing that is indexed: the mark of the view tells.
+            _catch_up(reader, needed, wait_until)
+            is_caught_up = True
         except _FilesWaiting:
             for path in pending:
                 _wait_for_parsers(reader, path, wait_until)
@@ -112,6 +114,18 @@ def read_snapshot(
     raise ServiceUnavailable(
         "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
     )
+
+
+def _call(snapshot: IndexSnapshot, function: Callable[[IndexSnapshot], T], pending: Sequence[Path]) -> T:
+    if any(snapshot.waiting(path) for path in pending):
+        raise _FilesWaiting
+    try:
+        return function(snapshot)
+    except CorruptRecord as error:
+        damaged = snapshot.damaged_by(error)
+        if damaged is None:
+            raise
+        raise damaged from error
 
 
 def read_status(

@@ -377,9 +377,12 @@ class Table:
         ]
 
     def add_job(self, row: JobRow) -> None:
-        """Adds a job; takes the place of those that it makes needless."""
+        """Adds a job, unless another will do its work; takes the place of those that it makes needless."""
         below = f"{row.path}\x01" if row.path else ""
-        for number, other in self.jobs():
+        jobs = self.jobs()
+        if any(_will_do(other, row) for _, other in jobs):
+            return
+        for number, other in jobs:
             if other.until <= row.until and (other.path == row.path or other.path.startswith(below)):
                 row.since_ms = min(row.since_ms, other.since_ms)
                 self.storage.delete(keys.number_key(keys.JOB, number))
@@ -441,6 +444,16 @@ def paths_in_order(
         else:
             yield key, number
     yield from sorted(run)
+
+
+def _will_do(other: JobRow, row: JobRow) -> bool:
+    """Whether a job has all of another's work still before it."""
+    return (
+        other.until >= row.until
+        and (other.reads or not row.reads)
+        and (not other.path or f"{row.path}\x01".startswith(f"{other.path}\x01"))
+        and (other.position is None or other.position < row.path)
+    )
 
 
 def is_ordered(key: bytes) -> bool:

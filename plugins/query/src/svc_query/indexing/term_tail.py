@@ -130,6 +130,15 @@ class TermTail:
             if found:
                 yield terms[place], BitMap(found)
 
+    def in_order(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
+    ) -> list[int] | None:
+        """Returns some documents in the order of their terms; None where one may have several terms."""
+        if len(self._in_order().numbers) != len(self._documents):
+            return None
+        found = self.scan_among(low, high, among, reverse=reverse)
+        return [number for _, numbers in found for number in numbers]
+
     def _in_order(self) -> _Sorted:
         """The terms as they are now; what was returned is not changed by what is added later."""
         found = self._sorted

@@ -44,7 +44,7 @@ class IndexView:
     """
 
     name = INDEX_VIEW
-    format = 1
+    format = 2
     keeps_files = True
     starts_at_head = True
     takes_collected = True

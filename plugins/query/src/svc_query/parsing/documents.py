@@ -74,6 +74,15 @@ def decode_document(encoded: bytes, maximum: int) -> Any:
         ValueError: it is not JSON.
     """
     _check(encoded, maximum)
+    return decode_checked(encoded)
+
+
+def decode_checked(encoded: bytes) -> Any:
+    """Returns the document of bytes that ``encode_document`` has just given.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
     try:
         return _DECODER.decode(encoded)
     except msgspec.DecodeError as error:

@@ -6,7 +6,7 @@ import io
 
 from svc_query.api import Parser, ParserInput
 from svc_query.configuration import QueryConfiguration
-from svc_query.parsing.documents import decode_document, encode_document
+from svc_query.parsing.documents import decode_checked, encode_document
 from svc_query.parsing.results import ParseResult, describe_error, mebibytes
 
 __all__ = ["parse_in_process"]
@@ -32,7 +32,6 @@ def parse_in_process(
         return ParseResult(failure=f"It is larger than {mebibytes(configuration.parse_input)}.")
     try:
         document = parser.parse(io.BytesIO(content), source)
-        encoded = encode_document(document, configuration.parse_output)
-        return ParseResult(decode_document(encoded, configuration.parse_output))
+        return ParseResult(decode_checked(encode_document(document, configuration.parse_output)))
     except Exception as error:  # noqa: BLE001
         return ParseResult(failure=describe_error(parser.name, error))

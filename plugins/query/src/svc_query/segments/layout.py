@@ -65,6 +65,7 @@ _CHECKSUM = struct.Struct("<I")
 _BLOCK = struct.Struct("<HHH")
 _CONTENTS = struct.Struct("<IIII")
 _ORDERED = 1
+_ASCENDING = 2
 _WIDE = 1
 _SINGLE = 2
 _SWAPPED = sys.byteorder == "big"
@@ -75,6 +76,7 @@ class Header(msgspec.Struct, frozen=True):
 
     Attributes:
         ordered: whether groups have bitmaps.
+        ascending: whether each term has one document, and their numbers increase with the terms.
         documents: how many have terms here.
         terms: how many different ones.
         postings: pairs of term and document.
@@ -84,6 +86,7 @@ class Header(msgspec.Struct, frozen=True):
     """
 
     ordered: bool
+    ascending: bool
     documents: int
     terms: int
     postings: int
@@ -125,7 +128,7 @@ def encode_header(header: Header) -> bytes:
     checked = _HEADER.pack(
         MAGIC,
         FORMAT,
-        _ORDERED if header.ordered else 0,
+        (_ORDERED if header.ordered else 0) | (_ASCENDING if header.ascending else 0),
         header.documents,
         header.terms,
         header.postings,
@@ -153,9 +156,11 @@ def decode_header(data: bytes, size: int) -> Header:
     _, number, flags, documents, terms, postings, at, length, checksum = _HEADER.unpack_from(data)
     if number != FORMAT:
         raise CorruptRecord(f"The segment has format {number}; this program reads format {FORMAT}.", offset=0)
-    if flags & ~_ORDERED or at < HEADER_SIZE or at + length != size:
+    if flags & ~(_ORDERED | _ASCENDING) or at < HEADER_SIZE or at + length != size:
         raise CorruptRecord("The file is not as long as its header says.", offset=0)
-    return Header(bool(flags & _ORDERED), documents, terms, postings, at, length, checksum)
+    return Header(
+        bool(flags & _ORDERED), bool(flags & _ASCENDING), documents, terms, postings, at, length, checksum
+    )
 
 
 def encode_contents(contents: Contents) -> bytes:

@@ -70,11 +70,24 @@ class TermIndexReader:
         Args:
             more: answers as a segment does.
         """
+        return self._of([*self._segments, more])
+
+    def _of(self, segments: Sequence[Any]) -> TermIndexReader:
         made = TermIndexReader.__new__(TermIndexReader)
         made.manifest, made.size = self.manifest, self.size
-        made._segments = [*self._segments, more]
+        made._segments = list(segments)
         made._closed = True  # the segments are held by this one
         return made
+
+    def apart(self) -> tuple[list[BitMap], TermIndexReader]:
+        """Tells segments in which numbers increase with the terms, one for each, from all others.
+
+        Returns:
+            The documents of each of the former, not to be changed; a reader of the others, for as long as
+            this one is open.
+        """
+        ascending = [segment.documents() for segment in self._segments if segment.header.ascending]
+        return ascending, self._of([one for one in self._segments if not one.header.ascending])
 
     @property
     def segments(self) -> int:
@@ -152,6 +165,24 @@ class TermIndexReader:
         if len(sources) == 1:
             return sources[0]
         return _united(merge(*sources, key=itemgetter(0), reverse=reverse))
+
+    def in_order(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
+    ) -> list[list[int]] | None:
+        """Returns those of some documents that a range of terms has, in the order of the terms.
+
+        One list for each segment; documents that have the same term stand together, in any order. None where
+        a document may have several terms, or where walking the terms costs less.
+        """
+        low, high = _cut_range(low, high)
+        found: list[list[int]] = []
+        for segment in self._segments:
+            part = segment.in_order(low, high, among, reverse=reverse)
+            if part is None:
+                return None
+            if part:
+                found.append(part)
+        return found
 
     def verify(self) -> None:
         """Reads and verifies everything. Blocks.

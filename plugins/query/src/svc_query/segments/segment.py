@@ -14,7 +14,6 @@ import struct
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
 from mmap import ACCESS_READ, mmap
 from pathlib import Path as FilePath
 from typing import TypeVar
@@ -36,11 +35,18 @@ from svc_query.segments.layout import (
     numbers_of,
 )
 from svc_query.segments.manifest import SegmentEntry
+from svc_query.segments.ranks import RankColumn, is_worth_ranking, terms_among, with_terms
 
 __all__ = ["READ_WHOLE", "Segment"]
 
 READ_WHOLE = 131_072
 """Bytes of the longest file that is read whole rather than mapped."""
+
+RECENT = 16
+"""Blocks of a segment that are kept as they were decoded, at most."""
+
+FEW_EQUAL = 2
+"""Documents that have the same term, on average, at most, where they are put in order without their terms."""
 
 FEW = 4
 """So many documents are rather tested than narrowed further."""
@@ -76,7 +82,7 @@ class Segment:
             self._read_contents()
             if isinstance(self._data, bytes):
                 for number in range(len(self._fences)):
-                    self._block(number)
+                    self._read_block(number)
                 for number in range(len(self._contents.group_offsets)):
                     self._group(number)
         except CorruptRecord as error:
@@ -93,6 +99,8 @@ class Segment:
         self._verified = bytearray(len(contents.offsets))
         self._verified_groups = bytearray(len(contents.group_offsets))
         self._documents: BitMap | None = None
+        self._ranks: RankColumn | None = None
+        self._recent: dict[int, Block] = {}
 
     def expect(self, entry: SegmentEntry, *, ordered: bool) -> None:
         """Compares what was opened with what a manifest says.
@@ -120,6 +128,7 @@ class Segment:
             if self._holders:
                 return
             data, self._data = self._data, b""
+            self._recent = {}
             if isinstance(data, mmap):
                 data.close()
 
@@ -130,7 +139,7 @@ class Segment:
             CorruptRecord: something is damaged.
         """
         for number in range(len(self._fences)):
-            block = self._block(number)
+            block = self._read_block(number)
             terms = block.terms()
             if terms != sorted(set(terms)) or terms[0] != self._fences[number]:
                 raise CorruptRecord("Terms of the segment are out of order.")
@@ -214,11 +223,17 @@ class Segment:
         self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
     ) -> Iterator[tuple[bytes, BitMap]]:
         """Yields the terms of a range that some documents have, with those; see ``TermReader``."""
-        if not self.documents().intersect(among):
+        documents = self.documents()
+        wanted = documents.intersection_cardinality(among)
+        if not wanted:
             return
         start, end = self._guard(
             lambda: (self._position(low, at_end=False), self._position(high, at_end=True))
         )
+        if self.header.ordered and is_worth_ranking(wanted, documents, self.header.postings):
+            places = self._guard(lambda: self._ranked(documents & among, start, end, reverse=reverse))
+            yield from with_terms(places, self._contents.before, self._guarded_block)
+            return
         numbers = range(start[0], min(end[0] + 1, len(self._fences)))
         for number in reversed(numbers) if reverse else numbers:
             first = start[1] if number == start[0] else 0
@@ -226,12 +241,43 @@ class Segment:
             block = self._guard(lambda number=number: self._block(number))  # type: ignore[misc]
             last = block.size if last is None else last
             if first < last:
-                yield from _among(block, first, last, among, reverse)
+                yield from terms_among(block, first, last, among, reverse)
+
+    def _ranked(
+        self, numbers: BitMap, start: tuple[int, int], end: tuple[int, int], *, reverse: bool
+    ) -> list[tuple[int, int]]:
+        if self._ranks is None:
+            self._ranks = RankColumn(self.documents(), self.blocks())
+        return self._ranks.in_order(numbers, self._rank_at(start), self._rank_at(end), reverse=reverse)
+
+    def in_order(
+        self, low: bytes | None, high: bytes | None, among: BitMap, *, reverse: bool
+    ) -> list[int] | None:
+        """Returns some documents in the order of their terms; see ``TermIndexReader.in_order``."""
+        documents, header = self.documents(), self.header
+        wanted = documents & among
+        if not wanted:
+            return []
+        if (
+            not header.ordered
+            or header.terms * FEW_EQUAL < header.postings
+            or not is_worth_ranking(len(wanted), documents, header.postings)
+        ):
+            return None
+
+        def find() -> list[tuple[int, int]]:
+            start, end = self._position(low, at_end=False), self._position(high, at_end=True)
+            return self._ranked(wanted, start, end, reverse=reverse)
+
+        return [number for _, number in self._guard(find)]
+
+    def _guarded_block(self, number: int) -> Block:
+        return self._guard(lambda: self._block(number))
 
     def blocks(self) -> Iterator[Block]:
         """Yields all blocks in order, verified."""
         for number in range(len(self._fences)):
-            yield self._guard(lambda number=number: self._block(number))  # type: ignore[misc]
+            yield self._guard(lambda number=number: self._read_block(number))  # type: ignore[misc]
 
     def _count(self, term: bytes) -> int:
         found = self._find(term)
@@ -300,7 +346,10 @@ class Segment:
         return number, self._block(number).position(term)
 
     def _rank(self, term: bytes | None) -> int:
-        number, index = self._position(term, at_end=True)
+        return self._rank_at(self._position(term, at_end=True))
+
+    def _rank_at(self, position: tuple[int, int]) -> int:
+        number, index = position
         before = self._contents.before[number]
         return before + self._block(number).before(index) if index else before
 
@@ -349,6 +398,17 @@ class Segment:
                 found.append(decode_bitmap(payload, count))
 
     def _block(self, number: int) -> Block:
+        # An estimate and the answer look at the same blocks, and so do many queries.
+        block = self._recent.get(number)
+        if block is None:
+            block = self._read_block(number)
+            if len(self._recent) >= RECENT:
+                self._recent = {}
+            if self._holders:
+                self._recent[number] = block
+        return block
+
+    def _read_block(self, number: int) -> Block:
         contents = self._contents
         data = self._read(contents.offsets[number], contents.lengths[number])
         if not self._verified[number]:
@@ -390,33 +450,6 @@ class Segment:
             if isinstance(error, CorruptRecord):
                 raise _named(error, self.path) from error
             raise _named(CorruptRecord("The segment can't be read.", offset=0), self.path) from error
-
-
-def _among(
-    block: Block, first: int, last: int, among: BitMap, reverse: bool
-) -> Iterator[tuple[bytes, BitMap]]:
-    """Yields the terms of a slice of a block that some documents have; where none do, one without any."""
-    plain = block.raw_numbers(first, last)
-    indexes = range(first, last)
-    if plain is None:
-        for index in reversed(indexes) if reverse else indexes:
-            yield block.term(index), bitmap_of(*block.payload(index)) & among
-        return
-    column = column_of(plain)
-    hits = BitMap(column) & among
-    if not hits:
-        yield block.term(first), hits
-        return
-    order = range(len(column))
-    places = (place for place in (reversed(order) if reverse else order) if column[place] in hits)
-    if len(column) == len(indexes):
-        # Each term has one document.
-        for place in places:
-            yield block.term(first + place), BitMap((column[place],))
-        return
-    before = block.before(first)
-    for index, some in groupby(places, lambda place: block.owner(before + place)):
-        yield block.term(index), BitMap([column[place] for place in some])
 
 
 def _count_first(stored: tuple[int, bytes]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 
 import msgspec
@@ -67,30 +67,38 @@ class TermIndexWriter:
             terms: of all its values; one may come twice, the longest are cut. A document that is added again
                 has the terms of both.
         """
-        if number <= self._last:
-            self._sorted = False
-        self._last = number
-        self._pending += 1
-        if not isinstance(terms, (set, frozenset)):
-            terms = set(terms)
-        if not terms:
-            return
-        self._documents.append(number)
-        if not self._ordered:
-            lists = self._lists
-            for term in terms:
-                lists[term].append(number)
-            return
-        postings = self._postings
-        for term in terms:
-            if term not in postings:
-                postings[term] = number
+        self.add_all([(number, terms if isinstance(terms, (set, frozenset)) else set(terms))])
+
+    def add_all(self, documents: Iterable[tuple[int, Collection[bytes]]]) -> None:
+        """Adds documents, which costs half of what it does one by one.
+
+        Args:
+            documents: number and terms of each, as for ``add``; no term comes twice.
+        """
+        postings, lists, known = self._postings, self._lists, self._documents
+        last = self._last
+        for number, terms in documents:
+            if number <= last:
+                self._sorted = False
+            last = number
+            self._pending += 1
+            if not terms:
                 continue
-            known = postings[term]
-            if known.__class__ is list:
-                known.append(number)
-            else:
-                postings[term] = [known, number]  # type: ignore[list-item]
+            known.append(number)
+            if not self._ordered:
+                for term in terms:
+                    lists[term].append(number)
+                continue
+            for term in terms:
+                if term not in postings:
+                    postings[term] = number
+                    continue
+                found = postings[term]
+                if found.__class__ is list:
+                    found.append(number)
+                else:
+                    postings[term] = [found, number]  # type: ignore[list-item]
+        self._last = last
 
     def flush(self) -> bytes:
         """Writes what was added to a segment, and returns the manifest that names it too. Blocks.
@@ -125,11 +133,7 @@ class TermIndexWriter:
         for start in range(0, len(terms), BLOCK_TERMS):
             block = terms[start : start + BLOCK_TERMS]
             numbers = [postings[term] for term in block]
-            if (
-                buffer.empty
-                and len(block) == BLOCK_TERMS
-                and not any(item.__class__ is list for item in numbers)
-            ):
+            if buffer.empty and len(block) == BLOCK_TERMS and list not in set(map(type, numbers)):
                 segment.write_block(block, None, [encode_numbers(numbers)])  # type: ignore[arg-type]
             else:
                 lists = map(self._in_order, numbers)

@@ -17,6 +17,7 @@ from svc_query.segments.layout import (
     Contents,
     Header,
     bitmap_of,
+    column_of,
     encode_block,
     encode_contents,
     encode_header,
@@ -51,6 +52,7 @@ class SegmentFile:
         self._group_terms = 0
         self._group_raw: list[bytes] = []
         self._group_bitmaps: list[BitMap] = []
+        self._ascending, self._last = ordered, -1
 
     def write_block(
         self, terms: Sequence[bytes], counts: Sequence[int] | None, payloads: Sequence[bytes]
@@ -73,6 +75,14 @@ class SegmentFile:
         self._terms += len(terms)
         if self._ordered:
             self._add_to_group(terms, counts, payloads)
+        if self._ascending:
+            self._ascending = counts is None and self._ascends(payloads)
+
+    def _ascends(self, payloads: Sequence[bytes]) -> bool:
+        """Whether the documents of terms with one each go on upward."""
+        numbers = column_of(b"".join(payloads)).tolist()
+        before, self._last = self._last, numbers[-1]
+        return before < numbers[0] and numbers == sorted(numbers)
 
     def _add_to_group(
         self, terms: Sequence[bytes], counts: Sequence[int] | None, payloads: Sequence[bytes]
@@ -130,6 +140,7 @@ class SegmentFile:
         )
         header = Header(
             self._ordered,
+            self._ascending,
             len(documents),
             self._terms,
             self._before[-1],
