@@ -122,7 +122,7 @@ class TaskTypeContract(ExtensionContract):
         for args in (*self.wrong_args, strange):
             with pytest.raises(InvalidInput) as refused:
                 extension.normalize(args, configuration)
-            assert refused.value.details.get("field"), args
+            assert {"field", "path"} & set(refused.value.details), args
 
     # -- runs ----------------------------------------------------------------------------------------
 
@@ -167,20 +167,23 @@ class TaskTypeContract(ExtensionContract):
         self, extension: TaskType, bench: TaskBench, directory: Path
     ) -> None:
         """Well before it would be killed; what it leaves behind is no harm to the next task."""
-        task = bench.add(extension.name, self.arguments(directory))
+        early = bench.add(extension.name, self.arguments(directory))
         with bench.runner(cancel_seconds=60.0) as runner:
-            bench.run_until(
-                runner,
-                lambda: (
-                    bench.task(task).is_finished
-                    or any(one.progress.indexed_count for one in runner.processes.values())
-                ),
-            )
-            if not bench.task(task).is_finished:
-                Queue(bench.database).cancel(task.id)
-            bench.run_until(runner, lambda: bench.task(task).is_finished)
-        ended = bench.task(task)
+            bench.run_until(runner, lambda: early.id in runner.processes)
+            # Held back before it has begun, so that it finds out at the end of its first batch.
+            os.kill(runner.processes[early.id].pid, signal.SIGSTOP)
+            Queue(bench.database).cancel(early.id)
+            bench.run_until(runner, lambda: runner.processes[early.id].cancelled_at is not None)
+            os.kill(runner.processes[early.id].pid, signal.SIGCONT)
+            bench.run_until(runner, lambda: bench.task(early).is_finished)
+            late = bench.add(extension.name, self.arguments(directory))
+            bench.run_until(runner, partial(bench.has_got_on, runner, late))
+            if not bench.task(late).is_finished:
+                Queue(bench.database).cancel(late.id)
+            bench.run_until(runner, lambda: bench.task(late).is_finished)
+        ended = bench.task(early)
         assert ended.status == "cancelled" or not self.has_batches, (ended.status, ended.error)
+        assert bench.task(late).status in {"cancelled", "completed"}, bench.task(late).error
         done = self._run(bench, extension, directory)
         self.check(bench.database, done.result, directory)
 

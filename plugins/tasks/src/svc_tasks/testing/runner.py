@@ -80,6 +80,11 @@ class TaskBench:
         process = runner.processes.get(task.id)
         return (process is not None and process.has_spoken) or self.task(task).is_finished
 
+    def has_got_on(self, runner: Supervisor, task: Task) -> bool:
+        """Whether a task has done a batch, or is over."""
+        process = runner.processes.get(task.id)
+        return (process is not None and process.progress.indexed_count > 0) or self.task(task).is_finished
+
     def is_idle(self, runner: Supervisor) -> bool:
         """Whether no process runs that the runner has not seen the end of."""
         return not runner.processes
