@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from svc.plugin import Database, collect
 from svc_task_gc.configuration import GcConfiguration
 from svc_versions.api import make_safety_snapshot
-
-from svc.plugin import Database, collect
 
 __all__ = ["SAFETY_PREFIX", "collect_garbage"]
 

@@ -1,8 +1,8 @@
 """A collection in a process of its own, so that who asks for it goes on serving others meanwhile.
 
-``python -m svc_task_gc.process DATABASE`` reads what to do from its standard input, one line of JSON, and writes
-the report, or what went wrong, to its standard output. When its input ends, as with the death of its parent,
-the collection ends too, in order.
+``python -m svc_task_gc.process DATABASE`` reads what to do from its standard input, one line of JSON, and
+writes the report, or what went wrong, to its standard output. When its input ends, as with the death of its
+parent, the collection ends too, in order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _error(described: dict[str, Any]) -> SvcError:
     from svc import errors
 
     kind = getattr(errors, described["kind"], SvcError)
-    return kind(described["message"], **described["details"])  # type: ignore[no-any-return]
+    return kind(described["message"], **described["details"])
 
 
 def _main(path: str) -> None:
