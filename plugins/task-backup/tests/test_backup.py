@@ -94,6 +94,8 @@ def test_the_default_is_the_backup_directory_of_the_server(backups: Backups, tex
 def test_directories_lie_in_it(backups: Backups, text: str) -> None:
     result = backups(backup_dir=text.format(absolute=backups.directory))
     assert result["backup_dir"] == str(backups.directory / "nightly")
+    for made in (backups.directory, backups.directory / "nightly"):
+        assert made.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("text", ["/tmp", "{absolute}/../elsewhere", "link"])
@@ -111,6 +113,13 @@ def test_the_deployment_names_another_directory(
     monkeypatch.setenv("SVC_BACKUP_DIRECTORY", str(tmp_path / "other disk"))
     assert backups()["backup_dir"] == str(tmp_path / "other disk")
     assert backups(backup_dir="a")["backup_dir"] == str(tmp_path / "other disk" / "a")
+
+
+def test_a_file_in_the_place_of_the_directory_is_an_error(backups: Backups) -> None:
+    backups.directory.touch()
+    for text in ("./backups/", "x"):
+        with pytest.raises(InvalidInput):
+            backups(backup_dir=text)
 
 
 # -- what is kept ---------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ from svc_testing import Server, start_server
 EXTENT = Extent("TASK_KILLS")
 ROUNDS = EXTENT.scaled(2)
 FILES = 4_000
+OF_ONE_SERVER = 3
+"""A background process that is killed again and again is started later and later."""
+
 JSON = {"Content-Type": "application/json"}
 PLUGINS = ("query", "tasks", "task.reindex")
 
@@ -72,25 +75,26 @@ def test_a_reindex_goes_on_behind_its_checkpoint_and_skips_nothing(database_path
     try:
         indexed.put({f"/d/{number:05}.json": {"title": f"t{number}"} for number in range(FILES)})
         state = indexed.database.state_directory
-        with start_server(database_path, "--background", "true", plugins=PLUGINS) as server:
-            for number in range(ROUNDS):
-                first = reindex(server, path="/d")
-                assert wait_for(server, first, begun=False)["status"] == "completed"
-                before = numbers(indexed)
-                assert len(before) == FILES
-                # A flush and a checkpoint after each batch, or none at all: both must do.
-                task = reindex(server, path="/d", force=True, index_flush_ms=1 + 40_000 * (number % 2))
-                wait_for(server, task, begun=True)
-                time.sleep(generator.random() * 0.8)
-                if server.get(f"/system/tasks/{task}").json()["status"] == "running":
-                    killed += kill_background(server, state)
-                done = wait_for(server, task, begun=False)
-                assert done["status"] == "completed", done
-                assert done["result"]["files"] == FILES
-                after = numbers(indexed)
-                assert after.keys() == before.keys()
-                skipped = [key for key in before if after[key] <= max(before.values())]
-                assert skipped == [], f"seed {EXTENT.seed}, round {number}"
+        for first_round in range(0, ROUNDS, OF_ONE_SERVER):
+            with start_server(database_path, "--background", "true", plugins=PLUGINS) as server:
+                for number in range(first_round, min(ROUNDS, first_round + OF_ONE_SERVER)):
+                    first = reindex(server, path="/d")
+                    assert wait_for(server, first, begun=False)["status"] == "completed"
+                    before = numbers(indexed)
+                    assert len(before) == FILES
+                    # A flush and a checkpoint after each batch, or none at all: both must do.
+                    task = reindex(server, path="/d", force=True, index_flush_ms=1 + 40_000 * (number % 2))
+                    wait_for(server, task, begun=True)
+                    time.sleep(generator.random() * 0.8)
+                    if server.get(f"/system/tasks/{task}").json()["status"] == "running":
+                        killed += kill_background(server, state)
+                    done = wait_for(server, task, begun=False)
+                    assert done["status"] == "completed", done
+                    assert done["result"]["files"] == FILES
+                    after = numbers(indexed)
+                    assert after.keys() == before.keys()
+                    skipped = [key for key in before if after[key] <= max(before.values())]
+                    assert skipped == [], f"seed {EXTENT.seed}, round {number}"
     finally:
         indexed.close()
     assert killed, "in the middle, at least once"

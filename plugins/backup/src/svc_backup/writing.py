@@ -25,7 +25,11 @@ def make_directory(directory: Path) -> None:
         InsufficientStorage: the disk is full.
     """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [one for one in (directory, *directory.parents) if not one.exists()]
+        for one in reversed(missing):
+            one.mkdir(mode=0o700, exist_ok=True)
+        if not directory.is_dir():
+            raise NotADirectoryError
     except (FileExistsError, NotADirectoryError) as error:
         raise InvalidInput("A file stands where a directory is needed.", field="output") from error
     except PermissionError as error:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from svc.errors import Forbidden
+
 __all__ = ["BackupFile", "BackupFiles", "outdated"]
 
 _ID_BYTES = 8
@@ -59,12 +61,12 @@ class BackupFiles:
         return cls(directory, database_path.stem, database_id)
 
     def all(self) -> list[BackupFile]:
-        """Returns the files, the oldest first: none that somebody else has put there, and no links."""
-        try:
-            with os.scandir(self.directory) as items:
-                names = [item.name for item in items if item.is_file(follow_symlinks=False)]
-        except FileNotFoundError:
-            return []
+        """Returns the files, the oldest first: none that somebody else has put there, and no links.
+
+        Raises:
+            Forbidden: the directory may not be read.
+        """
+        names = [item.name for item in self._items() if item.is_file(follow_symlinks=False)]
         found = [
             BackupFile(match[1], match[2] is not None, self.directory / name)
             for name in names
@@ -92,14 +94,19 @@ class BackupFiles:
 
     def remove_partial(self) -> None:
         """Removes what a process that was killed left of its files where a disk knows none without a name."""
-        try:
-            names = os.listdir(self.directory)
-        except FileNotFoundError:
-            return
-        for name in names:
+        for name in [item.name for item in self._items()]:
             head, _, _ = name.rpartition(".part-")
             if _PARTIAL.fullmatch(name[len(head) :]) and head[:1] == "." and self._name.fullmatch(head[1:]):
                 (self.directory / name).unlink(missing_ok=True)
+
+    def _items(self) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.directory) as items:
+                return list(items)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except PermissionError:
+            raise Forbidden(f"There is no permission to read {self.directory}.") from None
 
 
 def outdated(files: Sequence[BackupFile], count: int) -> list[BackupFile]:

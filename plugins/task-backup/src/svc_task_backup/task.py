@@ -161,7 +161,8 @@ def _write(context: TaskContext, plan: _Checkpoint, file: BackupFile) -> dict[st
     base = None if plan.base is None else _hash(plan.base)
     root = _hash(plan.root)
     report = write_backup(context.database, root, file.path, base=base, progress=shown.tell)
-    return {"size": report["size"], "report": report}
+    counts = {name: value for name, value in report.items() if name not in ("size", "version")}
+    return {"size": report["size"], "report": counts}
 
 
 class _Shown:
