@@ -129,3 +129,30 @@ def test_a_search_that_can_not_be_read_is_refused_with_its_place(searched):
 def test_a_bad_language_is_refused_when_the_configuration_is_stored(searched):
     with pytest.raises(InvalidInput):
         searched.index("docs", {**PLAIN, "language": "klingon"})
+
+
+def test_the_best_of_a_file_alone_are_found_although_it_has_no_term_of_its_own(searched, monkeypatch):
+    from svc_index_fulltext.layout import directory_key
+    from svc_query.executing import ranked
+
+    searched.index("a", PLAIN)
+    searched.write(*(f"a/b{number % 3}/common {number}.txt" for number in range(40)))
+    searched.finish()
+    monkeypatch.setattr(ranked, "_parts", lambda matching: matching.scope.parts)
+    assert searched.found("common", "/a/b1/common 7.txt") == ["common 7.txt"]
+    assert len(searched.found("common", "/a/b1")) == 13
+    assert directory_key(("a", "b1")) != directory_key(("a", "b1", "common 7.txt"))
+
+
+def test_equally_good_files_come_in_the_order_of_their_paths(searched):
+    names = [f"a/{number % 5}/common word {number:03}.txt" for number in range(300)]
+    searched.index("a", PLAIN)
+    searched.write(*names)
+    searched.finish()
+    expected = [name.rpartition("/")[2] for name in sorted(names)]
+    answer = searched.ask("common word", limit=25)
+    found = [row["path"].rpartition("/")[2] for row in answer.json["results"]]
+    assert found == expected[:25]
+    assert answer.json["has_more"]
+    second = searched.ask("common word", limit=25, after=answer.json["next_cursor"])
+    assert [row["path"].rpartition("/")[2] for row in second.json["results"]] == expected[25:50]

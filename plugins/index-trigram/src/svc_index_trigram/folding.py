@@ -29,6 +29,7 @@ __all__ = [
 MAXIMUM_WORD = 64
 """Characters of a word that count."""
 MAXIMUM_TRIPLES = 48
+_USUAL_TRIPLES = 10
 
 WORD = re.compile(
     "[^\\s\\x00-\\x20!-/:-@\\[-`{-\\x7f\\u0080-\\u00bf\\u00d7\\u00f7\\u037e\\u0387\\u1fef\\u2000-\\u206f"
@@ -77,13 +78,18 @@ def similarity_terms(folded: str) -> set[bytes]:
 
 
 def contain_terms(folded: str) -> list[bytes]:
-    """Returns triples that every text has which contains this one: enough to cover it, not all."""
+    """Returns triples that every text has which contains this one: first such as cover it, then some more.
+
+    Those that overlap tell texts apart that have the others in other places, which costs less than tests.
+    """
     data = folded.encode("utf-8", "surrogatepass")
     last = len(data) - 3
     if last < 0:
         return []
     # Some tens of triples leave no more to be found by others; what is left is tested.
-    return list(dict.fromkeys(data[at : at + 3] for at in (*range(0, last, 3)[:MAXIMUM_TRIPLES], last)))
+    cover = (*range(0, last, 3)[:MAXIMUM_TRIPLES], last)
+    more = range(last)[: max(0, _USUAL_TRIPLES - len(cover))]
+    return list(dict.fromkeys(data[at : at + 3] for at in (*cover, *more)))
 
 
 def fold_with_places(text: str) -> tuple[str, list[int]] | None:

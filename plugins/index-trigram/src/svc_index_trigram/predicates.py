@@ -27,6 +27,8 @@ from svc_index_trigram.folding import (
 
 __all__ = ["Contains", "EditDistance", "FuzzyWords", "JaroWinklerSimilarity", "SimilarTo"]
 
+COUNTED_TRIPLES = 3
+"""Triples of a needle that an estimate looks at."""
 MAXIMUM_RANGE = 250_000
 """Postings that a needle of one or two bytes may have; beyond, all documents are rather looked at."""
 COUNTED = 64
@@ -53,7 +55,7 @@ class Contains(Predicate):
         """Counts the documents of the rarest triple; None for a short needle that is nearly everywhere."""
         reader = _trigrams(indexes)
         if self._terms:
-            return min(reader.count(term) for term in self._terms)
+            return min(reader.count(term) for term in self._terms[:COUNTED_TRIPLES])
         if self._range is None:
             return None
         postings = reader.count_range(*self._range)
