@@ -73,7 +73,7 @@ class TaskTypeContract(ExtensionContract):
             result: of the last task.
             directory: as ``prepare`` was given it.
         """
-        raise NotImplementedError("A subclass says what the task has done.")
+        pytest.fail(f"{type(self).__name__} must say what a task has done: override 'check'.")
 
     # -- the database --------------------------------------------------------------------------------
 
