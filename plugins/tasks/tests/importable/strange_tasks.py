@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -9,9 +10,9 @@ import time
 from typing import Any
 
 import msgspec
+from svc_tasks.api import TaskType
 
 from svc.errors import InvalidInput
-from svc_tasks.api import TaskType
 
 
 class CountArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -106,10 +107,8 @@ class Stubborn(TaskType):
 
     def run(self, context: Any) -> None:
         while True:
-            try:
+            with contextlib.suppress(BaseException):
                 context.advance(0)
-            except BaseException:  # noqa: BLE001
-                pass
             time.sleep(0.01)
 
 
@@ -128,7 +127,7 @@ class Babble(TaskType):
     name = "babble"
 
     def run(self, context: Any) -> dict[str, Any]:
-        print("hello")  # noqa: T201
+        print("hello")
         os.write(1, b"not for you\n")
         context.logger.warning("said to the log")
         return {"said": True}

@@ -229,6 +229,62 @@ def test_what_is_added_while_no_server_runs_begins_then(bench: Bench, monkeypatc
     assert bench.look(2 * DAY) == 1
 
 
+class Clocks:
+    """The two clocks of a process, and the events of a job that looks at them."""
+
+    def __init__(self) -> None:
+        self.wall = 1_790_000_000.0
+        self.steady = 500.0
+
+    def time(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    def go(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+
+def test_the_job_looks_each_minute_and_at_once_when_the_clock_was_moved(
+    bench: Bench, monkeypatch: Any
+) -> None:
+    import schedule
+    from svc_tasks.schedules import job as home
+
+    clocks = Clocks()
+    looks: list[float] = []
+
+    class Now(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.fromtimestamp(clocks.wall, tz)
+
+    monkeypatch.setattr(home, "time", clocks)
+    monkeypatch.setattr(schedule.datetime, "datetime", Now)
+    monkeypatch.setattr(Scheduler, "check", lambda self: looks.append(clocks.steady))
+
+    class Context:
+        database = bench.work.database
+        configuration = None
+
+    job = home.SchedulerJob()
+
+    def run(seconds: int) -> int:
+        before = len(looks)
+        for _ in range(seconds):
+            job.run(Context())
+            clocks.go(1)
+        return len(looks) - before
+
+    assert run(121) == 3
+    clocks.wall -= 400 * 86_400
+    assert run(61) == 2
+    clocks.wall += 800 * 86_400
+    assert run(61) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "field"),
     [

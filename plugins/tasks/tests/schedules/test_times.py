@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -86,7 +86,7 @@ def test_a_day_has_its_fixed_time_once_in_every_zone_for_years(zone: str) -> Non
     since = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1000)
     due = all_due("45 1 * * *", since, since + 3 * 365 * DAY, time_zone(zone))
     days = [datetime.fromtimestamp(one / 1000, time_zone(zone)).date() for one in due]
-    assert all(later - earlier == timedelta(days=1) for earlier, later in zip(days, days[1:], strict=False))
+    assert all(later - earlier == timedelta(days=1) for earlier, later in pairwise(days))
     assert len(days) >= 3 * 365 - 1
 
 
@@ -106,8 +106,11 @@ def test_the_next_three_times() -> None:
         "a b c d e",
         "0 0 31 2 *",
         "* * * * *" + " " * 300,
-    ]
-    + ["0 25 * * *", "*/0 * * * *", "5-1 * * * *", "@daily"],
+        "0 25 * * *",
+        "*/0 * * * *",
+        "5-1 * * * *",
+        "@daily",
+    ],
 )
 def test_what_is_no_expression_of_five_fields_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput) as refused:

@@ -33,7 +33,7 @@ from svc_server.diagnosis import Reporter
 from svc_server.logs import configure_logs
 from svc_server.options import PluginValue, ServerSettings
 
-__all__ = ["Stop", "main", "run_background", "run_ordered"]
+__all__ = ["Stop", "allow_in_children", "main", "run_background", "run_ordered"]
 
 STANDBY_SECONDS = 0.25
 BEAT_SECONDS = 1.0
@@ -204,9 +204,7 @@ def run_ordered(order: dict[str, Any]) -> int:
         Path("/proc/self/comm").write_text(PROCESS_NAME)
     of_plugins = tuple(PluginValue(*value) for value in order["of_plugins"])
     settings = ServerSettings(order["values"], order["given"], of_plugins)
-    if settings["plugins"] is not None:
-        # Programs that plugins start in turn may use the same ones.
-        os.environ["SVC_PLUGINS"] = ",".join(settings["plugins"])
+    allow_in_children(settings)
     configure_logs(settings["log_format"])
     try:
         return run_background(settings, stop, only_if_needed=order["only_if_needed"])
@@ -216,6 +214,12 @@ def run_ordered(order: dict[str, Any]) -> int:
     except Exception:
         logger.exception("The background process failed.")
         return 1
+
+
+def allow_in_children(settings: ServerSettings) -> None:
+    """Lets the programs that plugins start in turn, as those of tasks, use the plugins of this deployment."""
+    if settings["plugins"] is not None:
+        os.environ["SVC_PLUGINS"] = ",".join(settings["plugins"])
 
 
 def main() -> None:

@@ -17,10 +17,11 @@ def _background(resolve: Callable[[], ServerSettings]) -> int:
     'svc start' keeps one by itself. Options can also be given as environment variables SVC_<OPTION> or in
     the file that --config names, as those of 'svc start'.
     """
-    from svc_server.background.process import Stop, run_background
+    from svc_server.background.process import Stop, allow_in_children, run_background
     from svc_server.logs import configure_logs
 
     settings = resolve()
+    allow_in_children(settings)
     configure_logs(settings["log_format"])
     stop = Stop()
     stop.follow_signals()
