@@ -16,6 +16,7 @@ from pathlib import Path
 
 import backing_up
 import beside_load
+import collection
 import directories
 import following
 import history_replay
@@ -55,6 +56,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "history": versioning.history,
     "backup": backing_up.backups,
     "verify": verifying.verifying,
+    "collection": collection.collections,
     "query": query.in_process,
     "query-http": query.over_http,
     "query-writes": query.between_writes,

@@ -23,6 +23,7 @@ from svc.database import CollectionReport as CollectionReport
 from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep
+from svc.database import CompactReport as CompactReport
 from svc.database import Condition as Condition
 from svc.database import Damage as Damage
 from svc.database import Database as Database
@@ -43,6 +44,7 @@ from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
 from svc.database import attempt as attempt
 from svc.database import collect as collect
+from svc.database import compact as compact
 from svc.database import is_whole_again as is_whole_again
 from svc.database import name_damage as name_damage
 from svc.database import parse_time as parse_time

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc_testing.auth_modes import AuthModeContract
     from svc_testing.collecting import live_objects, simulate_collection
     from svc_testing.distributions import DistributionFactory
-    from svc_testing.extensions import ExtensionContract
+    from svc_testing.extensions import ExtensionContract, used_by
     from svc_testing.faults import Fault, inject
     from svc_testing.hook_pages import HookPagesContract
     from svc_testing.memory_storage import (
@@ -68,6 +68,7 @@ __all__ = [
     "serve_in_process",
     "simulate_collection",
     "start_server",
+    "used_by",
 ]
 
 _HOMES = {
@@ -100,6 +101,7 @@ _HOMES = {
     "simulate_collection": "svc_testing.collecting",
     "serve_in_process": "svc_testing.applications",
     "start_server": "svc_testing.processes",
+    "used_by": "svc_testing.extensions",
 }
 
 

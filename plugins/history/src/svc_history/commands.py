@@ -122,7 +122,8 @@ def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bo
 def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     """Shows which commit each line of the file PATH comes from, through moves and copies.
 
-    Of a directory, and of a file that is no text, it shows the last commit of each entry.
+    Of a directory, and of a file that is no text, it shows the last commit of each entry. Behind ^ stands one
+    whose version was collected: it brought the line, or an older one did.
     """
     where = _path(path)
     with open_history_store(source) as store:
@@ -137,7 +138,7 @@ def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     for line in found["lines"]:
         place = f"  {_printable(line['path'])}" if "path" in line else ""
         click.echo(
-            f"{line['version'][:_HASH]}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+            f"{_version(line)}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
             f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
         )
 
@@ -169,8 +170,14 @@ def _say_more(has_more: bool, shown: int) -> None:
 
 def _show_entries(rows: list[dict[str, Any]]) -> None:
     print_table(
-        [(row["version"][:_HASH], _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
+        [(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
     )
+
+
+def _version(row: dict[str, Any]) -> str:
+    """The beginning of a version; behind ``^`` where it, or an older one that was collected too, is meant."""
+    version: str = row["version"]
+    return f"^{version[: _HASH - 1]}" if row.get("collected") else version[:_HASH]
 
 
 def _log_line(row: dict[str, Any]) -> tuple[str, ...]:

@@ -145,8 +145,9 @@ class CompareResource:
         viewer = _viewer(req)
         before = _named(req, viewer, "from", None)
         after = _named(req, viewer, "to", "HEAD")
+        hold = viewer.database.hold_version(before, after)
         comparison = Comparison(viewer, before, after, _path(req, viewer))
-        send_json_items(resp, "changes", comparison.items(), comparison.summary)
+        send_json_items(resp, "changes", comparison.items(), comparison.summary, hold=hold)
 
 
 class BlameResource:
@@ -176,7 +177,8 @@ class BlameResource:
         if entry is None or not viewer.shows(path):
             raise path_not_found(path)
         limits = _blame_limits(req)
-        blame = run_blocking(blame_lines, history, viewer, version, path, entry, limits)
+        with viewer.database.hold_version(root):
+            blame = run_blocking(blame_lines, history, viewer, version, path, entry, limits)
         head["entry_type"] = int(entry.kind)
         if blame is None:
             start = starting_point(viewer.database, root)

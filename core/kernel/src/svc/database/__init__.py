@@ -7,7 +7,7 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
-from svc.database.collection import CollectionReport, collect
+from svc.database.collection import CollectionReport, CompactReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
@@ -39,6 +39,7 @@ __all__ = [
     "Commit",
     "CommitResult",
     "CommitStep",
+    "CompactReport",
     "Condition",
     "Damage",
     "Database",
@@ -61,6 +62,7 @@ __all__ = [
     "ViewStorage",
     "attempt",
     "collect",
+    "compact",
     "information",
     "is_whole_again",
     "name_damage",

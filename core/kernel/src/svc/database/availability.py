@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.clock import now_ms
+from svc.database.collection.record import read_state
 from svc.errors import NotFound, VersionCollected
 from svc.hashing import Hash
 from svc.objects.store import EMPTY_ROOT
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Availability"]
 
+_JUST_NOW_MS = 10_000
 _REFS = ("refs",)
 
 
@@ -45,6 +48,11 @@ class Availability:
             return True
         last = database.last_commit_of(root)
         return (last is not None and last >= horizon) or root in self._ref_roots()
+
+    def has_just_changed(self) -> bool:
+        """Whether a collection destroys something now, or did so in the last seconds."""
+        state = read_state(self._database.system())
+        return state.pending or now_ms() - state.at_ms < _JUST_NOW_MS
 
     def require(self, root: Hash) -> None:
         """Raises ``VersionCollected`` unless the tree of such a root is whole."""

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from svc.database.commit import Commit
 from svc.database.fold import Fold
@@ -58,7 +59,7 @@ class CommitRequest:
         results: set when it is committed, one an operation.
         sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
             when it is committed.
-        error: set instead when it failed.
+        error: set instead when it failed, until it is raised.
         hold: keeps what it refers to, until it is committed.
         recount: chunks and their stored bytes that are added to the totals: what a collection took away,
             as negative numbers.
@@ -122,7 +123,7 @@ class Committer:
             self._withdraw(request)
             raise
         if request.error is not None:
-            raise request.error
+            _raise_error_of(request)
 
     def submit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
         """Commits a transaction by itself, right after something else under the same lock; blocks.
@@ -144,7 +145,7 @@ class Committer:
         prepare(head)
         fold = self._fold(head, [request])
         if request.error is not None:
-            raise request.error
+            _raise_error_of(request)
         self._write(fold)
 
     def _writable_head(self) -> Head:
@@ -199,13 +200,17 @@ class Committer:
         try:
             self._commit(batch)
         except BaseException as error:
-            outcome = error if isinstance(error, SvcError) else None
+            is_answer = isinstance(error, SvcError)
             for request in batch:
                 if request.error is None:
-                    request.error = outcome or ServiceUnavailable(
-                        "The commit was interrupted; read the path to see whether it was applied."
+                    request.error = (
+                        error
+                        if is_answer
+                        else ServiceUnavailable(
+                            "The commit was interrupted; read the path to see whether it was applied."
+                        )
                     )
-            if outcome is None:
+            if not is_answer:
                 raise
         finally:
             self._batch_seconds = time.monotonic() - began
@@ -295,3 +300,13 @@ class Committer:
             ) from error
         self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
         fold.share_nodes()
+
+
+def _raise_error_of(request: CommitRequest) -> NoReturn:
+    """Raises it, and lets go of it: else both would keep each other, and the request what it holds."""
+    error, request.error = request.error, None
+    assert error is not None
+    try:
+        raise error
+    finally:
+        del error, request

@@ -89,6 +89,7 @@ class Transaction:
         self._pending = PendingObjects()
         self._small = SmallContents(database.objects, self._pending)
         self._hold: Hold | None = None
+        self._count = 0
         self.results: list[OperationResult] = []
         self.result: CommitResult | None = None
 
@@ -98,11 +99,14 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._operations and self.result is None:
-            self.commit()
+        try:
+            if kind is None and self._operations and self.result is None:
+                self.commit()
+        finally:
+            self._let_go()
 
     def __len__(self) -> int:
-        return len(self._operations)
+        return self._count
 
     # -- operations ----------------------------------------------------------------------------
 
@@ -284,13 +288,20 @@ class Transaction:
             self._settle()
         request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)
         # Should this wait be given up, whoever commits the request goes on with it.
-        request.hold, self._hold = self._hold, None
+        request.hold = self._hold
         self._database.submit(request)
-        if request.hold is not None:
-            request.hold.release()
+        if self._hold is not None:
+            self._hold.release()
         self.results = request.results
         self.result = CommitResult(request.sequence, request.version, request.time_ms)
+        self._let_go()
         return self.result
+
+    def _let_go(self) -> None:
+        """Forgets the operations, and with them what keeps their contents from being collected."""
+        self._operations = []
+        self._pending = PendingObjects()
+        self._hold = None
 
     def _held(self) -> Hold:
         """What keeps all that the transaction looks up, until it has ended."""
@@ -305,6 +316,7 @@ class Transaction:
 
     def _add(self, operation: Operation | SetRef) -> OperationHandle:
         self._operations.append(operation)
+        self._count += 1
         return OperationHandle(self, len(self._operations) - 1)
 
     def _take(self, content: StoredContent | bytes, system: bool) -> StoredContent:

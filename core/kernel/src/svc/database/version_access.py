@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from svc.database.availability import Availability
 from svc.database.commit_access import CommitAccess
 from svc.database.head import Head
+from svc.database.holds import Hold, Holds
 from svc.database.naming import head_at, named_version
 from svc.database.references import reference_path, references
 from svc.database.version import Version
@@ -21,6 +22,7 @@ class VersionAccess(CommitAccess):
 
     _availability: Availability
     _present: tuple[Head | None, Version]
+    _holds: Holds
 
     def at(self, root: Hash | None = None) -> Version:
         """Returns a readable version.
@@ -124,6 +126,31 @@ class VersionAccess(CommitAccess):
         """
         self._require_open()
         self._availability.require_version(root)
+
+    def hold_version(self, *roots: Hash) -> Hold:
+        """Keeps versions readable until the hold is released: for what reads long, such as a download.
+
+        What reads a little need not: it is done before a collection that begins can destroy anything.
+
+        Args:
+            roots: roots that commits or refs name.
+
+        Raises:
+            VersionCollected: one of them was collected; nothing is held then.
+        """
+        self._require_open()
+        hold = self._holds.take()
+        try:
+            for root in roots:
+                self._availability.require(root)
+        except BaseException:
+            hold.release()
+            raise
+        return hold
+
+    def was_just_collected(self) -> bool:
+        """Whether a collection destroys something now, or did so in the last seconds."""
+        return self._availability.has_just_changed()
 
     def is_available(self, root: Hash) -> bool:
         """Whether the tree of a root that a commit names can be read: it was not collected; microseconds."""

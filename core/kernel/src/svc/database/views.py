@@ -393,6 +393,7 @@ class ViewReader:
         is_over: Callable[[ViewStorage], bool],
     ) -> ViewMark:
         """Brings the data some way to what they would be if they were made anew now; returns their mark."""
+        self._work.forget()  # What it keeps in itself is of rows that may go now.
         view = self._view
         if takes_collected(view):
             storage = self._storage(transaction, shared, mark)

@@ -7,6 +7,7 @@ stands in docs/decisions/026-garbage-collection.md.
 from __future__ import annotations
 
 from svc.database.collection.collector import collect
+from svc.database.collection.compacting import CompactReport, compact
 from svc.database.collection.report import CollectionProgress, CollectionReport
 
-__all__ = ["CollectionProgress", "CollectionReport", "collect"]
+__all__ = ["CollectionProgress", "CollectionReport", "CompactReport", "collect", "compact"]

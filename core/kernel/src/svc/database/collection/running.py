@@ -177,8 +177,6 @@ class Collection:
             self._scanned += self._marker.mark_root(summary.root)
             self._marker.mark_root(summary.system_root)
             self._marked += 1
-            if self._marked % 256 == 0:
-                self._stop_if_asked()
 
     def _mark_pins(self) -> None:
         batch: list[Hash] = []
@@ -193,6 +191,7 @@ class Collection:
     def _tell_marked(self, marked: int) -> None:
         self._progress("mark", marked, 0)
         self._measure.sample(marked)
+        self._stop_if_asked()
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -203,8 +202,10 @@ class Collection:
         tell = partial(self._tell_scanned, end)
         for found, batch in find_garbage(self._log, end, self._marker, young, tell):
             self._garbage = found
+            self._stop_if_asked()
             if may_condemn:
                 self._condemn(batch)
+        self._tell_scanned(end, end)
 
     def _tell_scanned(self, end: int, offset: int) -> None:
         self._progress("scan", offset, end)
