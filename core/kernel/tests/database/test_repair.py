@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ from svc.database.repair import FileSource, RepairReport, repair
 from svc.database.repair.originals import saved_originals
 from svc.errors import CorruptRecord, DatabaseBusy, ForeignFile, SvcError
 from svc.hashing import ObjectKind
-from svc.log import FIRST, RECORD_HEADER_SIZE
+from svc.log import FIRST, RECORD_HEADER_SIZE, FileOperations
 
 KINDS = (ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NODE, ObjectKind.COMMIT)
 
@@ -349,3 +352,56 @@ def test_a_collected_database_is_repaired_as_far_as_it_goes(made: Made) -> None:
                 version = database.at()
                 found = {one: version.read_all(entry) for one, entry in version.walk(files_only=True)}
                 assert found == files
+
+
+@pytest.mark.parametrize("backup", [True, False])
+def test_a_repair_that_is_killed_at_any_write_is_done_again(made: Made, backup: bool) -> None:
+    hit = [one for one in records_of(made.path)[:-1] if one.stored_length > 60][::6]
+    flip(made.path, *(position for one in hit for position in (one.offset + 9, one.offset + 130)))
+    damaged, beside = made.path.read_bytes(), made.path.with_name("beside.d")
+    shutil.copytree(f"{made.path}.d", beside)
+    chance = random.Random(5)
+    for _ in range(6):
+        for one in made.path.parent.glob("x.svcdb*"):
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        made.path.write_bytes(damaged)
+        shutil.copytree(beside, f"{made.path}.d")
+        child = os.fork()
+        if child == 0:
+            die_at_a_write(chance.randrange(40))
+            repair(made.path, [FileSource(made.backup)] if backup else [])
+            os._exit(0)
+        os.waitpid(child, 0)
+        chance.random()
+        source = FileSource(made.backup)
+        report = repair(made.path, [source] if backup else [])
+        source.database.close()
+        assert not report.damaged
+        with Database(made.path) as database:
+            assert verify(database).ok
+            check_nothing_else(made, database)
+            if backup:
+                assert database.head().root == made.root
+                made.check(database)
+
+
+def die_at_a_write(number: int) -> None:
+    """Lets this process die at a write, a sync or a cut to come; a write is done by half."""
+    left = number
+
+    def dying(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def act(*arguments: Any) -> object:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if name == "pwritev":
+                    descriptor, pieces, offset = arguments
+                    whole = b"".join(pieces)
+                    os.pwrite(descriptor, whole[: len(whole) // 2], offset)
+                os._exit(9)
+            return call(*arguments)
+
+        return act
+
+    for name in ("pwritev", "fdatasync", "fsync", "ftruncate"):
+        setattr(FileOperations, name, staticmethod(dying(name, getattr(os, name))))
