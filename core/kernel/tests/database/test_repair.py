@@ -7,7 +7,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from repair_material import Made, flip, make, records_of
 from svc.database import Database, verify
 from svc.database.collection import collect
+from svc.database.collection.plan import Sweeper
 from svc.database.lost import REPORTS, Lost
 from svc.database.repair import FileSource, RepairReport, repair
 from svc.database.repair.originals import saved_originals
@@ -405,3 +406,54 @@ def die_at_a_write(number: int) -> None:
 
     for name in ("pwritev", "fdatasync", "fsync", "ftruncate"):
         setattr(FileOperations, name, staticmethod(dying(name, getattr(os, name))))
+
+
+def test_another_copy_in_the_log_counts(made: Made) -> None:
+    content = made.versions[-1][1][("d1", "f1")]
+    with Database(made.path) as database:
+        place = database.objects.find(database.at().get(("d1", "f1")).hash)
+        flip(made.path, *range(place.offset + 80, place.offset + 90))
+        with pytest.raises(CorruptRecord):
+            database.at().read_all(database.at().get(("d1", "f1")))
+        with database.transaction() as transaction:
+            transaction.put(("again",), content)
+        assert not verify(database).ok, "the first copy is still there"
+    report = repaired(made, backup=False)
+    assert report.ok
+    assert (report.voided_records, report.fetched_objects) == (1, 0)
+    with Database(made.path) as database:
+        made.check(database)
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_a_header_that_a_collection_left_torn_is_no_damage(
+    made: Made, repairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[tuple[int, int]] = []
+
+    class Killed(BaseException):
+        pass
+
+    def die(self: Sweeper, planned: Iterable[tuple[int, int]], *_: object) -> None:
+        runs.extend(planned)
+        raise Killed
+
+    with Database(made.path) as database:
+        with database.transaction() as transaction:
+            transaction.delete(("text",), recursive=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Sweeper, "sweep", die)
+            with pytest.raises(Killed):
+                collect(database, upload_hours=0)
+        root = database.head().root
+    for begin, _ in runs[::2]:
+        flip(made.path, *range(begin + 3, begin + 60))
+    with Database(made.path, read_only=True) as database:
+        assert verify(database).ok
+    if repairs:
+        repair(made.path)
+    with Database(made.path) as database:
+        assert verify(database).ok
+        assert database.head().root == root
+        collect(database, upload_hours=0)
+        assert verify(database).ok
