@@ -42,6 +42,7 @@ BY_CHANCE = {
     "plugins/query/src/svc_query/testing/index_types.py": "makes histories for tests, the same each time",
     "plugins/query/src/svc_query/testing/library.py": "makes histories for tests, the same each time",
     "plugins/query/src/svc_query/testing/parsers.py": "breaks files for tests, the same each time",
+    "plugins/tasks/src/svc_tasks/testing/contract.py": "when a process is killed in a test",
 }
 """Modules that use ``random``, whose numbers can be foretold, and for what."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc_testing.applications import PathRights, serve_in_process
     from svc_testing.auth_modes import AuthModeContract
     from svc_testing.distributions import DistributionFactory
-    from svc_testing.extensions import ExtensionContract
+    from svc_testing.extensions import ExtensionContract, used_by
     from svc_testing.faults import Fault, inject
     from svc_testing.hook_pages import HookPagesContract
     from svc_testing.memory_storage import (
@@ -65,6 +65,7 @@ __all__ = [
     "run_svc",
     "serve_in_process",
     "start_server",
+    "used_by",
 ]
 
 _HOMES = {
@@ -95,6 +96,7 @@ _HOMES = {
     "run_svc": "svc_testing.processes",
     "serve_in_process": "svc_testing.applications",
     "start_server": "svc_testing.processes",
+    "used_by": "svc_testing.extensions",
 }
 
 

@@ -16,7 +16,6 @@ class TasksConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     Attributes:
         tasks_at_once: most tasks that run at once.
-        maximum_pending: most tasks that wait; one more is refused with 503.
         maximum_attempts: how often the process of a task may die before the task counts as failed.
         task_memory: bytes of memory that the process of a task may have for its data; files that it maps do
             not count.
@@ -27,10 +26,9 @@ class TasksConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """
 
     tasks_at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
-    maximum_pending: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
     maximum_attempts: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 5
     task_memory: Annotated[int, msgspec.Meta(ge=64 << 20, le=1 << 40)] = 2 << 30
     cancel_seconds: Seconds = 10.0
-    stall_seconds: Seconds = 3_600.0
+    stall_seconds: Seconds = 1_800.0
     turn_seconds: Seconds = 300.0
     timezone: str = "UTC"

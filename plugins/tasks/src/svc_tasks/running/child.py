@@ -107,7 +107,7 @@ def _configuration(order: Order, own: Any) -> Any:
 
 def _secret(kind: type, value: Any) -> Any:
     if kind is not Secret:
-        raise NotImplementedError
+        raise TypeError(f"The type {kind.__name__} is not one that settings can have")
     return Secret(value)
 
 

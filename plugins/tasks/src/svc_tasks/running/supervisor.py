@@ -304,4 +304,4 @@ def _revealed(configuration: Any) -> Any:
 def _secret_text(value: Any) -> Any:
     if isinstance(value, Secret):
         return value.reveal()
-    raise NotImplementedError
+    raise TypeError(f"The type {type(value).__name__} is not one that settings can have")
