@@ -89,6 +89,15 @@ class Recording:
                     return count
 
             @staticmethod
+            def punch_hole(fd: int, offset: int, length: int) -> None:
+                if os.fstat(fd).st_ino != inode:
+                    FileOperations.punch_hole(fd, offset, length)
+                    return
+                with recording._mutex:
+                    FileOperations.punch_hole(fd, offset, length)
+                    recording.events.append(Write(offset, bytes(length)))
+
+            @staticmethod
             def ftruncate(fd: int, length: int) -> None:
                 with recording._mutex:
                     os.ftruncate(fd, length)

@@ -37,7 +37,7 @@ from svc_history.rows import (
 )
 from svc_history.view import HISTORY_VIEW, MOST_LISTED, HistoryView
 from svc_history.viewer import Viewer
-from svc_testing import ViewContract
+from svc_testing import ViewContract, simulate_collection
 
 NAMES = st.sampled_from(["a", "b", "ä"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
@@ -259,6 +259,44 @@ def test_the_view_tells_what_the_trees_say(listed: int, commits: list[list[tuple
         for sequence, row in history.commits():
             counts = counted(database, sequence, ()) if row.counts is None else row.counts
             assert counts == next(one[3] for one in expected[()] if one[0] == sequence)
+
+
+@given(
+    LISTED,
+    st.lists(
+        st.tuples(st.lists(OPERATIONS, max_size=3), st.booleans(), st.one_of(st.none(), st.integers(0, 3))),
+        max_size=8,
+    ),
+)
+def test_collections_leave_what_rebuilding_gives(
+    listed: int, commits: list[tuple[list[tuple[Any, ...]], bool, int | None]]
+) -> None:
+    with opened(listed) as (database, reader):
+        for operations, follows, collects in commits:
+            perform(database, operations)
+            if follows:
+                reader.catch_up()
+            if collects is not None and database.head().sequence:
+                simulate_collection(database, max(1, database.head().sequence - collects))
+            if follows:
+                reader.work()
+            read_everything(database)
+        reader.catch_up()
+        while reader.work():
+            pass
+        kept = reader.read(lambda storage: list(storage.scan()))
+        reader.rebuild()
+        assert reader.read(lambda storage: list(storage.scan())) == kept
+
+
+def read_everything(database: Database) -> None:
+    """Whatever was collected: nobody is told of damage, and nothing is raised."""
+    history, viewer = History(database), Viewer(database)
+    log_page(history, viewer, path=(), fork=None, limit=100, after=None)
+    for path in [("a",), ("b", "a"), *(path for path, _ in database.at().walk())][:5]:
+        commit_history(history, viewer, path, limit=100, after=None)
+        log_page(history, viewer, path=path, fork=None, limit=100, after=None)
+        last_commit(history, path, database.head().sequence)
 
 
 @given(LISTED, st.lists(st.lists(OPERATIONS, max_size=3), max_size=6), st.integers(1, 3))

@@ -21,9 +21,11 @@ class TestJumpsView(ViewContract):
         return JumpsView()
 
     def history(self, database: Database) -> Iterator[None]:
-        for _ in super().history(database):
+        for number, _ in enumerate(super().history(database), 1):
+            with database.transaction() as transaction:
+                transaction.set_ref(f"snapshots/{number}", database.head().root)  # it may be collected else
             yield
-        first = database.commit(1).root
+        first = database.resolve_version(snapshot="1")
         with database.transaction() as transaction:
             transaction.set_ref("HEAD", first)
         yield
@@ -31,6 +33,6 @@ class TestJumpsView(ViewContract):
             transaction.set_ref("snapshots/one", first)
         yield
         with database.transaction() as transaction:
-            transaction.set_ref("HEAD", database.commit(3).root)
+            transaction.set_ref("HEAD", database.resolve_version(snapshot="3"))
             transaction.put(("after",), b"x")
         yield

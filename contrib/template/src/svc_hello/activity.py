@@ -18,6 +18,8 @@ class ActivityView:
 
     name = "contrib.hello.activity"
     format = 1
+    takes_collected = True
+    """Only the commit is read, and no tree: one whose trees a collection has destroyed is like any other."""
 
     def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
         """Takes one commit into the view."""

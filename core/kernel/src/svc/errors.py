@@ -43,6 +43,7 @@ __all__ = [
     "UnsupportedMediaType",
     "UsageError",
     "VerificationFailed",
+    "VersionCollected",
 ]
 
 
@@ -122,6 +123,16 @@ class NotFound(SvcError):
     status = 404
     code = "NOT_FOUND"
     exit_code = 3
+
+
+class VersionCollected(NotFound):
+    """A version whose contents a collection has destroyed: the log still names it, nothing can be read."""
+
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        super().__init__(
+            message or "This version was collected: what it held is gone, and only the log knows of it.",
+            **{"collected": True, **details},
+        )
 
 
 class MethodNotAllowed(SvcError):

@@ -180,7 +180,7 @@ def test_a_database_that_is_written_to_all_the_time_is_well(path: Path) -> None:
 def test_what_a_killed_appender_left_beside_a_living_one_is_reported_until_the_next_append(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("svc.database.verify_end._SETTLE_SECONDS", 0.2)
+    monkeypatch.setattr("svc.database.verification.ends._SETTLE_SECONDS", 0.2)
     with Database(path) as database:
         put(database, "a")
         size = path.stat().st_size

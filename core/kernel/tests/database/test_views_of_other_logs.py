@@ -156,16 +156,16 @@ def test_what_other_formats_left_goes_when_nobody_has_the_database_open(path: Pa
         put(database, "a")
         database.register_view(Paths()).catch_up()
     (views / "test.paths").mkdir()
-    (views / "test.paths-more-3.1").mkdir()
+    (views / "test.paths-more-4.1").mkdir()
     with Database(path), Database(path) as database:
         database.register_view(Newer()).catch_up()
         database.close()
         assert {place.name for place in views.iterdir()} == {
-            "test.paths", "test.paths-3.1", "test.paths-3.2", "test.paths-more-3.1"
+            "test.paths", "test.paths-4.1", "test.paths-4.2", "test.paths-more-4.1"
         }  # fmt: skip
     with Database(path) as database:
         assert database.register_view(Newer()).read(values) == [b"A"]
-    assert {place.name for place in views.iterdir()} == {"test.paths-3.2", "test.paths-more-3.1"}
+    assert {place.name for place in views.iterdir()} == {"test.paths-4.2", "test.paths-more-4.1"}
 
 
 def test_the_mark_is_laid_out_as_the_format_page_says(path: Path) -> None:
@@ -174,16 +174,17 @@ def test_the_mark_is_laid_out_as_the_format_page_says(path: Path) -> None:
         reader = database.register_view(Slow())
         reader._apply_some()
         reader._apply_some()
-        directory = path.with_name(f"{path.name}.d") / "views" / "test.slow-3.1"
+        directory = path.with_name(f"{path.name}.d") / "views" / "test.slow-4.1"
         for applied, steps in ((0, 2), (1, 1)):
             mark = mark_in(directory)
-            assert len(mark) == 104
-            assert struct.unpack_from("<II", mark) == (3, 1)
+            assert len(mark) == 128
+            assert struct.unpack_from("<II", mark) == (4, 1)
             assert mark[8:24] == database.database_id
             assert struct.unpack_from("<Q", mark, 24) == (applied,)
             assert mark[32:64] == (database.commit_identity(applied) if applied else bytes(32))
             assert struct.unpack_from("<Q", mark, 64) == (steps,)
-            assert mark[72:] == database.commit_identity(applied + 1)
+            assert mark[72:104] == database.commit_identity(applied + 1)
+            assert struct.unpack_from("<QQII", mark, 104) == (0, 0, 0, 0), "nothing was collected"
             reader._apply_some()
             reader._apply_some()
 

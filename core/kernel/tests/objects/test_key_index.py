@@ -39,7 +39,7 @@ def test_the_first_place_of_an_object_and_the_first_commit_of_a_root_stay(tmp_pa
     assert index.find(b"a" * 32) == place(1)
     assert index.first_commit_of_root(b"r" * 32) == 1
     assert index.first_commit_of_root(b"f" * 32) is None, "HEAD never had it"
-    assert [index.was_root(letter * 32) for letter in (b"r", b"f", b"x")] == [True, True, False]
+    assert [index.last_commit_of_root(letter * 32) for letter in (b"r", b"f", b"x")] == [2, 2, None]
     assert index.commit_places(0, 10) == [(1, 5, 6), (2, 7, 6)]
     assert index.commit_places(1, 10) == [(2, 7, 6)]
     assert index.commit_places(0, 1) == [(1, 5, 6)]

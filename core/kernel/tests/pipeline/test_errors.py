@@ -22,7 +22,8 @@ KINDS = [kind for _, kind in inspect.getmembers(svc.errors, inspect.isclass) if 
 def test_each_error_of_svc_is_answered_as_its_class_says(kind: type[SvcError]) -> None:
     answer = answer_for(kind("What happened.", path="/a"))
     assert answer.status == kind.status
-    assert answer.body == {"error": "What happened.", "code": kind.code, "path": "/a"}
+    own = kind("What happened.").details  # what says the same of every error of the class
+    assert answer.body == {"error": "What happened.", "code": kind.code, "path": "/a", **own}
     assert ("Retry-After" in answer.headers) == (kind.status in (429, 503))
     assert ("WWW-Authenticate" in answer.headers) == (kind.status == 401)
 

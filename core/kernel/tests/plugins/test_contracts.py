@@ -6,7 +6,7 @@ import pytest
 from blake3 import blake3
 
 from svc.database import Database
-from svc.errors import AuthRequired
+from svc.errors import AuthRequired, VersionCollected
 from svc.log import LocalFileBackend
 from svc.plugins import ROOT_IDENTITY, AuthMode, Credentials, Identity
 from svc_testing import (
@@ -29,6 +29,11 @@ class PathView:
     def apply(self, commit, before, after, storage):
         for transaction in commit.transactions:
             for change in transaction.changes:
+                if change.kind == "ref" and change.path == ("HEAD",):
+                    for stored, _ in list(storage.scan()):
+                        storage.delete(stored)
+                    for path, found in after.walk(files_only=True):
+                        storage.put("/".join(path).encode(), found.hash)
                 key = "/".join(change.path).encode()
                 for stored, _ in list(storage.scan(key)):
                     if stored == key or stored.startswith(key + b"/"):
@@ -60,6 +65,70 @@ class TestPathView(ViewContract):
     @pytest.fixture
     def view(self):
         return PathView()
+
+
+class OperationsView:
+    """What commits say of paths, and the hashes as long as the trees are there; each row names its commit."""
+
+    name = "test.operations"
+    format = 1
+    takes_collected = True
+
+    def apply(self, commit, before, after, storage, start=0):
+        for number, path in enumerate(paths_of(commit)):
+            if number >= start:
+                entry = None if after.is_collected else after.get(path)
+                storage.put(self.key(commit, path), b"" if entry is None else entry.hash)
+                yield
+
+    def collect(self, step, storage, start=0):
+        for number, path in enumerate(paths_of(step.commit)):
+            if number >= start:
+                storage.put(self.key(step.commit, path), b"")
+                yield
+
+    @staticmethod
+    def key(commit, path):
+        return commit.sequence.to_bytes(4, "big") + "/".join(path).encode()
+
+
+def paths_of(commit):
+    return [change.path for transaction in commit.transactions for change in transaction.changes]
+
+
+class TestOperationsView(ViewContract):
+    @pytest.fixture
+    def view(self):
+        return OperationsView()
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        ViewContract().test_commits_that_lose_their_trees_leave_what_records_give,
+        ViewContract().test_a_collection_while_the_view_is_at_work_leaves_what_rebuilding_gives,
+    ],
+)
+def test_the_view_contract_catches_a_view_that_keeps_what_only_trees_told(tmp_path, test):
+    class Keeping(OperationsView):
+        def collect(self, step, storage, start=0):
+            return None
+
+    with pytest.raises(AssertionError):
+        test(Keeping(), tmp_path)
+
+
+def test_the_view_contract_catches_a_view_that_reads_what_was_collected(tmp_path):
+    class Reading(OperationsView):
+        def apply(self, commit, before, after, storage):
+            for path in paths_of(commit):
+                entry = after.get(path)
+                storage.put(self.key(commit, path), b"" if entry is None else entry.hash)
+
+    with pytest.raises(VersionCollected):
+        ViewContract().test_a_collection_while_the_view_is_at_work_leaves_what_rebuilding_gives(
+            Reading(), tmp_path
+        )
 
 
 class FileView:

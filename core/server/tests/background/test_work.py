@@ -18,6 +18,7 @@ from svc_server.background import work as work_module
 from svc_server.background.failures import LONGEST_WAIT_S, wait_after
 from svc_server.background.jobs import JobList
 from svc_server.background.work import BackgroundWork
+from svc_testing import simulate_collection
 
 PLUGIN_ID = "test.background"
 Eventually = Callable[..., Any]
@@ -86,6 +87,25 @@ def test_the_work_of_views_is_done_by_itself(
     # Nothing is left; what comes up by itself is found all the same.
     (work / "late-work").touch()
     eventually(lambda: database.view("test.working").read(lambda storage: storage.get(b"late")) == b"")
+
+
+def test_views_without_work_follow_the_horizon_of_a_collection_by_themselves(
+    running: BackgroundWork, database: Database, put: Callable[[str], int], eventually: Eventually
+) -> None:
+    sequence = 0
+    for number in range(3):
+        sequence = put(f"file{number}")
+    eventually(lambda: view(running, "test.names").applied == sequence)
+    simulate_collection(database)
+    running.look()
+    # It knew the paths of all commits; begun with the state at the horizon it knows none of those before.
+    eventually(lambda: names(database) == [b"HEAD", b"collection"])
+    put("later")
+    assert names(database) == [b"HEAD", b"collection", b"later"]
+
+
+def names(database: Database) -> list[bytes]:
+    return database.view("test.names").read(lambda storage: [key for key, _ in storage.scan()])
 
 
 def test_work_without_end_and_commits_without_end_both_get_on(

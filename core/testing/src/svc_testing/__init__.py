@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from svc_testing.applications import PathRights, serve_in_process
     from svc_testing.auth_modes import AuthModeContract
+    from svc_testing.collecting import live_objects, simulate_collection
     from svc_testing.distributions import DistributionFactory
     from svc_testing.extensions import ExtensionContract, used_by
     from svc_testing.faults import Fault, inject
@@ -61,9 +62,11 @@ __all__ = [
     "inject",
     "install_memory_storage",
     "install_testing_auth",
+    "live_objects",
     "load_with_testing_auth",
     "run_svc",
     "serve_in_process",
+    "simulate_collection",
     "start_server",
     "used_by",
 ]
@@ -94,6 +97,8 @@ _HOMES = {
     "install_testing_auth": "svc_testing.testing_auth",
     "load_with_testing_auth": "svc_testing.testing_auth",
     "run_svc": "svc_testing.processes",
+    "live_objects": "svc_testing.collecting",
+    "simulate_collection": "svc_testing.collecting",
     "serve_in_process": "svc_testing.applications",
     "start_server": "svc_testing.processes",
     "used_by": "svc_testing.extensions",

@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 
+from svc_testing.collecting import simulate_collection
 from svc_testing.view_storage import MemoryViewStorage, StorageInterrupted
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ __all__ = ["ViewContract"]
 MAXIMUM_INTERRUPTIONS = 40
 MAXIMUM_WORK = 10_000
 """Calls of ``work`` until nothing may be left."""
+COLLECTIONS = 6
+"""Histories with collections at places of their own."""
 SIZES = (1, 2, 64)
 """How many commits a batch gets at once; a view that takes them one by one is tested with 1 alone."""
 
@@ -242,6 +246,78 @@ class ViewContract:
                     trial.apply_all(storage, steps[number + 1 :])
                     assert trial.finished(self, storage, steps) == followed
 
+    @pytest.mark.parametrize("seed", range(COLLECTIONS))
+    def test_collections_leave_what_rebuilding_gives(
+        self, view: View | BatchView, tmp_path: Path, seed: int
+    ) -> None:
+        """The law of views holds over collections at any place, whether the view has kept up or lags behind.
+
+        A collection destroys the trees of commits; what a view held of those, one made anew cannot know.
+        """
+        chance = Random(seed)
+        with _open(tmp_path) as database:
+            reader = database.register_view(view)
+            for _ in self.history(database):
+                if chance.random() < 0.7:
+                    reader.catch_up()
+                if chance.random() < 0.5:
+                    reader.work(should_stop=_at_once)
+                if chance.random() < 0.4:
+                    self._collect(database, chance)
+                if chance.random() < 0.3:
+                    self._finished(reader)
+            self._collect(database, chance)
+            kept = self._finished(reader)
+            reader.rebuild()
+            assert self._finished(reader) == kept
+
+    def test_a_collection_while_the_view_is_at_work_leaves_what_rebuilding_gives(
+        self, view: View | BatchView, tmp_path: Path
+    ) -> None:
+        """A view whose transactions end behind each of their steps loses trees in the middle of a commit."""
+        from svc.database import views
+
+        with pytest.MonkeyPatch.context() as patched, _open(tmp_path) as database:
+            patched.setattr(views, "TRANSACTION_SECONDS", 0.0)
+            reader = database.register_view(view)
+            for number, _ in enumerate(self.history(database)):
+                turns = iter([False] * (2 if number % 4 == 3 else MAXIMUM_WORK))
+                reader.catch_up(should_stop=lambda turns=turns: next(turns, True))  # type: ignore[misc]
+                if number % 2:
+                    simulate_collection(database)
+                reader.work(should_stop=_at_once)
+            kept = self._finished(reader)
+            reader.rebuild()
+            assert self._finished(reader) == kept
+
+    def test_commits_that_lose_their_trees_leave_what_records_give(
+        self, view: View | BatchView, tmp_path: Path
+    ) -> None:
+        """A view that takes commits without trees ends up alike, whether they had trees when they came."""
+        if not getattr(view, "takes_collected", False) or not hasattr(view, "collect"):
+            return
+        with self._made(view, tmp_path) as trial:
+            steps = [step for (step,) in trial.runs(1)]
+            for place in range(1, len(steps) + 1):
+                bare = [trial.without_trees(step) for step in steps[:place]]
+                expected = MemoryViewStorage({}, trial.directory())
+                for step in (*bare, *steps[place:]):
+                    trial.apply(expected, [step])
+                storage = MemoryViewStorage({}, trial.directory())
+                for step in steps:
+                    trial.apply(storage, [step])
+                for step in bare:
+                    trial.collect(storage, step)
+                    trial.collect(storage, step)
+                assert self.contents(cast("ViewStorage", storage)) == self.contents(
+                    cast("ViewStorage", expected)
+                )
+
+    def _collect(self, database: Database, chance: Random) -> None:
+        head = database.head().sequence
+        if head:
+            simulate_collection(database, chance.randint(max(1, database.horizon()), head))
+
     def _finished(self, reader: ViewReader) -> object:
         """What a view holds when its work is done."""
         reader.catch_up()
@@ -331,6 +407,18 @@ class _Trial:
         size = max(self.sizes())
         for first in range(0, len(commits), size):
             self.apply(storage, commits[first : first + size])
+
+    def without_trees(self, step: CommitStep) -> CommitStep:
+        """A commit as it comes when its trees are gone."""
+        from svc.database.view_horizon import collected_step
+
+        return collected_step(step.commit, step.identity)
+
+    def collect(self, storage: MemoryViewStorage, step: CommitStep) -> None:
+        """Takes the trees of a commit out of the data."""
+        view: Any = self._view
+        for _ in view.collect(step, storage) or ():
+            pass
 
     def start(self, storage: MemoryViewStorage, commit: CommitStep) -> None:
         """Lets the view begin at a commit."""

@@ -95,6 +95,13 @@ def import_incoming(
         Conflict: a patch does not apply to that version, and ``force`` is false.
         RefusedFile: the file is damaged or forged; the database is as it was.
     """
+    with database.hold():  # what the file lacks and the database has stays until a commit names it
+        return _import_held(database, file, options, present)
+
+
+def _import_held(
+    database: Database, file: IncomingFile, options: ImportOptions, present: Hash | None
+) -> ImportResult:
     is_head = present is None
     if present is None:
         present = database.head().root

@@ -17,6 +17,7 @@ from svc.plugin import (
     Condition,
     Entry,
     EntryKind,
+    Hold,
     Operation,
     Path,
     RequestContext,
@@ -105,6 +106,14 @@ class Reading(msgspec.Struct, frozen=True):
     version: Version
     head: Version | None = None
     fixed: bool = False
+
+    def hold(self) -> Hold:
+        """Keeps the version from being collected until the hold is released: for an answer that is streamed.
+
+        Raises:
+            VersionCollected: it was collected since the request began.
+        """
+        return self.context.database.hold_version(self.version.root)
 
     @property
     def sees_all(self) -> bool:

@@ -18,6 +18,7 @@ from blake3 import blake3
 
 from svc.errors import CorruptRecord, NotFound
 from svc.plugin import (
+    EMPTY_ROOT,
     HASH_SIZE,
     Commit,
     Database,
@@ -149,10 +150,14 @@ def restore_client_chunks(database: Database, hashes: Iterable[Hash]) -> None:
 
 def _rows(commit: Commit, after: Version) -> Iterator[tuple[bytes, bytes]]:
     system = after.sibling(commit.system_root)
-    for transaction in commit.transactions:
-        for change in transaction.changes:
-            if change.system and change.kind == "put" and change.path[:-1] == NOTES:
-                yield from _rows_of_note(change.path[-1], system, after)
+    notes, known = system.get(NOTES), after.sibling(commit.parent_system_root).get(NOTES)
+    if notes is None or (known is not None and known.hash == notes.hash):
+        return
+    # By the trees: the commit at the horizon of a collection brings all notes, and names none.
+    before = after.sibling(EMPTY_ROOT if known is None else known.hash)
+    for name, _, note in before.differences(after.sibling(notes.hash)):
+        if note is not None:
+            yield from _rows_of_note(name, system, after)
 
 
 def _rows_of_note(name: str, system: Version, user: Version) -> Iterator[tuple[bytes, bytes]]:

@@ -28,6 +28,7 @@ __all__ = [
     "path_of_key",
     "read_row",
     "row_key",
+    "row_since",
     "trees_above",
     "trees_at",
     "write_row",
@@ -186,19 +187,38 @@ def add_tree(storage: ViewStorage, path: Path, event: TreeEvent) -> None:
     write_row(storage, path, PathRow(has_trees=True))
 
 
-def trees_at(storage: ViewStorage, path: Path, before: Moment | None = None) -> Iterator[TreeEvent]:
-    """Yields the trees of one path, the newest first; only those older than ``before``."""
+def row_since(row: PathRow, horizon: int) -> PathRow:
+    """Returns what a row says since a horizon: what was deleted up to it is not there any more."""
+    if row.moment is None or row.moment[0] > horizon:
+        return row
+    return PathRow(has_trees=row.has_trees)
+
+
+def trees_at(
+    storage: ViewStorage, path: Path, before: Moment | None = None, horizon: int = 0
+) -> Iterator[TreeEvent]:
+    """Yields the trees of one path, the newest first.
+
+    Args:
+        storage: the view's data.
+        path: the path.
+        before: only those that are older.
+        horizon: only those of later commits: the others may have been collected.
+    """
     after = None if before is None else _tree_key(path, before)
     for _, value in storage.scan(_tree_prefix(path), after=after):
-        yield msgspec.msgpack.decode(value, type=TreeEvent)
+        event = msgspec.msgpack.decode(value, type=TreeEvent)
+        if event.moment[0] <= horizon:
+            return
+        yield event
 
 
-def trees_above(storage: ViewStorage, path: Path, before: Moment | None = None) -> list[TreeEvent]:
-    """Returns the trees of a path and of the directories above it, the newest first."""
+def trees_above(storage: ViewStorage, path: Path, horizon: int = 0) -> list[TreeEvent]:
+    """Returns the trees of a path and of the directories above it, the newest first; see ``trees_at``."""
     found: list[TreeEvent] = []
     for length in range(len(path) + 1):
         if read_row(storage, path[:length]).has_trees:
-            found += trees_at(storage, path[:length], before)
+            found += trees_at(storage, path[:length], horizon=horizon)
     found.sort(key=lambda event: event.moment, reverse=True)
     return found
 

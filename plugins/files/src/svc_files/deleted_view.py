@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from functools import partial
 
-from svc.plugin import Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
+from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
 from svc_files.deleted_events import (
     DeletedFile,
     PathRow,
@@ -20,6 +20,7 @@ from svc_files.deleted_events import (
     has_rows,
     path_key,
     read_row,
+    row_since,
     trees_above,
     trees_at,
     write_row,
@@ -53,6 +54,8 @@ class DeletedFilesView:
         """Takes one commit in, a bounded number of operations a step."""
         if commit.root == commit.parent_root:
             return
+        if before.root == EMPTY_ROOT and not has_rows(storage):
+            return  # Nothing was there: the first commit, or the one at the horizon of a collection.
         changes = [
             change
             for transaction in commit.transactions
@@ -171,8 +174,11 @@ def deleted_file(database: Database, path: Path) -> DeletedFile | None:
         version = database.at()
         if version.get(path) is not None:
             return None
-        row = read_row(storage, path)
-        is_known, deleted = deleted_in_trees(version, trees_above(storage, path), path, since=row.moment)
+        # Before a horizon nothing is left to be restored, also where the view has still to forget it.
+        horizon = database.horizon()
+        row = row_since(read_row(storage, path), horizon)
+        trees = trees_above(storage, path, horizon)
+        is_known, deleted = deleted_in_trees(version, trees, path, since=row.moment)
         return deleted if is_known else row.deleted
 
     return database.view(DELETED_VIEW).read(look) if path else None

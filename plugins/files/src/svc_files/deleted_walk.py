@@ -22,6 +22,7 @@ from svc_files.deleted_events import (
     has_rows,
     path_of_key,
     row_key,
+    row_since,
     trees_above,
     trees_at,
 )
@@ -63,7 +64,7 @@ def search(
         Each path that was looked at, with what was deleted there; and the path behind which the next piece
         begins, None at the end.
     """
-    walk = _Walk(storage, database.at())
+    walk = _Walk(storage, database.at(), database.horizon())
     found = list(islice(walk.paths(directory, after, depth), _LOOKED_AT_PER_PIECE))
     return found, found[-1][0] if len(found) == _LOOKED_AT_PER_PIECE else None
 
@@ -74,11 +75,13 @@ class _Walk:
     Args:
         storage: the view's data.
         version: HEAD.
+        horizon: what was deleted up to this commit was collected.
     """
 
-    def __init__(self, storage: ViewStorage, version: Version) -> None:
+    def __init__(self, storage: ViewStorage, version: Version, horizon: int) -> None:
         self._storage = storage
         self._version = version
+        self._horizon = horizon
 
     def paths(
         self, directory: Path, after: Path | None, depth: int
@@ -100,7 +103,7 @@ class _Walk:
     def _stack(self, directory: Path, after: Path | None, depth: int) -> list[_Directory]:
         """The directories of a walk that stands behind ``after``, outermost first."""
         trees = []
-        for event in trees_above(self._storage, directory):
+        for event in trees_above(self._storage, directory, self._horizon):
             here = event.below(self._version, directory[event.depth :])
             if here is not None:
                 trees.append(here)
@@ -120,7 +123,7 @@ class _Walk:
             if 0 <= depth <= place:
                 return stack
             path = (*current.path, name)
-            row = decode_row(self._storage.get(row_key(path)))
+            row = self._row(self._storage.get(row_key(path)))
             following = names[place + 1] if place + 1 < len(names) else None
             below = has_rows(self._storage, path)
             current = self._enter(current, name, row, below, following)
@@ -133,7 +136,7 @@ class _Walk:
             return None
         trees = directory.trees
         if row.has_trees:
-            trees = _newest_first([*trees, *trees_at(self._storage, path)])
+            trees = self._with_own(trees, path)
         is_known, deleted = deleted_in_trees(self._version, trees, path, since=row.moment)
         return deleted if is_known else row.deleted
 
@@ -148,7 +151,7 @@ class _Walk:
             if event is not None
         ]
         if row.has_trees:
-            trees = _newest_first([*trees, *trees_at(self._storage, path)])
+            trees = self._with_own(trees, path)
         if not trees and not has_below:
             return None
         return self._open(path, _tree_of(self._at_head(directory, name)), trees, has_below, after)
@@ -206,7 +209,7 @@ class _Walk:
                 if rest:
                     has_below = True
                     break
-                row = decode_row(value)
+                row = self._row(value)
             if name is None:
                 return
             yield name.decode("utf-8"), row, has_below
@@ -222,8 +225,15 @@ class _Walk:
             names = path_of_key(key[1:])[len(path) :]
             if names and (after is None or names[0] > after):
                 row, has_below = found.get(names[0], (_NO_ROW, False))
-                found[names[0]] = (row, True) if len(names) > 1 else (decode_row(value), has_below)
+                found[names[0]] = (row, True) if len(names) > 1 else (self._row(value), has_below)
         return iter([(name, row, has_below) for name, (row, has_below) in sorted(found.items())])
+
+    def _row(self, value: bytes | None) -> PathRow:
+        return row_since(decode_row(value), self._horizon)
+
+    def _with_own(self, trees: list[TreeEvent], path: Path) -> list[TreeEvent]:
+        own = trees_at(self._storage, path, horizon=self._horizon)
+        return sorted([*trees, *own], key=lambda event: event.moment, reverse=True)
 
     def _at_head(self, directory: _Directory, name: str) -> Entry | None:
         head = directory.head
@@ -233,10 +243,6 @@ class _Walk:
 def _names_of(version: Version, after: str | None) -> Iterator[_Child]:
     for name, _ in version.entries((), after=after):
         yield name, _NO_ROW, False
-
-
-def _newest_first(trees: list[TreeEvent]) -> list[TreeEvent]:
-    return sorted(trees, key=lambda event: event.moment, reverse=True)
 
 
 def _tree_of(entry: Entry | None) -> Hash | None:

@@ -8,8 +8,8 @@ import pytest
 
 from svc.plugin import View
 from svc_files import deleted_view
-from svc_files.deleted_view import DeletedFilesView
-from svc_testing import ViewContract
+from svc_files.deleted_view import DELETED_VIEW, DeletedFilesView
+from svc_testing import ViewContract, simulate_collection
 
 from .conftest import Http  # noqa: TID252
 
@@ -210,3 +210,32 @@ def test_a_listing_with_deleted_files_ends_where_it_has_looked_at_enough(
         assert [path for paths in pages for path in paths] == names[20:]
         assert not pages[0]
         assert len(pages) >= 3
+
+
+@pytest.mark.parametrize("keeps_up", [True, False], ids=["kept up", "not yet"])
+def test_what_was_collected_is_not_listed_and_a_restore_says_so(http: Http, *, keeps_up: bool) -> None:
+    http.fill("/a", "/b", "/d/x", "/later/x")
+    http.delete("/files/a")
+    http.delete("/files/d", params={"recursive": "true"})
+    old = http.database.head().root.hex()
+    http.put("/files/e", b"e")
+    assert deleted(http) == ["/a", "/d/x"]
+    simulate_collection(http.database)
+    if keeps_up:
+        while http.database.view(DELETED_VIEW).work():
+            pass
+    assert deleted(http) == []
+    for path in ("/a", "/d/x", "/d"):
+        answer = http.post("/files/restore", {"path": path})
+        assert (answer.status_code, answer.json.get("collected")) == (404, True), answer.text
+        assert "was collected" in answer.json["error"]
+    answer = http.post("/files/restore", {"path": "/never"})
+    assert (answer.status_code, "collected" in answer.json) == (404, False)
+    answer = http.post("/files/restore", {"path": "/a", "version": old})
+    assert (answer.status_code, answer.json["collected"]) == (404, True)
+    http.delete("/files/b")
+    http.delete("/files/later", params={"recursive": "true"})
+    assert deleted(http) == ["/b", "/later/x"]
+    assert http.post("/files/restore", {"path": "/b"}).status_code == 200
+    assert http.post("/files/restore", {"path": "/later/x"}).status_code == 200
+    assert [http.get(f"/files{path}").status_code for path in ("/b", "/later/x", "/a")] == [200, 200, 404]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from blake3 import blake3
 
+from svc.plugin import Database, collect
 from svc_testing import Server, start_server
 
 MIB = 1 << 20
@@ -188,3 +189,38 @@ def test_workers_see_each_others_deletions_at_once(server: Server) -> None:
         assert [item["path"] for item in items] == [path]
 
     in_parallel(8, work)
+
+
+def test_a_slow_client_of_a_worker_is_waited_for_by_a_collection_elsewhere(tmp_path: Path) -> None:
+    """The workers and the collection are processes of their own; locks on the log tell one of the other."""
+    size = 24 * MIB
+    path = tmp_path / "x.svcdb"
+    with (
+        start_server(path, "--workers", "2", plugins=("files",)) as running,
+        connect(running) as slow,
+        connect(running) as other,
+        Database(path) as database,
+    ):
+        other.request("PUT", "/files/large", body=b"".join(pieces(size)))
+        version = json.loads(other.getresponse().read())["version"]
+        other.request("PUT", "/files/small", body=b"small")
+        other.getresponse().read()
+        slow.request("GET", "/files/large")
+        answer = slow.getresponse()
+        hasher = blake3(answer.read(1000))
+        other.request("DELETE", "/files/large")
+        other.getresponse().read()
+        report = collect(database, wait_seconds=0.1, upload_hours=0)
+        assert report.waiting is not None, "the client has most of the file before it"
+        assert report.horizon > 1
+        other.request("GET", f"/files/large?version={version}")
+        gone = other.getresponse()
+        assert (gone.status, json.loads(gone.read())["collected"]) == (404, True)
+        while piece := answer.read(MIB):
+            hasher.update(piece)
+        assert hasher.digest() == blake3(b"".join(pieces(size))).digest()
+        assert collect(database, wait_seconds=30, upload_hours=0).reclaimed_bytes > size
+        other.request("GET", "/files/deleted")
+        assert json.loads(other.getresponse().read())["items"] == []
+        other.request("GET", "/files/small")
+        assert other.getresponse().read() == b"small"

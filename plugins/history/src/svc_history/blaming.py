@@ -16,7 +16,7 @@ from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, format_p
 from svc_history.cursors import decode_cursor, encode_cursor
 from svc_history.log import MOST_EXAMINED, Page
 from svc_history.reading import History, LookedAt, joined
-from svc_history.rows import MIXED, ChangeType, DirectoryRow
+from svc_history.rows import MIXED, ChangeType, CollectedRow, DirectoryRow
 from svc_history.viewer import Viewer
 
 __all__ = [
@@ -62,6 +62,7 @@ class Origin:
         time_ms: when, Unix milliseconds.
         user: who, if known.
         path: where the file stood then.
+        is_collected: whether its versions were collected: it, or an older one, brought what came from it.
     """
 
     sequence: int
@@ -69,15 +70,19 @@ class Origin:
     time_ms: int
     user: str | None
     path: Path
+    is_collected: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The commit as answers show it beside each line."""
-        return {
+        answer: dict[str, Any] = {
             "version": self.root.hex(),
             "sequence": self.sequence,
             "timestamp": self.time_ms,
             "user": self.user,
         }
+        if self.is_collected:
+            answer["collected"] = True
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +224,10 @@ def _steps(history: History, viewer: Viewer, path: Path, last: int) -> Iterator[
             if row is None:
                 yield one
                 continue
+            if isinstance(row, CollectedRow):
+                # Which of the commits up to this one brought a line cannot be told any more.
+                yield _Step(_origin(one, path), None)
+                return
             if row.change is ChangeType.UNCHANGED:
                 continue
             if row.change is ChangeType.DELETED or isinstance(row, DirectoryRow):
@@ -270,7 +279,8 @@ def _lines(version: Version, entry: Entry, limits: BlameLimits) -> list[bytes] |
 def _origin(one: LookedAt, path: Path) -> Origin:
     commit = one.commit
     author = joined(commit.authors, MIXED if one.row is None else one.row.author)
-    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path)
+    is_collected = isinstance(one.row, CollectedRow)
+    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path, is_collected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +308,7 @@ def last_commit(
     looked_at = history.looked_at(path, sequence + 1, above=above, first_batch=1)
     for count, one in enumerate(looked_at, start=1):
         if one.row is not None or count == MOST_EXAMINED:
-            return LastCommit(_origin(one, path), count, one.row is None)
+            return LastCommit(_origin(one, path), count, one.row is None or not one.is_certain)
     return None
 
 

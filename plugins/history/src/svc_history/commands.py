@@ -84,6 +84,9 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
         click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
         if about["message"]:
             click.echo(f"message  {_printable(about['message'])}")
+        if about.get("collected"):
+            click.echo("changes  not known any more: its versions were collected")
+            return
         click.echo(f"changes  {_counts(about['changes'])}\n")
         for change in changes:
             click.echo(f"{_MARKS[change['change_type']]}  {_changed_path(change)}")
@@ -119,7 +122,8 @@ def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bo
 def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     """Shows which commit each line of the file PATH comes from, through moves and copies.
 
-    Of a directory, and of a file that is no text, it shows the last commit of each entry.
+    Of a directory, and of a file that is no text, it shows the last commit of each entry. Behind ^ stands one
+    whose version was collected: it brought the line, or an older one did.
     """
     where = _path(path)
     with open_history_store(source) as store:
@@ -134,7 +138,7 @@ def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     for line in found["lines"]:
         place = f"  {_printable(line['path'])}" if "path" in line else ""
         click.echo(
-            f"{line['version'][:_HASH]}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+            f"{_version(line)}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
             f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
         )
 
@@ -166,8 +170,14 @@ def _say_more(has_more: bool, shown: int) -> None:
 
 def _show_entries(rows: list[dict[str, Any]]) -> None:
     print_table(
-        [(row["version"][:_HASH], _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
+        [(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
     )
+
+
+def _version(row: dict[str, Any]) -> str:
+    """The beginning of a version; behind ``^`` where it, or an older one that was collected too, is meant."""
+    version: str = row["version"]
+    return f"^{version[: _HASH - 1]}" if row.get("collected") else version[:_HASH]
 
 
 def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
@@ -178,18 +188,20 @@ def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
         str(row["sequence"]),
         time_text(row["timestamp"]),
         ",".join(_shown_user(user) for user in users),
-        _counts(row["changes"]),
+        "collected" if row.get("collected") else _counts(row["changes"]),
         message,
     )
 
 
 def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
     size = _counts(row["changes"]) if "changes" in row else str(row["size"])
+    if row.get("collected"):
+        size = "collected"
     name = row["snapshot"]
     return (
         row["version"][:_HASH],
         time_text(row["timestamp"]),
-        row["change_type"],
+        row["change_type"] or "-",
         size if row["change_type"] != "deleted" else "",
         _printable(name if name is not None else (row["message"] or "").partition("\n")[0]),
     )

@@ -9,7 +9,7 @@ from svc_history.counting import Counter
 from svc_history.cursors import decode_cursor, encode_cursor, number_of
 from svc_history.log import MOST_EXAMINED, Page, author_json, counts_json
 from svc_history.reading import History, LookedAt
-from svc_history.rows import ChangeType, DirectoryRow, FileRow, PathRow, is_same_content
+from svc_history.rows import ChangeType, CollectedRow, DirectoryRow, FileRow, PathRow, is_same_content
 from svc_history.viewer import Viewer
 from svc_versions.api import Snapshot, list_snapshots
 
@@ -143,6 +143,8 @@ def _commit_row(
     if not viewer.shows(path, directory=isinstance(row, DirectoryRow)):
         return None
     commit = one.commit
+    if isinstance(row, CollectedRow):
+        return _collected_row(viewer, one, row)
     shows_messages = viewer.sees_all_changes(commit.parent_root, commit.root)
     answer: dict[str, Any] = {
         "snapshot": None,
@@ -161,6 +163,26 @@ def _commit_row(
             if not sees:
                 return None
         answer["changes"] = counts_json(counts)
+    return answer
+
+
+def _collected_row(viewer: Viewer, one: LookedAt, row: CollectedRow) -> dict[str, Any]:
+    """What is left of a commit whose trees were collected."""
+    answer: dict[str, Any] = {
+        "snapshot": None,
+        "timestamp": one.commit.time_ms,
+        "change_type": ChangeType.DELETED.label if row.is_deletion else None,
+        "size": None,
+        "content_type": None,
+        "content_hash": None,
+        "entry_type": None,
+        "version": one.commit.root.hex(),
+        "sequence": one.sequence,
+        **author_json(one.commit.authors, row.author, shows_messages=viewer.sees_below(())),
+        "collected": True,
+    }
+    if not one.is_certain:
+        answer["certain"] = False
     return answer
 
 

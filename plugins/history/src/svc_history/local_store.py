@@ -50,6 +50,8 @@ class LocalHistory:
         entry = find_commit(history, viewer, version)
         assert entry.root is not None, "a commit of HEAD has roots"
         assert entry.parent is not None, "a commit of HEAD has roots"
+        if entry.is_collected:
+            return entry.as_json(), iter(())
         return entry.as_json(), Comparison(viewer, entry.parent, entry.root).items()
 
     def history_page(self, path: Path, *, commits: bool, limit: int, after: str | None) -> Rows:

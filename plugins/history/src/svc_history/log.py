@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from svc.errors import NotFound
+from svc.errors import NotFound, VersionCollected
 from svc.plugin import Database, Hash, Path, pause
 from svc_history.counting import Counter, counts_of_sides
 from svc_history.cursors import decode_cursor, encode_cursor, number_of
@@ -18,6 +18,7 @@ from svc_history.rows import (
     MIXED,
     Author,
     ChangeType,
+    CollectedRow,
     CommitRow,
     Counts,
     DirectoryRow,
@@ -64,6 +65,8 @@ class LogEntry:
         which: the one of them that the log is about, or ``MIXED``.
         counts: what it did, or did to the path that the log is about; None: more than is counted.
         shows_messages: whether the caller may read what the authors wrote.
+        is_collected: whether its versions were collected, so that nothing more is known of it.
+        is_certain: whether it touched the path that the log is about.
     """
 
     sequence: int
@@ -75,10 +78,12 @@ class LogEntry:
     which: int
     counts: Counts | None
     shows_messages: bool = True
+    is_collected: bool = False
+    is_certain: bool = True
 
     def as_json(self) -> dict[str, Any]:
         """The commit as routes and commands show it."""
-        return {
+        answer = {
             "version": None if self.root is None else self.root.hex(),
             "parent": None if self.parent is None else self.parent.hex(),
             "sequence": self.sequence,
@@ -87,6 +92,11 @@ class LogEntry:
             **author_json(self.authors, self.which, shows_messages=self.shows_messages),
             "changes": counts_json(self.counts),
         }
+        if self.is_collected:
+            answer["collected"] = True
+        if not self.is_certain:
+            answer["certain"] = False
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +183,37 @@ def find_commit(history: History, viewer: Viewer, name: str) -> LogEntry:
     if name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER:
         sequence: int | None = int(name)
     else:
-        sequence = history.database.commit_of(history.database.named_version(name))
+        sequence = history.database.commit_of(_named_root(history.database, name))
     if sequence is None:
         raise NotFound("No commit brought HEAD to this version; it is a fork's or came from elsewhere.")
-    entry = visible_entry(viewer, entry_of_commit(sequence, history.commit(sequence)), (), Counter())
+    found = entry_of_commit(history, sequence, history.commit(sequence))
+    entry = visible_entry(viewer, found, (), Counter())
     if entry is None:
         raise NotFound("No commit of this number changed HEAD.", sequence=sequence)
     return entry
 
 
-def entry_of_commit(sequence: int, row: CommitRow) -> LogEntry:
+def _named_root(database: Database, name: str) -> Hash:
+    """The root of a version, also of one that was collected: its commit is there."""
+    try:
+        return database.named_version(name)
+    except VersionCollected as error:
+        return bytes.fromhex(error.details["version"])
+
+
+def entry_of_commit(history: History, sequence: int, row: CommitRow) -> LogEntry:
     """Returns the log's entry of a commit of HEAD."""
-    return LogEntry(sequence, HEAD, row.time_ms, row.root, row.parent_root, row.authors, MIXED, row.counts)
+    return LogEntry(
+        sequence,
+        HEAD,
+        row.time_ms,
+        row.root,
+        row.parent_root,
+        row.authors,
+        MIXED,
+        row.counts,
+        is_collected=history.is_collected(sequence),
+    )
 
 
 def visible_entry(viewer: Viewer, entry: LogEntry, path: Path, counter: Counter) -> LogEntry | None:
@@ -192,8 +221,11 @@ def visible_entry(viewer: Viewer, entry: LogEntry, path: Path, counter: Counter)
 
     Where the counter meets its limit, what was not looked at counts as hidden.
     """
-    if viewer.sees_all and entry.counts is not None:
+    if viewer.sees_all and (entry.counts is not None or entry.is_collected):
         return entry
+    if entry.is_collected:
+        sees, sees_all = viewer.sees_commit(entry.sequence, path)
+        return replace(entry, shows_messages=sees_all) if sees else None
     if entry.root is None or entry.parent is None:
         return replace(entry, shows_messages=False)
     sees, counts = viewer.visible_counts(entry.parent, entry.root, path, counter)
@@ -213,27 +245,34 @@ def _candidates(
             if row.parent_root is None:
                 began = (sequence, row)
                 if not (path or is_passed):
-                    yield _OF_FORK, sequence, _fork_entry(fork, sequence, row, Counts())
+                    counts = None if row.is_collected else Counts()
+                    yield _OF_FORK, sequence, _fork_entry(fork, sequence, row, counts)
+                if row.is_collected and not row.may_begin:
+                    continue
                 break
             if not is_passed:
                 yield _OF_FORK, sequence, _entry_of_fork(history.database, fork, sequence, row, path)
-        before = None if began is None else _before_of_head(history.database, began[0], began[1].root)
+        if began is None or began[1].is_collected:
+            return  # Which commits of HEAD led to it is not known any more.
+        before = _before_of_head(history.database, began[0], began[1].root)
         if before is None:
             return
     if path:
         for one in history.looked_at(path, before):
-            yield _OF_HEAD, one.sequence, None if one.row is None else _entry_of_path(one, one.row)
+            yield _OF_HEAD, one.sequence, None if one.row is None else _entry_of_path(history, one, one.row)
     else:
         for sequence, commit in history.commits(before):
-            yield _OF_HEAD, sequence, entry_of_commit(sequence, commit)
+            yield _OF_HEAD, sequence, entry_of_commit(history, sequence, commit)
 
 
-def _entry_of_path(one: LookedAt, row: PathRow) -> LogEntry:
-    entry = entry_of_commit(one.sequence, one.commit)
-    return replace(entry, which=row.author, counts=_counts_of_row(row))
+def _entry_of_path(history: History, one: LookedAt, row: PathRow) -> LogEntry:
+    entry = entry_of_commit(history, one.sequence, one.commit)
+    return replace(entry, which=row.author, counts=_counts_of_row(row), is_certain=one.is_certain)
 
 
 def _counts_of_row(row: PathRow) -> Counts | None:
+    if isinstance(row, CollectedRow):
+        return None
     if isinstance(row, DirectoryRow):
         return row.counts
     return Counts(
@@ -256,7 +295,15 @@ def _entry_of_fork(database: Database, fork: str, sequence: int, row: ForkRow, p
 
 def _fork_entry(fork: str, sequence: int, row: ForkRow, counts: Counts | None) -> LogEntry:
     return LogEntry(
-        sequence, f"forks/{fork}", row.time_ms, row.root, row.parent_root, row.authors, MIXED, counts
+        sequence,
+        f"forks/{fork}",
+        row.time_ms,
+        row.root,
+        row.parent_root,
+        row.authors,
+        MIXED,
+        counts,
+        is_collected=row.is_collected,
     )
 
 

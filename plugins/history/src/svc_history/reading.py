@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from msgspec import structs
+
 from svc.errors import NotFound
 from svc.plugin import Database, Path, ViewStorage
 from svc_history.counting import counts_of_sides
@@ -18,7 +20,11 @@ from svc_history.recording import path_row
 from svc_history.rows import (
     MIXED,
     Author,
+    ChangeType,
+    CollectedRow,
     CommitRow,
+    DirectoryRow,
+    FileRow,
     ForkRow,
     PathRow,
     commit_prefix,
@@ -50,11 +56,14 @@ class LookedAt(NamedTuple):
         sequence: its number.
         commit: its row.
         row: what it did to the path; None: nothing.
+        is_certain: whether it touched the path: not known of one whose trees were collected, and which
+            moved, copied or deleted a directory above.
     """
 
     sequence: int
     commit: CommitRow
     row: PathRow | None
+    is_certain: bool = True
 
 
 class History:
@@ -70,7 +79,16 @@ class History:
 
     def commits(self, before: int | None = None) -> Iterator[tuple[int, CommitRow]]:
         """Yields the commits that changed HEAD's tree, newest first, below a number."""
-        return self._rows(commit_prefix(), before, decode_commit)
+        for sequence, row in self._rows(commit_prefix(), before, decode_commit):
+            yield sequence, self._as_it_is_left(sequence, row)
+
+    def is_collected(self, sequence: int) -> bool:
+        """Whether the trees of a commit were collected: only its record says what it did."""
+        return sequence <= self.database.horizon()
+
+    def _as_it_is_left(self, sequence: int, row: CommitRow) -> CommitRow:
+        """A commit's row without what only its trees say, if they are gone: the view may not be so far."""
+        return structs.replace(row, counts=None) if self.is_collected(sequence) else row
 
     def looked_at(
         self,
@@ -103,10 +121,12 @@ class History:
         for sequence, value, commit_value, is_above in self._batches(before, find, first_batch):
             assert commit_value is not None, "a commit that has rows of paths has one of its own"
             commit = decode_commit(commit_value)
-            row: PathRow | None = decode_path(value)
-            if row is not None and is_above:
-                row = self._row_below(path, row, commit)
-            yield LookedAt(sequence, commit, row)
+            row = decode_path(value)
+            if isinstance(row, CollectedRow) or self.is_collected(sequence):
+                left = _without_trees(row, is_above=is_above)
+                yield LookedAt(sequence, self._as_it_is_left(sequence, commit), left, not is_above)
+            else:
+                yield LookedAt(sequence, commit, self._row_below(path, row, commit) if is_above else row)
 
     def prefixes_above(self, path: Path, last: int) -> list[bytes]:
         """Returns where ``looked_at`` finds rows of the directories above a path, up to a commit."""
@@ -119,7 +139,9 @@ class History:
 
     def of_fork(self, name: str, before: int | None = None) -> Iterator[tuple[int, ForkRow]]:
         """Yields what commits did to a fork, newest first; also to earlier forks of the name."""
-        return self._rows(fork_prefix(name), before, decode_fork)
+        for sequence, row in self._rows(fork_prefix(name), before, decode_fork):
+            gone = self.is_collected(sequence) and not row.is_collected
+            yield sequence, _fork_without_trees(row) if gone else row
 
     def commit(self, sequence: int) -> CommitRow:
         """Returns a commit that changed HEAD's tree.
@@ -133,9 +155,9 @@ class History:
             value = self._view.read(lambda storage: storage.get(key), minimum=sequence)
         if value is None:
             raise NotFound("No commit of this number changed HEAD.", sequence=sequence)
-        return decode_commit(value)
+        return self._as_it_is_left(sequence, decode_commit(value))
 
-    def _row_below(self, path: Path, above: PathRow, commit: CommitRow) -> PathRow | None:
+    def _row_below(self, path: Path, above: FileRow | DirectoryRow, commit: CommitRow) -> PathRow | None:
         """What a commit that replaced a directory above did to a path; None when it did nothing."""
         before = self.database.version_of(commit.parent_root).get(path)
         after = self.database.version_of(commit.root).get(path)
@@ -176,6 +198,18 @@ def open_history(database: Database) -> History:
     """Returns the history of a database that a command opened, where no server has registered the view."""
     database.register_view(HistoryView())
     return History(database)
+
+
+def _without_trees(row: PathRow, *, is_above: bool) -> CollectedRow:
+    """What is left of a row, by whose trees it may have been made: the view may not be so far."""
+    if not isinstance(row, CollectedRow):
+        row = CollectedRow(row.author, row.change is ChangeType.DELETED)
+    return structs.replace(row, is_deletion=False) if is_above else row
+
+
+def _fork_without_trees(row: ForkRow) -> ForkRow:
+    may_begin = row.parent_root is None or row.root is None
+    return structs.replace(row, parent_root=None, counts=None, is_collected=True, may_begin=may_begin)
 
 
 def joined(authors: tuple[Author, ...], which: int = MIXED) -> Author:

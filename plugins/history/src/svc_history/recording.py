@@ -22,7 +22,9 @@ from svc_history.rows import (
     PathRow,
     child_prefix,
     commit_prefix,
+    encode_extra,
     encode_row,
+    extra_prefix,
     is_same_content,
     path_prefix,
     row_key,
@@ -33,6 +35,8 @@ __all__ = ["Item", "head_rows", "path_row"]
 
 Item: TypeAlias = tuple[bytes, bytes]
 """Key and value of a row."""
+
+_KEYS_PER_LIST = 256
 
 _Differences: TypeAlias = Iterator[tuple[str, Entry | None, Entry | None]]
 _Summary: TypeAlias = tuple[Counts | None, int | None]
@@ -66,6 +70,10 @@ def head_rows(commit: Commit, before: Version, after: Version, listed: int) -> I
     counts = yield from walk.rows(before.root, after.root)
     row = CommitRow(commit.time_ms, commit.root, commit.parent_root, authors, counts)
     yield row_key(commit_prefix(), commit.sequence), encode_row(row)
+    # A collection takes the rows back; those that the operations do not name are found by these lists.
+    prefix = extra_prefix(commit.sequence)
+    for number, start in enumerate(range(0, len(walk.extra), _KEYS_PER_LIST)):
+        yield prefix + number.to_bytes(4, "big"), encode_extra(walk.extra[start : start + _KEYS_PER_LIST])
 
 
 def path_row(before: Entry | None, after: Entry | None, author: int | None, counts: Counts | None) -> PathRow:
@@ -95,9 +103,18 @@ def path_row(before: Entry | None, after: Entry | None, author: int | None, coun
 class _Directory:
     """A directory on the way from the root to the last difference, with what was found below it so far."""
 
-    __slots__ = ("author", "change", "is_counted", "path", "prefix", "remaining", "sums")
+    __slots__ = ("author", "change", "is_counted", "is_whole", "path", "prefix", "remaining", "sums")
 
-    def __init__(self, path: Path, change: ChangeType, author: int | None, remaining: _Differences) -> None:
+    def __init__(
+        self,
+        path: Path,
+        change: ChangeType,
+        author: int | None,
+        remaining: _Differences,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self.is_whole = is_whole  # whether rows are made of what no operation names
         self.path = path
         self.change = change
         self.author = author
@@ -139,6 +156,7 @@ class _Walk:
         self._author_of = author_of
         self._has_one_author = has_one_author
         self._left = listed
+        self.extra: list[bytes] = []
         self._sequence = sequence
         self._key_end = row_key(b"\0", sequence)
 
@@ -153,6 +171,7 @@ class _Walk:
     def _replaced(self, path: Path, before: Hash, after: Hash) -> Generator[Item, None, _Summary]:
         """The rows of a directory that took the place of another: one, unless little differs."""
         rows: list[Item] = []
+        known = len(self.extra)
         walk = self._compared(path, before, after, everything=True)
         try:
             while True:
@@ -162,6 +181,7 @@ class _Walk:
             summary: _Summary = stopped.value
             return summary
         except _TooMany:
+            del self.extra[known:]
             author = self._author_of(path)
             row = DirectoryRow(ChangeType.MODIFIED, MIXED if author is None else author, None)
             yield self._whole(path, row)
@@ -172,7 +192,8 @@ class _Walk:
     ) -> Generator[Item, None, _Summary]:
         """The rows at and below a directory of both sides; ``everything``: not only what has a name."""
         author = None if after != EMPTY_ROOT else self._author_of(path)
-        stack = [_Directory(path, ChangeType.MODIFIED, author, self._differences(before, after))]
+        first = self._differences(before, after)
+        stack = [_Directory(path, ChangeType.MODIFIED, author, first, is_whole=everything)]
         while True:
             directory = stack[-1]
             opened = yield from self._children(directory, everything)
@@ -182,7 +203,10 @@ class _Walk:
             stack.pop()
             counts, author = directory.summary()
             row = DirectoryRow(directory.change, MIXED if author is None else author, counts)
-            yield row_key(path_prefix(directory.path), self._sequence), encode_row(row)
+            key = row_key(path_prefix(directory.path), self._sequence)
+            if directory.is_whole:
+                self.extra.append(key)
+            yield key, encode_row(row)
             if not stack:
                 return counts, author
             stack[-1].add(counts, author)
@@ -197,7 +221,10 @@ class _Walk:
                     raise _TooMany
             if (old is None or old.totals is None) and (new is None or new.totals is None):
                 author = 0 if self._has_one_author else self._author_of((*directory.path, name))
-                yield prefix + name.encode("utf-8") + end, encode_row(path_row(old, new, author, None))
+                key = prefix + name.encode("utf-8") + end
+                if directory.is_whole:
+                    self.extra.append(key)
+                yield key, encode_row(path_row(old, new, author, None))
                 sums[0 if old is None else 2 if new is None else 1] += 1
                 if author != directory.author:
                     directory.add_author(author)
@@ -209,12 +236,17 @@ class _Walk:
                 if everything or (path in self._named.above and path not in self._named.replaced):
                     author = author if _is_empty(new) else None
                     remaining = self._differences(old.hash, new.hash)
-                    return _Directory(path, ChangeType.MODIFIED, author, remaining)
+                    whole = everything or directory.is_whole
+                    return _Directory(path, ChangeType.MODIFIED, author, remaining, is_whole=whole)
                 counts, author = yield from self._replaced(path, old.hash, new.hash)
             elif old is None and new is not None and self._is_opened(path, everything):
-                return _Directory(path, ChangeType.ADDED, None, self._differences(EMPTY_ROOT, new.hash))
+                opened = self._differences(EMPTY_ROOT, new.hash)
+                return _Directory(path, ChangeType.ADDED, None, opened, is_whole=True)
             else:
-                yield self._whole(path, path_row(old, new, author, counts))
+                whole_row = self._whole(path, path_row(old, new, author, counts))
+                if directory.is_whole:
+                    self.extra.append(whole_row[0])
+                yield whole_row
             directory.add(counts, author)
             sums = directory.sums
         return None

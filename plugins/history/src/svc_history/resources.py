@@ -52,6 +52,10 @@ MOST_ROWS = 1_000
 DEFAULT_ROWS = 20
 
 
+_NOTHING_LEFT: dict[str, Any] = {"totals": None, "changes": [], "has_more": False, "next_cursor": None}
+"""Of what a commit changed whose versions were collected."""
+
+
 class FileHistoryResource:
     """What became of one path."""
 
@@ -114,6 +118,9 @@ class CommitResource:
         entry = find_commit(History(viewer.database), viewer, version)
         assert entry.root is not None, "a commit of HEAD has roots"
         assert entry.parent is not None, "a commit of HEAD has roots"
+        if entry.is_collected:
+            send_json(resp, {**entry.as_json(), **_NOTHING_LEFT})
+            return
         page = changes_page(
             viewer, entry.parent, entry.root, limit=_limit(req, MOST_ROWS), cursor=query_text(req, "after")
         )
@@ -138,8 +145,9 @@ class CompareResource:
         viewer = _viewer(req)
         before = _named(req, viewer, "from", None)
         after = _named(req, viewer, "to", "HEAD")
+        hold = viewer.database.hold_version(before, after)
         comparison = Comparison(viewer, before, after, _path(req, viewer))
-        send_json_items(resp, "changes", comparison.items(), comparison.summary)
+        send_json_items(resp, "changes", comparison.items(), comparison.summary, hold=hold)
 
 
 class BlameResource:
@@ -169,7 +177,8 @@ class BlameResource:
         if entry is None or not viewer.shows(path):
             raise path_not_found(path)
         limits = _blame_limits(req)
-        blame = run_blocking(blame_lines, history, viewer, version, path, entry, limits)
+        with viewer.database.hold_version(root):
+            blame = run_blocking(blame_lines, history, viewer, version, path, entry, limits)
         head["entry_type"] = int(entry.kind)
         if blame is None:
             start = starting_point(viewer.database, root)

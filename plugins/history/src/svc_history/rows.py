@@ -19,6 +19,7 @@ __all__ = [
     "MIXED",
     "Author",
     "ChangeType",
+    "CollectedRow",
     "CommitRow",
     "Counts",
     "DirectoryRow",
@@ -29,9 +30,12 @@ __all__ = [
     "child_prefix",
     "commit_prefix",
     "decode_commit",
+    "decode_extra",
     "decode_fork",
     "decode_path",
+    "encode_extra",
     "encode_row",
+    "extra_prefix",
     "fork_prefix",
     "is_same_content",
     "path_prefix",
@@ -143,7 +147,24 @@ class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, tag=1):
         return int(EntryKind.DIRECTORY)
 
 
-PathRow: TypeAlias = FileRow | DirectoryRow
+class CollectedRow(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """That a commit named a path, or one below it, whose trees a collection has destroyed.
+
+    Attributes:
+        author: which of the commit's authors did it, or ``MIXED``.
+        is_deletion: whether it deleted what stood at the path.
+    """
+
+    author: int
+    is_deletion: bool = False
+
+    @property
+    def kind(self) -> int | None:
+        """``EntryKind`` of what stood there; it is not known any more."""
+        return None
+
+
+PathRow: TypeAlias = FileRow | DirectoryRow | CollectedRow
 
 
 class ForkRow(msgspec.Struct, frozen=True, array_like=True):
@@ -155,6 +176,9 @@ class ForkRow(msgspec.Struct, frozen=True, array_like=True):
         parent_root: root hash of the fork before it; None when it began.
         authors: the transactions that changed the fork, equal ones once, in order.
         counts: what it did; nothing for one that made or ended it; None: whoever asks has to count.
+        is_collected: whether its trees were collected: a root of None is one that is not known then, the
+            parent never is, and ``may_begin`` says whether the fork may have begun with it.
+        may_begin: see there.
     """
 
     time_ms: int
@@ -162,6 +186,8 @@ class ForkRow(msgspec.Struct, frozen=True, array_like=True):
     parent_root: Hash | None
     authors: tuple[Author, ...]
     counts: Counts | None
+    is_collected: bool = False
+    may_begin: bool = False
 
 
 def path_prefix(path: Path) -> bytes:
@@ -195,6 +221,11 @@ def commit_prefix() -> bytes:
     return b"c"
 
 
+def extra_prefix(sequence: int) -> bytes:
+    """Returns what the keys of the lists begin with of rows that a commit's operations do not name."""
+    return b"x" + _SEQUENCE.pack(sequence)
+
+
 def row_key(prefix: bytes, sequence: int) -> bytes:
     """Returns the key of a row: keys of one prefix order the newest commit first."""
     return prefix + _SEQUENCE.pack(_LAST - sequence)
@@ -208,6 +239,16 @@ def sequence_of_key(key: bytes) -> int:
 def encode_row(row: CommitRow | PathRow | ForkRow) -> bytes:
     """Returns a row as bytes."""
     return _ENCODER.encode(row)
+
+
+def encode_extra(keys: list[bytes]) -> bytes:
+    """Returns a list of keys as bytes."""
+    return _ENCODER.encode(keys)
+
+
+def decode_extra(value: bytes) -> list[bytes]:
+    """Returns a list of keys."""
+    return _EXTRA.decode(value)
 
 
 def decode_commit(value: bytes) -> CommitRow:
@@ -245,5 +286,6 @@ def _digest(text: str) -> bytes:
 _ROOT = b"p" + _digest("/") + b"\0"  # no path, joined, is a lone slash
 _ENCODER = msgspec.msgpack.Encoder()
 _COMMIT = msgspec.msgpack.Decoder(CommitRow)
-_PATH = msgspec.msgpack.Decoder(FileRow | DirectoryRow)
+_EXTRA = msgspec.msgpack.Decoder(list[bytes])
+_PATH = msgspec.msgpack.Decoder(FileRow | DirectoryRow | CollectedRow)
 _FORK = msgspec.msgpack.Decoder(ForkRow)

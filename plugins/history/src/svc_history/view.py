@@ -6,12 +6,21 @@ restore, a promoted fork or an import is recorded as exactly as a put.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
 
 from svc.errors import InvalidInput
-from svc.plugin import Commit, Hash, TransactionRecord, Version, ViewStorage, reference_path
+from svc.plugin import (
+    Commit,
+    CommitStep,
+    Hash,
+    TransactionRecord,
+    Version,
+    ViewStorage,
+    reference_path,
+)
 from svc_history.attribution import authors_of
+from svc_history.collected import collected_rows, forget_listed, keys_of_operations
 from svc_history.counting import Counter
 from svc_history.recording import Item, head_rows
 from svc_history.rows import Counts, ForkRow, encode_row, fork_prefix, row_key
@@ -36,7 +45,8 @@ class HistoryView:
     """
 
     name = HISTORY_VIEW
-    format = 2
+    format = 3
+    takes_collected = True
 
     def __init__(self, listed: int = MOST_LISTED) -> None:
         self._listed = listed
@@ -53,25 +63,52 @@ class HistoryView:
             storage: the view's data.
             start: how many steps of this commit are in the view.
         """
-        rows = chain(
-            _fork_rows(commit, before, self._listed),
-            head_rows(commit, before, after, self._listed) if commit.root != commit.parent_root else (),
-        )
-        step = 0
-        while batch := list(islice(rows, _ROWS_PER_STEP)):
-            if step >= start:
-                if step > start:
-                    yield
-                for key, value in batch:
+        if after.is_collected:
+            rows = collected_rows(commit, _records_of_forks(commit))
+        else:
+            rows = chain(
+                _fork_rows(commit, before, self._listed),
+                head_rows(commit, before, after, self._listed) if commit.root != commit.parent_root else (),
+            )
+        yield from _in_steps(rows, storage, start)
+
+    def collect(self, step: CommitStep, storage: ViewStorage, start: int = 0) -> Generator[None]:
+        """Leaves of a commit what its record says; a step is a couple of thousand rows."""
+        commit = step.commit
+        forget_listed(storage, commit.sequence)
+        gone: Iterator[tuple[bytes, bytes | None]] = ((key, None) for key in keys_of_operations(commit))
+        yield from _in_steps(chain(gone, collected_rows(commit, _records_of_forks(commit))), storage, start)
+
+
+def _in_steps(
+    rows: Iterable[tuple[bytes, bytes | None]], storage: ViewStorage, start: int
+) -> Generator[None]:
+    """Writes rows, and takes those away that have no value; leaves out the steps that are done."""
+    rows = iter(rows)
+    step = 0
+    while batch := list(islice(rows, _ROWS_PER_STEP)):
+        if step >= start:
+            if step > start:
+                yield
+            for key, value in batch:
+                if value is None:
+                    storage.delete(key)
+                else:
                     storage.put(key, value)
-            step += 1
+        step += 1
 
 
-def _fork_rows(commit: Commit, before: Version, listed: int) -> Iterator[Item]:
+def _records_of_forks(commit: Commit) -> dict[str, list[TransactionRecord]]:
+    """The transactions that changed forks, by their names."""
     records: dict[str, list[TransactionRecord]] = {}
     for record in commit.transactions:
         for name in _forks_of(record):
             records.setdefault(name, []).append(record)
+    return records
+
+
+def _fork_rows(commit: Commit, before: Version, listed: int) -> Iterator[Item]:
+    records = _records_of_forks(commit)
     if not records:
         return
     counter = Counter(listed)

@@ -145,6 +145,24 @@ class Viewer:
             sees, counts = True, counts.plus(own_counts(change.before, change.after))
         return sees, None if counter.is_exhausted else counts
 
+    def sees_commit(self, sequence: int, path: Path = ()) -> tuple[bool, bool]:
+        """Returns whether the caller may see anything of a commit whose trees were collected, and all of it.
+
+        Only what its operations name counts, at and below a path: what else they reached is not known.
+        """
+        if self.sees_below(()):
+            return True, True
+        named = [
+            change.path
+            for record in self.database.commit(sequence).transactions
+            for change in record.changes
+            if not change.system and change.kind != "ref"
+        ]
+        if path and self.shows(path, directory=True):
+            return True, False
+        sees = any(self.shows(one) for one in named[:_MOST_LOOKED_AT] if one[: len(path)] == path)
+        return sees, False
+
     def sees_all_changes(self, before: Hash, after: Hash) -> bool:
         """Whether nothing that differs is hidden from the caller; for many differences the answer is no.
 

@@ -165,7 +165,8 @@ class Asker(NamedTuple):
             return answer_query(snapshot, seen, question, self.operators, budget, database.database_id)
 
         if past:
-            found = self._walk(version, caller, budget, answer, self._walks_from(body))
+            with database.hold_version(version.root):
+                found = self._walk(version, caller, budget, answer, self._walks_from(body))
         else:
             found = self._at_head(body, caller, reads_files, lambda snapshot: answer(snapshot, caller))
         if found.hits is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc.plugin import PluginDescriptor
+from svc_task_gc.configuration import GcConfiguration
 
 __all__ = ["PLUGIN"]
 
@@ -11,6 +12,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Garbage collection: as a task, by a route and at the shell",
     api=(1, 1),
+    configuration=GcConfiguration,
     implementation="svc_task_gc.plugin",
     extends=("tasks:task_types",),
     needs=("versions",),

@@ -1,5 +1,45 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its task type, its route and its commands."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc_tasks.api import TaskType
+
+    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_task_types"]
+
+COMMANDS = {
+    "gc": ("svc_task_gc.commands:gc", "Collects garbage: gives back the space of what no version needs."),
+    "compact": ("svc_task_gc.commands:compact", "Copies a database without what its garbage takes."),
+}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
+    """Adds the type ``gc``."""
+    from svc_task_gc.task import GcTask
+
+    task_types.add(GcTask())
+
+
+@hookimpl
+def svc_register_routes(routes: RouteRegistry) -> None:
+    """Adds the route that collects at once."""
+    from svc_task_gc.resource import GcResource
+
+    routes.add("/system/gc", GcResource())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds the commands."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc_task_verify.configuration import VerifyConfiguration
 
 __all__ = ["PLUGIN"]
 
@@ -11,6 +12,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="A task that reads everything again and says what is damaged",
     api=(1, 1),
+    configuration=VerifyConfiguration,
     implementation="svc_task_verify.plugin",
     extends=("tasks:task_types",),
+    # What is damaged in this file says nothing of a copy.
+    system_paths=(SystemPath("task-verify", BackupRule.SKIP),),
 )

@@ -1,5 +1,30 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its task type and its health check."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc_tasks.api import TaskType
+
+    from svc.plugin import HealthCheck, NamedRegistry
+
+__all__ = ["svc_register_health_checks", "svc_register_task_types"]
+
+
+@hookimpl
+def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
+    """Adds ``verify``."""
+    from svc_task_verify.task import VerifyTask
+
+    task_types.add(VerifyTask())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds ``verify``: degraded while what a task found is damaged."""
+    from svc_task_verify.health import DamageCheck
+
+    health_checks.add(DamageCheck())

@@ -27,6 +27,8 @@ class JumpsView:
 
     name = JUMPS_VIEW
     format = 1
+    takes_collected = True
+    """A jump is told by the commit alone."""
 
     def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
         """Takes one commit in."""

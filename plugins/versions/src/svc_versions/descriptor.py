@@ -20,6 +20,8 @@ PLUGIN = PluginDescriptor(
         SystemPath("refs/snapshots", BackupRule.INCLUDE, documents="versions/snapshots"),
         SystemPath("refs/forks", BackupRule.SKIP),
         SystemPath("refs/abandoned", BackupRule.SKIP),
+        SystemPath("refs/forks-bases", BackupRule.SKIP),
+        SystemPath("refs/abandoned-bases", BackupRule.SKIP),
         SystemPath("versions", BackupRule.SKIP),
         SystemPath("versions/lifecycle", BackupRule.INCLUDE),
         SystemPath("versions/snapshots", BackupRule.INCLUDE),

@@ -13,11 +13,21 @@ from typing import Any
 import msgspec
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
-from svc.plugin import EMPTY_ROOT, Database, Hash, Transaction, Version, attempt, parse_hash
+from svc.plugin import (
+    EMPTY_ROOT,
+    Condition,
+    Database,
+    Hash,
+    Transaction,
+    Version,
+    attempt,
+    parse_hash,
+    reference_path,
+)
 from svc_versions.ancestry import root_at
 from svc_versions.documents import ForkDocument, present_ms, read_state
 from svc_versions.named_refs import NamedRef
-from svc_versions.names import ABANDONED, FORKS, HEAD, new_name
+from svc_versions.names import ABANDONED, FORKS, HEAD, new_name, reference
 from svc_versions.roots import snapshot_names
 from svc_versions.snapshots import Snapshot
 
@@ -67,6 +77,25 @@ class Fork(NamedRef[ForkDocument]):
     def identity(self) -> str:
         """What tells it from an earlier or later fork of its name."""
         return f"{self.name}@{self.created_ms}"
+
+    def write_document(self, transaction: Transaction, condition: Condition | None = None) -> None:
+        """Adds the document to a transaction, and a ref to the base: merges need it, so it shall stay."""
+        super().write_document(transaction, condition)
+        if self.base is not None and self.base != EMPTY_ROOT:
+            # Suppressed: it was collected before, or belongs to another database that this was imported from.
+            with suppress(NotFound):
+                transaction.set_ref(self.base_ref, self.base)
+
+    def remove(self, transaction: Transaction, system: Version) -> None:
+        """Adds the removal of the fork, its document and the ref to its base to a transaction."""
+        super().remove(transaction, system)
+        if system.get(reference_path(self.base_ref)) is not None:
+            transaction.set_ref(self.base_ref, None)
+
+    @property
+    def base_ref(self) -> str:
+        """Full name of the ref that keeps the base."""
+        return reference(f"{self.prefix}-bases", self.name)
 
     def as_json(self) -> dict[str, Any]:
         """The fork as routes and commands show it."""

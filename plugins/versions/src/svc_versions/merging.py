@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
+from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed, VersionCollected
 from svc.plugin import (
     Database,
     Entry,
@@ -146,6 +146,10 @@ def merge_versions(
     """
 
     def once() -> MergeOutcome:
+        with database.hold():  # what is compared stays until it is committed
+            return merged_once()
+
+    def merged_once() -> MergeOutcome:
         plan = _plan(database, source, target, strategy, limits.nodes, shows)
         theirs, ours = plan.theirs, plan.ours
         if plan.merged.conflicts and strategy == "fail":
@@ -222,6 +226,12 @@ def _plan(
     if (ours.ref, ours.root) == (theirs.ref, theirs.root) and ours.label == theirs.label:
         raise InvalidInput("A version cannot be merged into itself.", field="into")
     base = _base(database, theirs, ours)
+    if base is not None and not database.is_available(base):
+        raise VersionCollected(
+            "The state that both come of was collected, so nobody can tell what each of them has changed. "
+            "Promote the fork instead, or restore from it what is wanted.",
+            version=base.hex(),
+        )
     merged = run_blocking(merge_trees, database, base, ours.root, theirs.root, strategy, most_nodes)
     shown = [one for one in merged.conflicts if shows is None or shows(one.path)]
     return _Plan(theirs, ours, base, merged, shown, system, sequence)

@@ -107,6 +107,13 @@ def restore_path(
     """
     if not path:
         raise InvalidInput("The root directory is restored as a whole snapshot.", path="/")
+    with database.hold_version(source):  # until what is found there is put back
+        return _restore_path(database, path, source, actor, label)
+
+
+def _restore_path(
+    database: Database, path: Path, source: Hash, actor: str | None, label: str | None
+) -> RestoredPath:
     old = database.at(source)
     found, entry = old.follow_parents(path, last=False)
     if entry is None or is_system_path(found) or not found:

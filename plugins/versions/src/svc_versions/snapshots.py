@@ -13,7 +13,7 @@ import msgspec
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from svc.plugin import Database, Hash, Transaction, Version, attempt
 from svc_versions.documents import SnapshotDocument, present_ms, read_state, same_content
-from svc_versions.lifecycle import require_snapshot_writes
+from svc_versions.lifecycle import lifecycle_of, require_snapshot_writes
 from svc_versions.named_refs import NamedRef
 from svc_versions.names import HEAD, SAFETY_PREFIX, SNAPSHOTS, is_automatic, new_name
 from svc_versions.roots import snapshot_names
@@ -25,6 +25,7 @@ __all__ = [
     "delete_snapshot",
     "find_snapshot",
     "list_snapshots",
+    "make_safety_snapshot",
     "rename_snapshot",
     "safety_names",
 ]
@@ -243,6 +244,43 @@ def add_safety_snapshot(
     transaction.copy_ref(HEAD, safety.ref)  # whatever HEAD is by then
     safety.write_document(transaction)
     return name
+
+
+def make_safety_snapshot(database: Database, prefix: str, *, actor: str | None, reason: str) -> str | None:
+    """Makes a snapshot of HEAD before something that cannot be taken back. Blocks: a commit.
+
+    Args:
+        database: the database.
+        prefix: what its name begins with; the time follows. It begins with ``_svc_``.
+        actor: who does it.
+        reason: what for; kept with it.
+
+    Returns:
+        Its name; None where the lifecycle settings forbid snapshots.
+    """
+    system = database.system()
+    if not lifecycle_of(system).snapshot_writes_enabled:
+        return None
+    base = f"{prefix}{present_ms(database)}"
+    names = (base, *(f"{base}-{number}" for number in range(2, 100)))
+    for name in names:
+        document = SnapshotDocument(
+            created_at=present_ms(database),
+            metadata={"reason": reason},
+            kind="automatic",
+            created_by=actor,
+            sequence=database.head().sequence,
+        )
+        safety = Snapshot(name, database.head().root, document)
+        transaction = database.transaction(actor=actor, message=f"create snapshot {name}")
+        transaction.copy_ref(HEAD, safety.ref)
+        safety.write_document(transaction)
+        try:
+            transaction.commit()
+        except AlreadyExists:
+            continue
+        return name
+    raise Conflict("There is no free name for a safety snapshot; try again.")
 
 
 def _kind(name: str) -> str:

@@ -7,16 +7,26 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
+from svc.database.collection import CollectionReport, CompactReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
+from svc.database.holds import Hold
 from svc.database.information import information
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
 from svc.database.record_versions import FileWithRecord, files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
-from svc.database.verify import Damage, VerifyReport, verify
+from svc.database.verification import (
+    Damage,
+    ScrubStep,
+    VerifyReport,
+    is_whole_again,
+    name_damage,
+    scrub,
+    verify,
+)
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
 from svc.executor import Executor, pause, run_blocking
@@ -26,9 +36,11 @@ from svc.objects.store import EMPTY_ROOT
 __all__ = [
     "EMPTY_ROOT",
     "BatchView",
+    "CollectionReport",
     "Commit",
     "CommitResult",
     "CommitStep",
+    "CompactReport",
     "Condition",
     "Damage",
     "Database",
@@ -36,9 +48,11 @@ __all__ = [
     "Executor",
     "FileWithRecord",
     "Head",
+    "Hold",
     "OperationHandle",
     "OperationResult",
     "PathChange",
+    "ScrubStep",
     "StoredContent",
     "Transaction",
     "TransactionRecord",
@@ -49,12 +63,17 @@ __all__ = [
     "ViewReader",
     "ViewStorage",
     "attempt",
+    "collect",
+    "compact",
     "files_with_records",
     "information",
+    "is_whole_again",
+    "name_damage",
     "parse_time",
     "pause",
     "reference_name",
     "reference_path",
     "run_blocking",
+    "scrub",
     "verify",
 ]

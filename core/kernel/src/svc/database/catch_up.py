@@ -6,21 +6,26 @@ record begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from svc.database.commit import Commit
-from svc.errors import CorruptRecord
-from svc.hashing import Hash, ObjectKind
+from svc.errors import CorruptRecord, SvcError
+from svc.hashing import HASH_SIZE, Hash, ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
+from svc.objects.codecs import decompress
+from svc.objects.file_record import FileRecord
 from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+from svc.tree import Leaf, decode_node
 
-__all__ = ["CaughtUp", "CommitChain", "Progress", "catch_up"]
+__all__ = ["NO_HASH", "CaughtUp", "CommitChain", "Progress", "catch_up"]
 
 Progress = Callable[[int, int], None]
 """Called with (bytes scanned, bytes in all)."""
 
 _BATCH = 200_000
+NO_HASH = bytes(HASH_SIZE)
+"""In place of an identity in a void, which is no clean-end mark then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ def catch_up(
     chain = CommitChain(log, sequence, _hash_of(log, index, sequence))
     end = start
     committed = 0
+    ahead: list[int] = []
     records = 0
     for record in log.scan_tolerant(start):
         records += 1
@@ -84,17 +90,23 @@ def catch_up(
                 IndexedCommit(sequence, record.offset, record.stored_length, last.root, last.ref_roots())
             )
             if last.first_offset and last.first_offset < start:
-                places += _places_between(log, last.first_offset, start)
+                ahead.append(last.first_offset)
         if _is_object(record):
             places.append(_located(record))
+        elif record.hash == NO_HASH:
+            # A repair may have put a commit out of the way that it could not save.
+            chain.pass_over()
         if record.kind == ObjectKind.COMMIT:
             committed = len(places)
             if committed >= _BATCH:
+                _add_named(log, ahead, start, places)
                 _flush(log, index, places, commits, end, sequence)
         if progress is not None and records % 4096 == 0:
             progress(record.end, log.tail)
     if commits or index.mark() is None:
-        _flush(log, index, places[:committed] if commits else [], commits, end, sequence)
+        del places[committed:]
+        _add_named(log, ahead, start, places)
+        _flush(log, index, places, commits, end, sequence)
     if progress is not None:
         progress(log.tail, log.tail)
     return CaughtUp(last, end, records)
@@ -108,9 +120,33 @@ def _flush(
     end: int,
     sequence: int,
 ) -> None:
-    index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    added = index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    if added < len(places):
+        _prefer_whole(log, index, places)
     places.clear()
     commits.clear()
+
+
+def _prefer_whole(log: Log, index: KeyIndex, places: list[tuple[Hash, Place]]) -> None:
+    """Of objects that the log holds twice, lets those lie at the other place whose first copy is damaged.
+
+    What was found damaged and stored again is so read from where it is whole, whenever the index is made
+    anew.
+    """
+    for hash, place in places:
+        known = index.find(hash)
+        if known is None or known.offset == place.offset or _is_whole(log, hash, known):
+            continue
+        if _is_whole(log, hash, place):
+            index.replace([(hash, place)])
+
+
+def _is_whole(log: Log, hash: Hash, place: Place) -> bool:
+    try:
+        log.read_payload(place.offset, place.stored_length, hash)
+    except CorruptRecord:
+        return False
+    return True
 
 
 def _hash_of(log: Log, index: KeyIndex, sequence: int) -> Hash | None:
@@ -139,7 +175,7 @@ class CommitChain:
         self._damaged = False
 
     def pass_over(self) -> None:
-        """Takes note of a damaged region: commits may be missing behind it."""
+        """Takes note of a damaged region, or of a void: commits may be missing behind it."""
         self._damaged = True
 
     def take(self, record: ScannedRecord) -> Commit | None:
@@ -171,12 +207,49 @@ class CommitChain:
         return commit
 
 
-def _places_between(log: Log, start: int, end: int) -> list[tuple[Hash, Place]]:
-    return [
-        _located(record)
-        for record in log.scan_tolerant(start, end)
+def _add_named(log: Log, ahead: list[int], start: int, places: list[tuple[Hash, Place]]) -> None:
+    if ahead:
+        places += _named_before(log, min(ahead), start, places)
+        ahead.clear()
+
+
+def _named_before(
+    log: Log, begin: int, end: int, places: list[tuple[Hash, Place]]
+) -> list[tuple[Hash, Place]]:
+    """Returns the records between two offsets, appended ahead, that the records of new commits name.
+
+    Only those: among the others may be what a collection has taken out of the index and is about to destroy.
+    What an import appended and nothing names yet is left out with them: its process has died.
+    """
+    found = {
+        record.hash: _located(record)
+        for record in log.scan_tolerant(begin, end)
         if not isinstance(record, DamagedRegion) and _is_object(record)
-    ]
+    }
+    named: list[tuple[Hash, Place]] = []
+    pending = list(places)
+    while pending:
+        for hash in _names_of(log, *pending.pop()):
+            one = found.pop(hash, None)
+            if one is not None:
+                named.append(one)
+                pending.append(one)
+    return named
+
+
+def _names_of(log: Log, hash: Hash, place: Place) -> Iterable[Hash]:
+    """The file records and chunks that a node or a file record names."""
+    if place.kind not in (ObjectKind.NODE, ObjectKind.FILE_RECORD):
+        return ()
+    try:
+        stored = log.read_payload(place.offset, place.stored_length, hash)
+        payload = decompress(place.codec, stored, place.raw_length)
+        if place.kind == ObjectKind.FILE_RECORD:
+            return FileRecord.decode(payload).chunks
+        node = decode_node(payload)
+    except SvcError:
+        return ()
+    return [name for name, _ in node.contents()] if isinstance(node, Leaf) else ()
 
 
 def _is_object(record: ScannedRecord) -> bool:

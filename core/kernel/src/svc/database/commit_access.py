@@ -48,6 +48,11 @@ class CommitAccess:
         self._require_open()
         return self._state.index.first_commit_of_root(root)
 
+    def last_commit_of(self, root: Hash) -> int | None:
+        """Returns the number of the last commit that left HEAD or a ref that it moved at a root, or None."""
+        self._require_open()
+        return self._state.index.last_commit_of_root(root)
+
     def commit_state(self, sequence: int) -> tuple[int, Hash]:
         """Returns a commit's time in Unix milliseconds and HEAD's root after it; cheap, whatever it did.
 

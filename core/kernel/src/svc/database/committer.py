@@ -17,11 +17,14 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
+from svc.database.holds import Hold
 from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
@@ -56,7 +59,10 @@ class CommitRequest:
         results: set when it is committed, one an operation.
         sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
             when it is committed.
-        error: set instead when it failed.
+        error: set instead when it failed, until it is raised.
+        hold: keeps what it refers to, until it is committed.
+        recount: chunks and their stored bytes that are added to the totals: what a collection took away,
+            as negative numbers.
         leads: whether it is its turn to commit what waits.
         wake: set when it leads, and when it was dealt with.
     """
@@ -71,6 +77,8 @@ class CommitRequest:
     version: Hash = b""
     time_ms: int = 0
     error: BaseException | None = None
+    hold: Hold | None = None
+    recount: tuple[int, int] = (0, 0)
     leads: bool = False
     wake: threading.Event = field(default_factory=_event)
 
@@ -115,7 +123,36 @@ class Committer:
             self._withdraw(request)
             raise
         if request.error is not None:
-            raise request.error
+            _raise_error_of(request)
+
+    def submit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """Commits a transaction by itself, right after something else under the same lock; blocks.
+
+        Args:
+            request: the transaction.
+            prepare: called under the commit lock with HEAD; what it raises is raised, and nothing is
+                committed. It should take no longer than milliseconds.
+
+        Raises:
+            SvcError: as ``submit``.
+        """
+        with self._state.commit_lock():
+            self.commit_locked(request, prepare)
+
+    def commit_locked(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """As ``submit_alone``, for one who holds the commit lock."""
+        head = self._writable_head()
+        prepare(head)
+        fold = self._fold(head, [request])
+        if request.error is not None:
+            _raise_error_of(request)
+        self._write(fold)
+
+    def _writable_head(self) -> Head:
+        head = self._state.settled_head()
+        if head.latched:
+            raise DatabaseLatched("The database takes no writes after an I/O error; see the log and health.")
+        return head
 
     def _admit(self, request: CommitRequest) -> None:
         """Queues a request unless too much waits; the caller holds the mutex.
@@ -163,13 +200,17 @@ class Committer:
         try:
             self._commit(batch)
         except BaseException as error:
-            outcome = error if isinstance(error, SvcError) else None
+            is_answer = isinstance(error, SvcError)
             for request in batch:
                 if request.error is None:
-                    request.error = outcome or ServiceUnavailable(
-                        "The commit was interrupted; read the path to see whether it was applied."
+                    request.error = (
+                        error
+                        if is_answer
+                        else ServiceUnavailable(
+                            "The commit was interrupted; read the path to see whether it was applied."
+                        )
                     )
-            if outcome is None:
+            if not is_answer:
                 raise
         finally:
             self._batch_seconds = time.monotonic() - began
@@ -185,11 +226,7 @@ class Committer:
     def _commit(self, batch: list[CommitRequest]) -> None:
         state = self._state
         with state.commit_lock():
-            head = state.settled_head()
-            if head.latched:
-                raise DatabaseLatched(
-                    "The database takes no writes after an I/O error; see the log and health."
-                )
+            head = self._writable_head()
             try:
                 fold = self._fold(head, batch)
             except Exception:
@@ -263,3 +300,13 @@ class Committer:
             ) from error
         self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
         fold.share_nodes()
+
+
+def _raise_error_of(request: CommitRequest) -> NoReturn:
+    """Raises it, and lets go of it: else both would keep each other, and the request what it holds."""
+    error, request.error = request.error, None
+    assert error is not None
+    try:
+        raise error
+    finally:
+        del error, request

@@ -7,31 +7,35 @@ processes at once; each process opens it for itself, after any fork.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
 
+from svc.database.availability import Availability
 from svc.database.catch_up import Progress
+from svc.database.collection.pins import Pins
+from svc.database.collection_access import CollectionAccess
 from svc.database.commit import DatabaseTotals
-from svc.database.commit_access import CommitAccess
 from svc.database.commit_feed import CommitFeed
 from svc.database.committer import CommitRequest, Committer
 from svc.database.content_checks import ContentChecks, PathCheck
 from svc.database.findings import database_findings
 from svc.database.head import Head
-from svc.database.naming import head_at, named_version
+from svc.database.holds import Holds
+from svc.database.lost import lost_message
 from svc.database.opening import Opened, open_state
-from svc.database.references import HEAD_NAME, reference_path, references
+from svc.database.references import HEAD_NAME
 from svc.database.transaction import Transaction
 from svc.database.version import Version
+from svc.database.version_access import VersionAccess
 from svc.database.view_set import ViewSet
 from svc.database.views import BatchView, View, ViewReader
 from svc.errors import DatabaseClosed, InvalidInput, NotFound, ReadOnly
 from svc.executor import Executor, current_executor
 from svc.findings import Finding
-from svc.hashing import Hash, ObjectKind, hash_object, parse_hash
+from svc.hashing import Hash, ObjectKind, hash_object
 from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import NO_BACKENDS, LogPlace, StorageBackend, shown_location
 from svc.objects.chunking import MAXIMUM_CHUNK, Readable
@@ -44,7 +48,7 @@ __all__ = ["Database"]
 _SYNC_AHEAD = 1024 * 1024
 
 
-class Database(CommitAccess):
+class Database(VersionAccess, CollectionAccess):
     """An open database.
 
     Args:
@@ -98,12 +102,24 @@ class Database(CommitAccess):
         )
         self._state = self._opened.state
         self._state.objects.cache.limit(cache_bytes)
+        self._state.objects.explain_missing = partial(lost_message, self)
         self._committer = Committer(self._state, max_tree_entries)
-        store = partial(ContentWriter, self._state.objects, begin_blocking=self.executor.begin)
+        log = self._state.log
+        self._holds = Holds(log.storage, log.state_directory, read_only)
+        self._pins = Pins(log.state_directory / "pins")
+        if not read_only:
+            self._pins.begin()
+        store = partial(
+            ContentWriter,
+            self._state.objects,
+            begin_blocking=self.executor.begin,
+            take_hold=self._holds.take,
+        )
         self._writer, self._system_writer = store(), store(system=True)
         self._feed = CommitFeed(self._state)
         self._checks = ContentChecks()
         self._bring_checks: Callable[[], Iterable[PathCheck]] | None = None
+        self._availability = Availability(self)
         self._views = ViewSet(self, self._opened.directory / "views")
         # A head and its version: one attribute, so that threads see a pair.
         self._present: tuple[Head | None, Version] = (None, Version(self._state.objects, EMPTY_ROOT))
@@ -130,6 +146,7 @@ class Database(CommitAccess):
                 if self._state.log.exclude_others():
                     self._views.remove_other_formats()
         finally:
+            self._holds.close()
             self._state.close()
             self._opened.discard_temporary()
 
@@ -192,116 +209,6 @@ class Database(CommitAccess):
         sequence = self.head().sequence
         return self.commit(sequence).totals if sequence else DatabaseTotals()
 
-    # -- reading -------------------------------------------------------------------------------
-
-    def at(self, root: Hash | None = None) -> Version:
-        """Returns a readable version.
-
-        Args:
-            root: the version's root hash; None means HEAD as it is now.
-
-        Raises:
-            NotFound: no commit and no ref ever had this root.
-        """
-        if root is None:
-            if self._closed:
-                self._require_open()
-            head = self._state.head()
-            seen, version = self._present
-            return version if seen is head else self.version_at(head)
-        self.require_version(root)
-        return Version(self._state.objects, root)
-
-    def system(self) -> Version:
-        """Returns the system tree as it is now."""
-        return Version(self._state.objects, self.head().system_root)
-
-    def version_at(self, head: Head) -> Version:
-        """Returns the version that a head names, which ``head`` gave; reads nothing."""
-        seen, version = self._present
-        if seen is not head:
-            version = Version(self._state.objects, head.root)
-            self._present = (head, version)
-        return version
-
-    def version_of(self, root: Hash) -> Version:
-        """Returns a version by a root that is known to be one (a commit's own); not checked."""
-        return Version(self._state.objects, root)
-
-    def resolve_version(
-        self,
-        *,
-        snapshot: str | None = None,
-        version: str | None = None,
-        fork: str | None = None,
-        at: int | None = None,
-    ) -> Hash:
-        """Returns the root that a reader named: the first of these that is given, else HEAD's.
-
-        Args:
-            snapshot: name of a snapshot.
-            version: a root hash in hex.
-            fork: name of a fork.
-            at: a time in Unix milliseconds; HEAD as it was then.
-
-        Raises:
-            InvalidInput: the version is not 64 hex digits.
-            NotFound: there is no such snapshot, version or fork, or no commit of that time.
-        """
-        if snapshot is not None:
-            return self._named_root("snapshots", snapshot)
-        if version is not None:
-            root = parse_hash(version)
-            if root is None:
-                raise InvalidInput("A version is a root hash of 64 hex digits.", field="version")
-            self.require_version(root)
-            return root
-        if fork is not None:
-            return self._named_root("forks", fork)
-        return self.head().root if at is None else self.head_at(at)
-
-    def head_at(self, time_ms: int) -> Hash:
-        """Returns HEAD's root as the last commit of a time or before left it; O(log n) of the commits.
-
-        Args:
-            time_ms: Unix milliseconds; a time to come means HEAD as it is.
-
-        Raises:
-            NotFound: the first commit is later.
-        """
-        return head_at(self, time_ms)
-
-    def named_version(self, text: str) -> Hash:
-        """Returns the root of a version that a person named.
-
-        Args:
-            text: ``HEAD``, a root hash of 64 hex digits, ``snapshots/<name>``, ``forks/<name>``, a snapshot's
-                name alone, or a time as ``parse_time`` takes it; tried in this order.
-
-        Raises:
-            NotFound: none of them exists; the message says what was tried.
-        """
-        return named_version(self, text)
-
-    def require_version(self, root: Hash) -> None:
-        """Raises NotFound unless some commit or ref has this root."""
-        self._require_open()
-        if root == EMPTY_ROOT or self._state.index.was_root(root):
-            return
-        if root in {ref_root for _, ref_root in self.refs()}:
-            return
-        raise NotFound("There is no version with this hash.", version=root.hex())
-
-    def refs(self, kind: str | None = None, *, system: Version | None = None) -> Iterator[tuple[str, Hash]]:
-        """Yields (name, root) of the named refs, or of one kind (``snapshots``); None: as they are now."""
-        return references(self.system() if system is None else system, kind)
-
-    def _named_root(self, kind: str, name: str) -> Hash:
-        entry = self.system().get(reference_path(f"{kind}/{name}"))
-        if entry is None:
-            raise NotFound(f"There is no {kind[:-1]} of this name.", name=name)
-        return entry.hash
-
     # -- writing -------------------------------------------------------------------------------
 
     def store(
@@ -361,12 +268,18 @@ class Database(CommitAccess):
         self._require_writable()
         self._committer.submit(request)
 
+    def commit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
+        """Commits a request in a commit of its own, right after ``prepare`` under the same lock."""
+        self._require_writable()
+        self._committer.submit_alone(request, prepare)
+
     # -- chunks that clients upload ahead ----------------------------------------------------------
 
     def has_chunk(self, hash: Hash) -> bool:
-        """Whether a chunk is stored; the system's chunks never are."""
+        """Whether a chunk is stored and stays, and nobody found it damaged; the system's never are."""
         self._require_open()
-        return is_user_chunk(self._state.objects, hash)
+        place = self._state.objects.index.find_stored(hash)
+        return place is not None and place.kind == ObjectKind.CHUNK and not place.system
 
     def chunk_size(self, hash: Hash) -> int:
         """Returns the bytes of a chunk, without reading them.
@@ -386,7 +299,8 @@ class Database(CommitAccess):
         Raises:
             NotFound: there is no such chunk.
         """
-        if not self.has_chunk(hash):
+        self._require_open()
+        if not is_user_chunk(self._state.objects, hash):
             raise NotFound("There is no such chunk.", hash=hash.hex())
         return self._state.objects.read(hash, ObjectKind.CHUNK)
 
@@ -405,11 +319,13 @@ class Database(CommitAccess):
             raise InvalidInput(f"A chunk has 1 to {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
         if hash_object(ObjectKind.CHUNK, content) != hash:
             raise InvalidInput("The bytes do not have this hash.", hash=hash.hex())
-        if self.has_chunk(hash):
-            return False
-        pending = PendingObjects()
-        add_object(pending, ObjectKind.CHUNK, hash, content)
-        self._committer.submit(CommitRequest(HEAD_NAME, [], pending))
+        with self._holds.take():
+            self._pins.add((hash,))
+            if self._state.objects.index.contains(hash):
+                return False
+            pending = PendingObjects()
+            add_object(pending, ObjectKind.CHUNK, hash, content)
+            self._committer.submit(CommitRequest(HEAD_NAME, [], pending))
         return True
 
     def content_of_chunks(

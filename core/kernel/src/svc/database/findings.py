@@ -93,6 +93,13 @@ def database_findings(database: Database) -> Iterator[Finding]:
             "takes no writes, and what is not there any more cannot be read.",
             "Stop the server, look with 'svc verify', and restore a copy.",
         )
+    if database.objects.index.damaged(1):
+        yield Finding(
+            "database.damaged",
+            "database",
+            "Stored objects were found damaged when they were read: what needs them cannot be read.",
+            "Look with 'svc verify', and repair with 'svc verify --repair'; what is stored again is whole.",
+        )
     opened = database.opening
     yield from opened.findings
     if opened.saved:

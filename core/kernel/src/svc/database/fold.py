@@ -34,6 +34,7 @@ __all__ = ["Fold", "FoldedCommit"]
 
 # A member is read through its class for ten times the price.
 _CHUNK, _COMMIT = int(ObjectKind.CHUNK), ObjectKind.COMMIT
+_NO_RECOUNT = (0, 0)
 
 
 class FoldedCommit(msgspec.Struct, frozen=True, gc=False):
@@ -186,7 +187,16 @@ class Fold:
                 )
             )
         self._open.requests.append(request)
+        if request.recount != _NO_RECOUNT:
+            self._recount(*request.recount)
         request.results = results
+
+    def _recount(self, chunks: int, chunk_bytes: int) -> None:
+        self._totals = replace(
+            self._totals,
+            chunks=max(0, self._totals.chunks + chunks),
+            chunk_bytes=max(0, self._totals.chunk_bytes + chunk_bytes),
+        )
 
     def finish(self) -> None:
         """Closes the last commit."""

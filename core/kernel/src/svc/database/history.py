@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from svc.database.catch_up import CommitChain
+from svc.database.catch_up import NO_HASH, CommitChain
 from svc.database.commit import CommitSummary
 from svc.database.head import Head
 from svc.errors import CorruptRecord, TruncatedFile, UnsupportedFormat
@@ -104,6 +104,11 @@ class Loss:
     time_ms: int | None
     last: int
     last_ms: int | None
+
+    @property
+    def is_of_state_directory(self) -> bool:
+        """Whether the state directory is what proves it, rather than the log itself."""
+        return self.witness == _STATE_DIRECTORY
 
     def describe(self) -> str:
         """Returns what is lost and what may have happened: sentences without a path of the machine."""
@@ -237,6 +242,8 @@ class _Walk:
                 self.chain.pass_over()
             elif record.kind is ObjectKind.COMMIT:
                 self._meet(record)
+            elif record.kind is ObjectKind.VOID and record.hash == NO_HASH:
+                self.chain.pass_over()
             elif record.kind is ObjectKind.VOID and record.stored_length == 0:
                 self._meet_void(record)
 

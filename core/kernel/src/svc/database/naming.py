@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import cbor2
 
-from svc.errors import CorruptRecord, InvalidInput, NotFound
+from svc.errors import CorruptRecord, InvalidInput, NotFound, VersionCollected
 from svc.hashing import HASH_SIZE, Hash, parse_hash
 
 if TYPE_CHECKING:
-    from svc.database.database import Database
+    from svc.database.version_access import VersionAccess
 
 __all__ = ["commit_state", "head_at", "named_version", "parse_time"]
 
@@ -74,8 +74,8 @@ def _milliseconds(match: re.Match[str]) -> int | None:
     return result + minutes * 60_000 * (1 if part["sign"] == "-" else -1)
 
 
-def head_at(database: Database, time_ms: int) -> Hash:
-    """Returns HEAD's root as it was at a time; see ``Database.head_at``."""
+def head_at(database: VersionAccess, time_ms: int) -> Hash:
+    """Returns HEAD's root as it was at a time, if it can be read; see ``Database.head_at``."""
     first, last = 1, database.head().sequence
     found: Hash | None = None
     while first <= last:  # Times never go back from one commit to the next.
@@ -88,6 +88,7 @@ def head_at(database: Database, time_ms: int) -> Hash:
             last = middle - 1
     if found is None:
         raise NotFound("The database holds no commit of that time or before.", at=time_ms)
+    database.require_available(found)
     return found
 
 
@@ -110,7 +111,7 @@ def commit_state(payload: bytes) -> tuple[int, Hash]:
     return time_ms, root
 
 
-def named_version(database: Database, text: str) -> Hash:
+def named_version(database: VersionAccess, text: str) -> Hash:
     """Returns the root of the version that a text names; see ``Database.named_version``."""
     if text == "HEAD":
         return database.head().root
@@ -127,6 +128,8 @@ def named_version(database: Database, text: str) -> Hash:
             if kind == "forks":
                 return database.resolve_version(fork=name)
             return database.resolve_version(snapshot=name)
+        except VersionCollected:
+            raise
         except (NotFound, InvalidInput):  # The latter where no ref can have such a name.
             continue
     try:

@@ -19,6 +19,7 @@ from pathlib import Path
 import lmdb
 
 from svc.database.catch_up import Progress, catch_up
+from svc.database.collection.finishing import carry_out_at_opening, note_done_at_opening
 from svc.database.commit import CommitSummary
 from svc.database.findings import (
     SavedEnd,
@@ -154,6 +155,15 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
             log.refuse_cut_short()
         state = SharedState(log, index, cell)
         _agree(state, mark, log.alone, progress)
+        if log.alone and carry_out_at_opening(state):
+            if rebuilt:
+                # It was made of records some of which are gone now.
+                index.close()
+                KeyIndex.destroy(directory / "index")
+                index = KeyIndex(directory / "index")
+                state = SharedState(log, index, cell)
+                _agree(state, None, True, progress)
+            note_done_at_opening(state)
     except BaseException:
         if index is not None:
             index.close()

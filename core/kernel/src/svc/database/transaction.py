@@ -39,6 +39,7 @@ from svc.tree import Entry
 
 if TYPE_CHECKING:
     from svc.database.database import Database
+    from svc.database.holds import Hold
 
 __all__ = ["CommitResult", "OperationHandle", "Transaction"]
 
@@ -88,6 +89,8 @@ class Transaction:
         self._operations: list[Operation | SetRef] = []
         self._pending = PendingObjects()
         self._small = SmallContents(database.objects, self._pending)
+        self._hold: Hold | None = None
+        self._count = 0
         self.results: list[OperationResult] = []
         self.result: CommitResult | None = None
 
@@ -97,11 +100,14 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._operations and self.result is None:
-            self.commit()
+        try:
+            if kind is None and self._operations and self.result is None:
+                self.commit()
+        finally:
+            self._let_go()
 
     def __len__(self) -> int:
-        return len(self._operations)
+        return self._count
 
     # -- operations ----------------------------------------------------------------------------
 
@@ -140,7 +146,7 @@ class Transaction:
             InvalidInput: the database does not hold what the entry names.
         """
         refuse_system_path(path)
-        if not self._database.objects.holds(entry):
+        if not self._database.holds_entry(entry, self._held()):
             raise InvalidInput("The entry names a content that is not stored.", field="entry")
         return self._add(PutEntry(path, entry, condition))
 
@@ -235,6 +241,7 @@ class Transaction:
             refuse_system_path(path)
         if entry.record is None:
             return False
+        self._held()
         stored = renewed_content(self._database.objects, entry, system=system)
         if stored is None:
             return False
@@ -266,6 +273,7 @@ class Transaction:
         if name == self._ref and any(_is_path_operation(operation) for operation in self._operations):
             raise InvalidInput("A ref is moved before its paths are changed, not after.", field="name")
         if root is not None:
+            self._held()
             self._database.require_version(root)
         return self._add(SetRef(name, root, expected))
 
@@ -309,17 +317,36 @@ class Transaction:
         if self._small.size:
             self._settle()
         request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)
+        # Should this wait be given up, whoever commits the request goes on with it.
+        request.hold = self._hold
         self._database.submit(request)
+        if self._hold is not None:
+            self._hold.release()
         self.results = request.results
         self.result = CommitResult(request.sequence, request.version, request.time_ms)
+        self._let_go()
         return self.result
+
+    def _let_go(self) -> None:
+        """Forgets the operations, and with them what keeps their contents from being collected."""
+        self._operations = []
+        self._pending = PendingObjects()
+        self._hold = None
+
+    def _held(self) -> Hold:
+        """What keeps all that the transaction looks up, until it has ended."""
+        if self._hold is None:
+            self._hold = self._database.hold()
+        return self._hold
 
     def _settle(self) -> None:
         self._database._require_writable()
+        self._held()
         self._small.settle()
 
     def _add(self, operation: Operation | SetRef) -> OperationHandle:
         self._operations.append(operation)
+        self._count += 1
         return OperationHandle(self, len(self._operations) - 1)
 
     def _take(self, content: StoredContent | bytes, system: bool) -> StoredContent:

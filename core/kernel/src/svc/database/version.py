@@ -47,6 +47,11 @@ class Version:
         self._objects = objects
         self.root = root
 
+    @property
+    def is_collected(self) -> bool:
+        """Whether nothing can be read from it: a view got it with a commit that lies before the horizon."""
+        return False
+
     def get(self, path: Path) -> Entry | None:
         """Returns what stands at a path, or None. Links are not followed."""
         return self._objects.resolve(self.root, path)

@@ -50,6 +50,11 @@ class CommitStep(NamedTuple):
     after: Version
     identity: Hash
 
+    @property
+    def is_collected(self) -> bool:
+        """Whether a collection has destroyed the trees, so that only the commit is left to read."""
+        return self.after.is_collected
+
 
 class View(Protocol):
     """What a plugin writes to follow the commit feed, commit by commit.
@@ -60,7 +65,7 @@ class View(Protocol):
             different ones keep their data apart.
 
     With a further attribute ``keeps_files = True`` its storage has a ``directory`` of its own. It may have
-    ``bind`` and ``work`` as a ``BatchView``.
+    ``bind``, ``work``, ``takes_collected`` and ``collect`` as a ``BatchView``.
     """
 
     name: str
@@ -149,6 +154,15 @@ class BatchView(Protocol):
       is left. All work must be possible from what is stored. A view may keep more in itself between two
       calls, but only as long as ``storage`` is the same object: another one means that somebody else has
       written, or that something was lost. Called in one thread at a time.
+    - ``takes_collected = True``: commits whose trees a collection has destroyed come like others, with
+      versions whose ``is_collected`` is true, of which nothing can be read. Without it, and without
+      ``starts_at_head``, the data are made anew behind a collection, beside those that are read meanwhile:
+      first comes the commit at the horizon, as if it had moved HEAD to its tree (``before`` is empty, the one
+      transaction is nobody's and has the change ``ref HEAD``), then those behind it.
+    - ``collect(step: CommitStep, storage: ViewStorage, start: int = 0) -> Generator[None] | None``, for one
+      that takes such commits: called for each commit that loses its trees after it was applied, in order. It
+      leaves what ``apply`` gives for the commit without them. May be a generator function, with ``start`` as
+      of ``View.apply``; called a second time, it changes nothing.
     """
 
     name: str
@@ -203,7 +217,8 @@ def slices(feed: Iterable[CommitStep], most: int) -> Iterator[Sequence[CommitSte
     changes = 0
     for step in feed:
         count = sum(len(transaction.changes) for transaction in step.commit.transactions)
-        if run and (len(run) >= most or changes + count > _MOST_CHANGES):
+        mixes = bool(run) and run[-1].is_collected != step.is_collected
+        if run and (mixes or len(run) >= most or changes + count > _MOST_CHANGES):
             yield tuple(run)
             run, changes = [], 0
         run.append(step)

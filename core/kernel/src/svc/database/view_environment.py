@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import lmdb
 
 from svc.database.view_damage import note_damage
-from svc.database.view_marks import MAP_SIZE
+from svc.database.view_marks import DATABASES, MAP_SIZE
 from svc.errors import DamagedView, DatabaseClosed, InsufficientStorage, ReadOnly, ServiceUnavailable
 from svc.findings import describe_failure
 from svc.log.creation import FULL
@@ -152,10 +152,10 @@ class ViewEnvironment:
 
     def _open_shared(self) -> SharedEnvironment:
         try:
-            return open_environment(self._directory, MAP_SIZE, (b"data",))
+            return open_environment(self._directory, MAP_SIZE, DATABASES)
         except ReadOnly:
             if not self._read_only:
                 raise
         # A database on a medium that cannot be written: its views are this opening's own.
         self._temporary = TemporaryDirectory(prefix="svc-view-")
-        return open_environment(FilePath(self._temporary.name), MAP_SIZE, (b"data",))
+        return open_environment(FilePath(self._temporary.name), MAP_SIZE, DATABASES)

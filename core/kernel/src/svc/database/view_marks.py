@@ -19,16 +19,31 @@ from svc.objects.environments import close_environment, open_environment
 if TYPE_CHECKING:
     from svc.database.database import Database
 
-__all__ = ["MAP_SIZE", "MARK_KEY", "ViewMark", "applied_in", "mark_is_of_log", "storage_directory"]
+__all__ = [
+    "DATABASES",
+    "MAP_SIZE",
+    "MARK_KEY",
+    "NO_HASH",
+    "OTHER_MARK_KEY",
+    "ViewMark",
+    "applied_in",
+    "mark_is_of_log",
+    "storage_directory",
+]
 
-LAYOUT = 3
+LAYOUT = 4
 """Number of the kernel's own part of the layout: the mark, how long keys are stored, checksums of rows."""
+
+DATABASES = (b"data", b"other")
+"""The two sides of a view's data: while the one is made anew, the other is read."""
 
 MAP_SIZE = 1 << 38
 MARK_KEY = b"mark"
+OTHER_MARK_KEY = b"other mark"
+"""Names the mark of the side that is being made anew."""
 
-_MARK = struct.Struct("<II16sQ32sII32s")
-_NO_HASH = bytes(HASH_SIZE)
+_MARK = struct.Struct("<II16sQ32sII32sQQII")
+NO_HASH = bytes(HASH_SIZE)
 
 
 class _Named(Protocol):
@@ -47,15 +62,23 @@ class ViewMark(NamedTuple):
         steps: how many steps of the commits after it, which were begun together, are in it too.
         more: how many of those there are beyond the first.
         begun: hash of the record of the last of them; zeros when ``steps`` is 0.
+        horizon: number of the commit that was the horizon of the collection that the data are by.
+        begun_at: the horizon when the commits that ``steps`` are of were begun.
+        collected: how many steps are done of taking the trees of the next commit behind ``horizon`` out.
+        side: which of the two databases holds the data.
     """
 
     format: int
     database_id: bytes
     applied: int = 0
-    identity: Hash = _NO_HASH
+    identity: Hash = NO_HASH
     steps: int = 0
     more: int = 0
-    begun: Hash = _NO_HASH
+    begun: Hash = NO_HASH
+    horizon: int = 0
+    begun_at: int = 0
+    collected: int = 0
+    side: int = 0
 
     def pack(self) -> bytes:
         """Returns the bytes that are stored."""
@@ -102,7 +125,7 @@ def applied_in(database: Database, view: _Named) -> int:
     if not (directory / "data.mdb").exists():
         return 0
     try:
-        shared = open_environment(directory, MAP_SIZE, (b"data",), read_only=True)
+        shared = open_environment(directory, MAP_SIZE, DATABASES, read_only=True)
     except (lmdb.Error, OSError, SvcError):
         return 0
     try:

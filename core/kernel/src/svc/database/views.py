@@ -11,29 +11,33 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import lmdb
 
 from svc.database.version import Version
-from svc.database.view_batches import (
-    Applying,
-    BatchView,
-    BegunCommits,
-    CommitStep,
-    View,
-    ViewBatch,
-    begin_batch,
-    most_at_once,
-    slices,
-)
+from svc.database.view_applying import apply_until
+from svc.database.view_batches import Applying, BatchView, BegunCommits, CommitStep, View, ViewBatch
 from svc.database.view_damage import Damage, note_damage, read_damage
 from svc.database.view_environment import ViewEnvironment
 from svc.database.view_files import FILES_KEY, begin_files
-from svc.database.view_marks import MARK_KEY, ViewMark, mark_is_of_log, storage_directory
+from svc.database.view_horizon import (
+    Collecting,
+    begins_at_horizon,
+    can_go_on,
+    first_mark,
+    restarted,
+    takes_collected,
+)
+from svc.database.view_marks import (
+    MARK_KEY,
+    OTHER_MARK_KEY,
+    ViewMark,
+    mark_is_of_log,
+    storage_directory,
+)
 from svc.database.view_storage import ViewStorage
 from svc.database.view_work import ViewWork
 from svc.errors import InvalidInput, ServiceUnavailable
@@ -90,6 +94,10 @@ class ViewReader:
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
         self._begun: BegunCommits | None = None
+        self._begun_aside: BegunCommits | None = None
+        self._collecting = Collecting(database)
+        # The horizon that the data were found to be by.
+        self._collected = 0
         self._failure: ViewFailure | None = None
         self._work = ViewWork()
 
@@ -108,7 +116,11 @@ class ViewReader:
 
     @property
     def has_work(self) -> bool:
-        """Whether the view does work of its own, beside what follows from commits."""
+        """Whether there may be work beside what follows from commits: of its own, or behind a collection."""
+        return self._works or self._database.horizon() > self._collected
+
+    @property
+    def _works(self) -> bool:
         return callable(getattr(self._view, "work", None))
 
     def failure(self) -> ViewFailure | None:
@@ -173,7 +185,7 @@ class ViewReader:
             with shared.begin() as transaction:
                 mark = self._mark(transaction)
                 if mark is not None and mark.applied >= needed:
-                    storage = self._storage(transaction, shared)
+                    storage = self._storage(transaction, shared, mark)
                     try:
                         return function(storage)
                     except FileNotFoundError:
@@ -205,8 +217,9 @@ class ViewReader:
     def work(self, *, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Lets the view do some of its own work, in one transaction; returns whether more is left.
 
-        A commit that is half applied comes first: then this goes on with it. Takes 0.2 seconds and a step of
-        the view. In a server it runs in a thread, and blocks the greenlet that calls it.
+        A commit that is half applied comes first: then this goes on with it. Behind a collection the data
+        are first brought to what they would be if they were made anew. Takes 0.2 seconds and a step of the
+        view. In a server it runs in a thread, and blocks the greenlet that calls it.
 
         Args:
             should_stop: asked by the view every few milliseconds; when it says so, the rest is left.
@@ -219,7 +232,7 @@ class ViewReader:
             return self.has_work and self._executor.run(self._work_some, should_stop)
 
     def rebuild(self) -> None:
-        """Forgets the view's data and computes them anew: from the first commit, or as the view starts.
+        """Forgets the view's data and computes them anew: from the first commit there is, or as it starts.
 
         The view's own work is not done here.
         """
@@ -232,9 +245,10 @@ class ViewReader:
     def close(self) -> None:
         """Closes the view's data."""
         self._data.close()
-        begun, self._begun = self._begun, None
-        if begun is not None:
-            begun.batch.close()
+        for begun in (self._begun, self._begun_aside):
+            if begun is not None:
+                begun.batch.close()
+        self._begun = self._begun_aside = None
         self._data.remove()
 
     def remove_other_formats(self) -> None:
@@ -258,20 +272,13 @@ class ViewReader:
         deadline = time.monotonic() + TRANSACTION_SECONDS
         work = Applying(self._view)
         try:
-            with self._data.writing(shared) as transaction:
+            with self._database.hold(), self._data.writing(shared) as transaction:
                 self._work.look(transaction)
-                mark = self._mark(transaction) or self._empty(shared, transaction)
+                mark = self._mark(transaction)
+                if mark is None or not can_go_on(work.view, mark, self._database.horizon()):
+                    mark = self._empty(shared, transaction)
                 begun, self._begun = self._begun, None
-                if begun is not None and begun.mark == mark.pack() and begun.view is work.view:
-                    storage = begun.storage
-                    storage.move_to(transaction, shared.databases[0])
-                    work.batch, work.begun = begun.batch, begun
-                else:
-                    if begun is not None:
-                        begun.batch.close()
-                    storage = self._storage(transaction, shared)
-                mark = self._apply_until(deadline, mark, work, storage)
-                storage.write()
+                mark = self._apply_to(shared, transaction, mark, work, begun, deadline)
                 transaction.put(MARK_KEY, mark.pack())
                 self._work.note(transaction, changes=True)
         except BaseException as error:
@@ -284,6 +291,38 @@ class ViewReader:
         self._begun, self._good, self._failure = work.begun, (mark.pack(), mark), None
         return mark.applied
 
+    def _apply_to(
+        self,
+        shared: SharedEnvironment,
+        transaction: lmdb.Transaction[bytes],
+        mark: ViewMark,
+        work: Applying,
+        begun: BegunCommits | None,
+        deadline: float,
+    ) -> ViewMark:
+        """Applies commits to the data of a mark, in a transaction; returns the new mark."""
+        horizon = self._database.horizon()
+        mark = restarted(mark, horizon)
+        if begun is not None and begun.mark == mark.pack() and begun.view is work.view:
+            storage = begun.storage
+            storage.move_to(transaction, shared.databases[mark.side])
+            work.batch, work.begun = begun.batch, begun
+        else:
+            if begun is not None:
+                begun.batch.close()
+            storage = self._storage(transaction, shared, mark)
+
+        def is_over(taken: int) -> bool:
+            return (
+                taken >= COMMITS_PER_TRANSACTION
+                or storage.changes >= CHANGES_PER_TRANSACTION
+                or time.monotonic() >= deadline
+            )
+
+        mark = apply_until(self._database, mark, work, storage, horizon, is_over)
+        storage.write()
+        return mark
+
     def _note_failure(self, error: BaseException) -> None:
         self._work.forget()
         if isinstance(error, Exception):
@@ -291,61 +330,6 @@ class ViewReader:
             since_ms = now_ms if self._failure is None else self._failure.since_ms
             applied = 0 if self._good is None else self._good[1].applied
             self._failure = ViewFailure(applied, describe_failure(error), since_ms)
-
-    def _apply_until(self, deadline: float, mark: ViewMark, work: Applying, storage: ViewStorage) -> ViewMark:
-        """Applies commits until a time; returns the new mark, and leaves what is not done yet in ``work``."""
-        taken = 0
-        begun, work.begun = work.begun, None
-        for commits in self._slices(mark, begun, most_at_once(work.view)):
-            if work.batch is None:
-                work.batch = begin_batch(work.view, storage)
-            if begun is not None:
-                steps, done = begun.steps, mark.steps
-                begun = None
-            else:
-                done = mark.steps
-                steps = iter(work.batch.apply(commits, done) or ())
-            last = commits[-1]
-            for _ in steps:
-                done += 1
-                if storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline:
-                    work.batch.end()
-                    mark = mark._replace(steps=done, more=len(commits) - 1, begun=last.identity)
-                    work.begun = BegunCommits(mark.pack(), commits, steps, work.batch, storage, work.view)
-                    return mark
-            mark = ViewMark(mark.format, mark.database_id, last.commit.sequence, last.identity)
-            taken += len(commits)
-            if (
-                taken >= COMMITS_PER_TRANSACTION
-                or storage.changes >= CHANGES_PER_TRANSACTION
-                or time.monotonic() >= deadline
-            ):
-                break
-        if work.batch is not None:
-            work.batch.end()
-        return mark
-
-    def _slices(
-        self, mark: ViewMark, begun: BegunCommits | None, most: int
-    ) -> Iterator[Sequence[CommitStep]]:
-        """Yields the commits behind the mark as ``apply`` gets them; first those that were begun."""
-        after = mark.applied
-        if begun is not None:
-            yield begun.commits
-            after = begun.commits[-1].commit.sequence
-        feed = (
-            CommitStep(
-                commit,
-                self._database.version_of(commit.parent_root),
-                self._database.version_of(commit.root),
-                identity,
-            )
-            for commit, identity in self._database.feed(after=after)
-        )
-        if begun is None and mark.steps:
-            # As many as they were when they were begun: the number of steps counts over all of them.
-            yield tuple(islice(feed, mark.more + 1))
-        yield from slices(feed, most)
 
     # -- the view's own work -------------------------------------------------------------------
 
@@ -357,28 +341,94 @@ class ViewReader:
         def is_over(storage: ViewStorage) -> bool:
             return storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline or should_stop()
 
-        view: Any = self._view
         more = True
+        aside = Applying(self._view)
         try:
-            with self._data.writing(shared) as transaction:
+            with self._database.hold(), self._data.writing(shared) as transaction:
                 self._work.look(transaction)
+                horizon = self._database.horizon()
                 present = self._mark(transaction)
-                mark = self._empty(shared, transaction) if present is None else present
-                if not mark.steps:
-                    storage = self._storage(transaction, shared)
-                    more, changes = self._work.run(view, self._tree_at(mark), storage, is_over)
+                mark = present
+                if mark is None or not can_go_on(self._view, mark, horizon):
+                    mark = self._empty(shared, transaction)
+                changes = mark is not present
+                if not mark.steps and mark.applied >= horizon:
+                    if mark.horizon < horizon:
+                        mark = self._follow_horizon(shared, transaction, mark, horizon, aside, is_over)
+                        changes = True
+                    elif self._works:
+                        storage = self._storage(transaction, shared, mark)
+                        view: Any = self._view
+                        more, wrote = self._work.run(view, self._tree_at(mark), storage, is_over)
+                        changes = changes or wrote
+                    else:
+                        more = False
                     if changes:
                         # Also where nothing but rows that were not there were deleted: it shall count.
                         transaction.put(MARK_KEY, mark.pack())
-                    self._work.note(transaction, changes=changes or present is None)
+                self._work.note(transaction, changes=changes)
         except BaseException as error:
+            aside.close()
             self._note_failure(error)
             raise
-        if mark.steps:
+        if aside.begun is None:
+            aside.close()
+        self._begun_aside = aside.begun
+        self._collected = mark.horizon
+        if mark.steps or mark.applied < horizon:
             self._apply_some()
         else:
             self._failure = None
         return more
+
+    # -- behind a collection ---------------------------------------------------------------------
+
+    def _follow_horizon(
+        self,
+        shared: SharedEnvironment,
+        transaction: lmdb.Transaction[bytes],
+        mark: ViewMark,
+        horizon: int,
+        aside: Applying,
+        is_over: Callable[[ViewStorage], bool],
+    ) -> ViewMark:
+        """Brings the data some way to what they would be if they were made anew now; returns their mark."""
+        self._work.forget()  # What it keeps in itself is of rows that may go now.
+        view = self._view
+        if takes_collected(view):
+            storage = self._storage(transaction, shared, mark)
+            return self._collecting.run(view, mark, horizon, storage, is_over)
+        if not begins_at_horizon(view):
+            return mark._replace(horizon=horizon)  # It knows HEAD alone.
+        if self._keeps_files:
+            return self._empty(shared, transaction)
+        return self._make_aside(shared, transaction, mark, horizon, aside)
+
+    def _make_aside(
+        self,
+        shared: SharedEnvironment,
+        transaction: lmdb.Transaction[bytes],
+        mark: ViewMark,
+        horizon: int,
+        aside: Applying,
+    ) -> ViewMark:
+        """Makes the data anew on the other side, while these are read; returns the mark of what is read."""
+        begun, self._begun_aside = self._begun_aside, None
+        made = ViewMark.unpack(transaction.get(OTHER_MARK_KEY))
+        usable = (
+            made is not None and made.side != mark.side and mark_is_of_log(made, self._database, self._view)
+        )
+        if made is None or not usable or not can_go_on(self._view, made, horizon):
+            transaction.drop(shared.databases[1 - mark.side], delete=False)
+            made = first_mark(self._database, self._view, horizon, 1 - mark.side)
+        deadline = time.monotonic() + TRANSACTION_SECONDS
+        made = self._apply_to(shared, transaction, made, aside, begun, deadline)
+        if made.applied < mark.applied or made.steps:
+            transaction.put(OTHER_MARK_KEY, made.pack())
+            return mark
+        transaction.drop(shared.databases[mark.side], delete=False)
+        transaction.delete(OTHER_MARK_KEY)
+        return made
 
     def _tree_at(self, mark: ViewMark) -> Version:
         root = self._database.commit_state(mark.applied)[1] if mark.applied else EMPTY_ROOT
@@ -408,8 +458,10 @@ class ViewReader:
 
     def _empty(self, shared: SharedEnvironment, transaction: lmdb.Transaction[bytes]) -> ViewMark:
         self._work.forget()
-        transaction.drop(shared.databases[0], delete=False)
-        mark = ViewMark(self._view.format, self._database.database_id)
+        for side in shared.databases:
+            transaction.drop(side, delete=False)
+        transaction.delete(OTHER_MARK_KEY)
+        mark = first_mark(self._database, self._view, self._database.horizon())
         started = self._commit_to_start_at()
         if started is not None:
             mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
@@ -418,7 +470,7 @@ class ViewReader:
             transaction.put(FILES_KEY, begin_files(self._data.files))
         if started is not None:
             view: Any = self._view
-            storage = self._storage(transaction, shared)
+            storage = self._storage(transaction, shared, mark)
             view.start(storage, started)
             storage.write()
         return mark
@@ -432,10 +484,12 @@ class ViewReader:
         version_of = self._database.version_of
         return CommitStep(commit, version_of(EMPTY_ROOT), version_of(commit.root), identity)
 
-    def _storage(self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment) -> ViewStorage:
+    def _storage(
+        self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment, mark: ViewMark
+    ) -> ViewStorage:
         name = transaction.get(FILES_KEY) if self._keeps_files else None
         directory = None if name is None else self._data.files / name.decode("ascii")
-        return ViewStorage(transaction, shared.databases[0], directory)
+        return ViewStorage(transaction, shared.databases[mark.side], directory)
 
     def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
         name = transaction.get(FILES_KEY)

@@ -32,7 +32,7 @@ from svc.log.recovery import Recovery
 from svc.log.remains import Remains, survey_remains
 from svc.log.scanning import DamagedRegion, ScannedRecord
 from svc.log.shared_cell import SharedCell, boot_id
-from svc.log.storage import LogPlace, LogStorage, StorageBackend, Writability
+from svc.log.storage import CollectableStorage, LogPlace, LogStorage, StorageBackend, Writability
 
 __all__ = [
     "FIRST",
@@ -40,6 +40,7 @@ __all__ = [
     "MAXIMUM_STORED_LENGTH",
     "NO_BACKENDS",
     "RECORD_HEADER_SIZE",
+    "CollectableStorage",
     "DamagedRegion",
     "FileOperations",
     "LocalFileBackend",

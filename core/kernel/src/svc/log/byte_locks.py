@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import struct
 import sys
 import time
+from types import TracebackType
 from typing import Any, Protocol
 
 __all__ = [
     "APPEND",
     "BACKGROUND",
+    "COLLECTION",
     "COMMIT",
+    "GENERATIONS",
     "PRESENCE",
     "LocksUnavailable",
     "NativeLock",
+    "first_locked",
+    "hold_byte",
     "is_locked",
     "lock_exclusive",
     "lock_shared",
@@ -40,6 +46,12 @@ APPEND = 2**62 + 2
 
 BACKGROUND = 2**62 + 3
 """Locked by the one background process of the database."""
+
+COLLECTION = 2**62 + 4
+"""Locked by whoever collects garbage."""
+
+GENERATIONS = 2**62 + 2**40
+"""Where one byte for each generation of the collection begins, locked shared by those who hold it."""
 
 _FLOCK = struct.Struct("hhqqi4x")
 _BUSY = (errno.EAGAIN, errno.EACCES)
@@ -61,6 +73,12 @@ class NativeLock(Protocol):
         """Gives the lock back."""
         ...
 
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
 
 def native_lock() -> NativeLock:
     """Returns a lock between native threads, also where gevent has patched ``threading``.
@@ -76,15 +94,25 @@ def native_lock() -> NativeLock:
     return lock
 
 
-def _request(kind: int, byte: int) -> bytes:
-    return _FLOCK.pack(kind, 0, byte, 1, 0)
+def _request(kind: int, byte: int, length: int = 1) -> bytes:
+    return _FLOCK.pack(kind, 0, byte, length, 0)
 
 
 _REQUESTS = {
     (kind, byte): _request(kind, byte)
-    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
-    for byte in (PRESENCE, COMMIT, APPEND, BACKGROUND)
+    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK)
+    for byte in (PRESENCE, COMMIT, APPEND, BACKGROUND, COLLECTION)
 }
+
+
+@functools.lru_cache(maxsize=16)
+def _shared_request(byte: int) -> bytes:
+    return _request(fcntl.F_RDLCK, byte)
+
+
+@functools.lru_cache(maxsize=16)
+def _unlock_request(byte: int) -> bytes:
+    return _request(fcntl.F_UNLCK, byte)
 
 
 def _try(fd: int, request: bytes) -> bool:
@@ -147,9 +175,21 @@ def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
     return False
 
 
+def hold_byte(fd: int, byte: int) -> None:
+    """Locks one byte shared that nobody ever locks exclusively; never blocks.
+
+    Raises:
+        LocksUnavailable: the filesystem has no such locks.
+    """
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _shared_request(byte))
+    except OSError as error:
+        raise _translated(error) from None
+
+
 def unlock(fd: int, byte: int) -> None:
     """Gives up this opening's lock on one byte; never blocks."""
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _REQUESTS[fcntl.F_UNLCK, byte])
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _unlock_request(byte))
 
 
 def is_locked(fd: int, byte: int) -> bool:
@@ -160,9 +200,20 @@ def is_locked(fd: int, byte: int) -> bool:
     Raises:
         LocksUnavailable: the filesystem has no such locks.
     """
+    return first_locked(fd, byte, 1) is not None
+
+
+def first_locked(fd: int, byte: int, length: int) -> int | None:
+    """Returns a byte of a range that another opening has locked, in either way; None when there is none.
+
+    Locks nothing and never blocks.
+
+    Raises:
+        LocksUnavailable: the filesystem has no such locks.
+    """
     try:
-        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _REQUESTS[fcntl.F_WRLCK, byte])
+        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK, byte, length))
     except OSError as error:
         raise _translated(error) from None
-    kind: int = _FLOCK.unpack(answer)[0]
-    return kind != fcntl.F_UNLCK
+    kind, _, start, _, _ = _FLOCK.unpack(answer)
+    return None if kind == fcntl.F_UNLCK else start

@@ -32,6 +32,7 @@ from svc.log.byte_locks import (
     try_exclusive,
     unlock,
 )
+from svc.log.collectable_file import CollectableFile
 from svc.log.creation import (
     FULL,
     create_file,
@@ -57,7 +58,7 @@ _UNFINISHED = ".unfinished"
 _opened: weakref.WeakSet[LocalFileStorage] = weakref.WeakSet()
 
 
-class LocalFileStorage:
+class LocalFileStorage(CollectableFile):
     """One opening of a log file. Attributes and methods as in ``LogStorage``; built by ``open``.
 
     Attributes:

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-__all__ = ["LogPlace", "LogStorage", "StorageBackend", "Writability"]
+__all__ = ["CollectableStorage", "LogPlace", "LogStorage", "StorageBackend", "Writability"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,50 @@ class LogStorage(Protocol):
 
     def close(self) -> None:
         """Gives everything back; closing twice does no harm."""
+        ...
+
+
+@runtime_checkable
+class CollectableStorage(Protocol):
+    """What a ``LogStorage`` has besides where its garbage can be collected. A medium need not have it.
+
+    Nothing here blocks for longer than the medium takes.
+    """
+
+    def hold_generation(self, generation: int) -> None:
+        """Tells all other openings that this one holds a generation, until it gives it back or ends."""
+        ...
+
+    def release_generation(self, generation: int) -> None:
+        """Gives a generation back."""
+        ...
+
+    def others_hold_before(self, generation: int) -> bool:
+        """Returns whether another opening holds a lower generation."""
+        ...
+
+    def try_acquire_collection(self) -> bool:
+        """Excludes other collections; returns whether it does. The end of the opening gives it back."""
+        ...
+
+    def release_collection(self) -> None:
+        """Lets others collect."""
+        ...
+
+    def is_collected_by_others(self) -> bool:
+        """Returns whether another opening collects now."""
+        ...
+
+    def overwrite(self, offset: int, content: bytes) -> None:
+        """Writes over bytes that nobody needs any more; durable once ``sync`` has returned."""
+        ...
+
+    def punch(self, offset: int, length: int) -> bool:
+        """Gives the space of a range back; what is read there later means nothing. False where none can."""
+        ...
+
+    def allocated(self) -> int:
+        """Returns how many bytes the log takes on its medium."""
         ...
 
 

@@ -47,6 +47,7 @@ class StoredContent(msgspec.Struct, frozen=True, gc=False):
         head: its first bytes, at most 4,096, for type detection.
         pending: the objects that the database does not have yet.
         cut: hash and bytes of its chunks in order, where it is more than one chunk; else empty.
+        hold: keeps what the database had of it from being collected, for as long as this lives.
     """
 
     size: int
@@ -55,6 +56,7 @@ class StoredContent(msgspec.Struct, frozen=True, gc=False):
     head: bytes
     pending: PendingObjects
     cut: Sequence[tuple[Hash, int]] = ()
+    hold: object = None
 
 
 class ContentWriter:
@@ -64,6 +66,7 @@ class ContentWriter:
         objects: the database's objects.
         system: whether the contents belong to the system tree.
         begin_blocking: begins a call that blocks, with its arguments, and returns what waits for its outcome.
+        take_hold: returns what keeps objects that are looked up from now on, for as long as it lives.
     """
 
     def __init__(
@@ -72,7 +75,9 @@ class ContentWriter:
         *,
         system: bool = False,
         begin_blocking: Callable[..., Callable[[], None]],
+        take_hold: Callable[[], object] = lambda: None,
     ) -> None:
+        self._take_hold = take_hold
         self._objects = objects
         self._system = system
         self._begin_blocking = begin_blocking
@@ -113,6 +118,7 @@ class ContentWriter:
     def _store_whole(self, content: bytes) -> StoredContent:
         pending = PendingObjects()
         content_hash = hash_object(ObjectKind.CHUNK, content)
+        hold = self._take_hold()  # before anything is looked up
         record = None
         if content and self._system:
             # System chunks hash under their own context: the content hash cannot name the chunk.
@@ -122,9 +128,10 @@ class ContentWriter:
             record = self._add_record(pending, chunk, len(content), content_hash)
         elif content and not self._objects.index.contains(content_hash):
             add_object(pending, ObjectKind.CHUNK, content_hash, content)
-        return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending)
+        return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending, hold=hold)
 
     def _store_large(self, first: bytes | bytearray, source: _Source | None = None) -> StoredContent:
+        hold = self._take_hold()
         content = LargeContent(self._objects, self._system, self._begin_blocking)
         head = bytes(first[:_HEAD_SIZE])
         try:
@@ -139,7 +146,7 @@ class ContentWriter:
             raise
         pending = PendingObjects(placed=content.placed)
         return StoredContent(
-            content.size, content.content_hash, content.record, head, pending, content.chunks
+            content.size, content.content_hash, content.record, head, pending, content.chunks, hold
         )
 
     def _add_record(self, pending: PendingObjects, chunk: Hash, size: int, content_hash: Hash) -> Hash:
@@ -307,7 +314,7 @@ class ChunkStream:
 
 
 def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
-    """Whether a hash names a chunk that is not the system's."""
+    """Whether a hash names a chunk that can be read and is not the system's."""
     place = objects.index.find(hash)
     return place is not None and place.kind == ObjectKind.CHUNK and not place.system
 

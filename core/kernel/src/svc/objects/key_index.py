@@ -34,13 +34,14 @@ _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
 _COMMIT = struct.Struct("<QI")
 _SEQUENCE = struct.Struct(">Q")
+_FIRST_AND_LAST = struct.Struct(">QQ")
 _MARK = struct.Struct("<IQQ16s")
-_FORMAT = 3
+_FORMAT = 4
 _MARK_KEY = b"mark"
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
-_DATABASES = (b"objects", b"commits", b"roots", b"meta")
-_OBJECTS, _COMMITS, _ROOTS, _META = range(4)
+_DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned", b"damaged")
+_OBJECTS, _COMMITS, _ROOTS, _META, _CONDEMNED, _DAMAGED = range(6)
 
 
 class Place(NamedTuple):
@@ -127,19 +128,57 @@ class KeyIndex:
     # -- reading -------------------------------------------------------------------------------
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns the place of an object, or None. Costs about 1.5 µs."""
+        """Returns where an object lies, or None. Costs about 1.5 µs.
+
+        Also of one that is condemned, or that was found damaged.
+        """
+        value = self._get(_OBJECTS, hash)
+        if value is None:
+            # One transaction for all: an object may be on its way from one to the other.
+            with self._begin(_OBJECTS) as transaction:
+                value = self._value_apart(transaction, hash)
+        return None if value is None else place_of(_PLACE.unpack(value))
+
+    def _value_apart(self, transaction: lmdb.Transaction[bytes], hash: Hash) -> bytes | None:
+        value = transaction.get(hash)
+        for apart in (_CONDEMNED, _DAMAGED):
+            if value is None:
+                value = transaction.get(hash, db=self._shared.databases[apart])
+        return value
+
+    def find_stored(self, hash: Hash) -> Place | None:
+        """Returns the place of an object that is whole and stays, for all that is known; else None."""
         value = self._get(_OBJECTS, hash)
         return None if value is None else place_of(_PLACE.unpack(value))
 
     def contains(self, hash: Hash) -> bool:
-        """Whether the index knows the object."""
+        """Whether an object is stored and stays: nobody need store it again.
+
+        False for what is condemned, and for what was found damaged.
+        """
         return self._get(_OBJECTS, hash) is not None
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
-        """Returns which of some objects the index knows; one transaction for all of them."""
+        """Returns which of some objects are stored and stay; one transaction for all of them."""
         # The transaction ends when nothing refers to it: that costs less than a with statement.
         get = self._begin(_OBJECTS).get
         return {hash for hash in hashes if get(hash) is not None}
+
+    def placed(self, hashes: Iterable[Hash]) -> set[Hash]:
+        """Returns which of some objects ``find`` would find, damaged or not."""
+        hashes = list(hashes)
+        known = self.known(hashes)
+        return known.union(hash for hash in hashes if hash not in known and self.find(hash) is not None)
+
+    def damaged(self, limit: int) -> list[Hash]:
+        """Returns up to ``limit`` objects that were found damaged and were not stored again since."""
+        found: list[Hash] = []
+        with self._begin(_DAMAGED) as transaction:
+            for key in transaction.cursor().iternext(keys=True, values=False):
+                found.append(key)
+                if len(found) >= limit:
+                    break
+        return found
 
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
@@ -161,11 +200,13 @@ class KeyIndex:
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
         value = self._get(_ROOTS, root)
-        return None if value is None else _SEQUENCE.unpack(value)[0]
+        return None if value is None else _FIRST_AND_LAST.unpack(value)[0]
 
-    def was_root(self, root: Hash) -> bool:
-        """Whether some commit brought HEAD or a named ref to this user root."""
-        return self._get(_ROOTS, root) is not None or self._get(_ROOTS, _OF_REF + root) is not None
+    def last_commit_of_root(self, root: Hash) -> int | None:
+        """Returns the number of the last commit that left HEAD, or a named ref that it moved, at a root."""
+        found = [self._get(_ROOTS, root), self._get(_ROOTS, _OF_REF + root)]
+        last = [_FIRST_AND_LAST.unpack(value)[1] for value in found if value is not None]
+        return max(last) if last else None
 
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
@@ -199,6 +240,45 @@ class KeyIndex:
             yield from piece
             position = piece[-1][0] + b"\0"
 
+    def locate(self, hashes: Iterable[Hash]) -> list[tuple[Hash, Place]]:
+        """Returns the places of those of some objects that ``find`` would find; one transaction for all."""
+        found: list[tuple[Hash, Place]] = []
+        with self._begin(_OBJECTS) as transaction:
+            get = transaction.get
+            for hash in hashes:
+                value = get(hash)
+                if value is None:
+                    value = self._value_apart(transaction, hash)
+                if value is not None:
+                    found.append((hash, place_of(_PLACE.unpack(value))))
+        return found
+
+    def condemned_count(self) -> int:
+        """Number of objects that are condemned."""
+        with self._begin(_CONDEMNED) as transaction:
+            return int(transaction.stat(self._shared.databases[_CONDEMNED])["entries"])
+
+    def begin_count(self, kind: int) -> Callable[[], tuple[int, int]]:
+        """Returns what counts the objects of a kind, and adds up their stored lengths, as they are now.
+
+        It walks the whole index, a microsecond an object, and must be called soon: until then LMDB keeps all
+        pages as they are. Others may write meanwhile.
+        """
+        transaction = self._begin(_OBJECTS)
+
+        def count() -> tuple[int, int]:
+            number = size = 0
+            unpack = _PLACE.unpack
+            with transaction:
+                for value in transaction.cursor().iternext(keys=False, values=True):
+                    place = unpack(value)
+                    if place[3] == kind:
+                        number += 1
+                        size += place[1]
+            return number, size
+
+        return count
+
     # -- writing -------------------------------------------------------------------------------
 
     def write(
@@ -206,13 +286,17 @@ class KeyIndex:
         places: Iterable[tuple[Hash, Place]],
         commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
-    ) -> None:
+    ) -> int:
         """Adds objects and commits and moves the mark, in one transaction.
 
         Args:
-            places: objects to add; one that is there already keeps its first place.
+            places: objects to add; one that is there already keeps its first place, unless that was found
+                damaged.
             commits: the commits.
             mark: the new coverage, or None to leave it.
+
+        Returns:
+            How many of the objects are new.
 
         Raises:
             InsufficientStorage: the disk is full, or fails to write; nothing was written.
@@ -220,17 +304,21 @@ class KeyIndex:
         items = [(hash, _PLACE.pack(*place)) for hash, place in places]
         items.sort()
         self._note_written()
+        added = 0
         try:
             with self._begin(_OBJECTS, True) as transaction:
-                _, by_sequence, roots, meta = self._shared.databases
+                _, by_sequence, roots, meta, _, damaged = self._shared.databases
                 if items:
-                    transaction.cursor().putmulti(items, overwrite=False)
+                    _, added = transaction.cursor().putmulti(items, overwrite=False)
+                    if transaction.stat(damaged)["entries"]:
+                        for hash, _ in items:
+                            transaction.delete(hash, db=damaged)
                 for sequence, offset, length, root, ref_roots in commits:
                     key = _SEQUENCE.pack(sequence)
                     transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
-                    transaction.put(root, key, db=roots, overwrite=False)
-                    for ref_root in ref_roots:
-                        transaction.put(_OF_REF + ref_root, key, db=roots, overwrite=False)
+                    for known in (root, *[_OF_REF + ref_root for ref_root in ref_roots]):
+                        first = transaction.get(known, db=roots)
+                        transaction.put(known, (key if first is None else first[:8]) + key, db=roots)
                 if mark is not None:
                     transaction.put(_MARK_KEY, _pack_mark(mark), db=meta)
         except lmdb.MapFullError as error:
@@ -241,6 +329,7 @@ class KeyIndex:
             raise InsufficientStorage(
                 "The disk is full or fails: the key index could not be written."
             ) from error
+        return added
 
     def _note_written(self) -> None:
         if self._noted:
@@ -257,12 +346,105 @@ class KeyIndex:
             ) from error
         self._noted = True
 
+    def replace(self, places: Iterable[tuple[Hash, Place]]) -> None:
+        """Lets objects lie elsewhere from now on."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            for hash, place in places:
+                transaction.put(hash, _PLACE.pack(*place))
+
+    def note_damaged(self, hashes: Iterable[Hash]) -> None:
+        """Takes note of objects that cannot be read: they are stored again when somebody brings them.
+
+        Until then their records are still looked for where they were. Needs no lock.
+        """
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.get(hash)
+                if value is not None:
+                    transaction.put(hash, value, db=damaged)
+                    transaction.delete(hash)
+
+    def forget_damage(self, hashes: Iterable[Hash]) -> None:
+        """Takes back that objects were found damaged: they can be read after all."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            for hash in hashes:
+                value = transaction.pop(hash, db=damaged)
+                if value is not None:
+                    transaction.put(hash, value, overwrite=False)
+
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
         self._note_written()
         with self._begin(_OBJECTS, True) as transaction:
             for hash in hashes:
                 transaction.delete(hash)
+
+    def condemn(self, objects: Iterable[tuple[Hash, int]]) -> list[bool]:
+        """Sets objects apart: they can be read, and nobody finds them who would store them.
+
+        Args:
+            objects: hash and offset of each. One that the index has at another offset stays.
+
+        Returns:
+            For each of them whether it is condemned now.
+        """
+        self._note_written()
+        answers: list[bool] = []
+        with self._begin(_OBJECTS, True) as transaction:
+            condemned = self._shared.databases[_CONDEMNED]
+            get, delete, put = transaction.get, transaction.delete, transaction.put
+            for hash, offset in objects:
+                value = get(hash)
+                if value is not None and int.from_bytes(value[:8], "little") == offset:
+                    delete(hash)
+                    put(hash, value, db=condemned)
+                    answers.append(True)
+                else:
+                    value = get(hash, db=condemned)
+                    answers.append(value is not None and int.from_bytes(value[:8], "little") == offset)
+        return answers
+
+    def restore(self, hashes: Iterable[Hash]) -> None:
+        """Takes condemned objects back, but for those that were stored anew meanwhile."""
+        self._note_written()
+        with self._begin(_OBJECTS, True) as transaction:
+            condemned = self._shared.databases[_CONDEMNED]
+            for hash in hashes:
+                value = transaction.pop(hash, db=condemned)
+                if value is not None:
+                    transaction.put(hash, value, overwrite=False)
+
+    def restore_all(self, limit: int) -> bool:
+        """Takes up to ``limit`` condemned objects back; returns whether none is left."""
+        with self._begin(_CONDEMNED) as transaction:
+            cursor = transaction.cursor()
+            hashes = [key for key, _ in zip(cursor.iternext(values=False), range(limit), strict=False)]
+        if hashes:
+            self.restore(hashes)
+        return len(hashes) < limit
+
+    def forget_condemned(self, is_dead: Callable[[int], bool]) -> None:
+        """Forgets everything that is condemned: from here on nobody finds it, in no way.
+
+        Args:
+            is_dead: says whether an object at an offset is not needed, of those that were found damaged.
+        """
+        self._note_written()
+        with self._begin(_CONDEMNED, True) as transaction:
+            transaction.drop(self._shared.databases[_CONDEMNED], delete=False)
+            damaged = self._shared.databases[_DAMAGED]
+            gone = [
+                key
+                for key, value in transaction.cursor(db=damaged)
+                if is_dead(int.from_bytes(value[:8], "little"))
+            ]
+            for key in gone:
+                transaction.delete(key, db=damaged)
 
     def leave_clean(self) -> None:
         """Writes the index to disk, so that it is believed after a restart of the machine; blocks.

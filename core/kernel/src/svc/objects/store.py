@@ -6,11 +6,14 @@ richer; nothing is in the database before a commit has taken them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import lmdb
+
 from svc.clock import now_ms
-from svc.errors import CorruptRecord, NotFound
+from svc.errors import CorruptRecord, NotFound, SvcError, TruncatedFile
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import Log, encode_record
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
@@ -77,12 +80,16 @@ class ObjectStore:
         log: the log that holds them.
         index: where in the log each lies.
         cache: what reading learns.
+
+    Attributes:
+        explain_missing: says why an object is missing that another one names; None where it can't.
     """
 
     def __init__(self, log: Log, index: KeyIndex, cache: ReadCache | None = None) -> None:
         self.log = log
         self.index = index
         self.cache = cache if cache is not None else ReadCache()
+        self.explain_missing: Callable[[Hash], str | None] = _unexplained
         self._nodes = self.cache.nodes
         self._entries = self.cache.entries
         self._offsets = self.cache.offsets
@@ -135,6 +142,8 @@ class ObjectStore:
         except CorruptRecord as error:
             error.details.setdefault("hash", hash.hex())
             error.details.setdefault("offset", place.offset)
+            if not isinstance(error, TruncatedFile):
+                self._note_damaged(hash)
             raise
 
     def read_node(self, hash: Hash) -> Node:
@@ -195,7 +204,7 @@ class ObjectStore:
                 self._offsets.pop(hash, None)
         place = self.index.find(hash)
         if place is None or place.kind != _CHUNK:
-            raise CorruptRecord("A chunk of the file is missing.", hash=hash.hex())
+            raise self._missing("A chunk of the file is missing.", hash)
         chunk = self.read_at(hash, place)
         if len(chunk) != size:
             raise CorruptRecord("A chunk has another size than its file states.", hash=hash.hex())
@@ -208,7 +217,23 @@ class ObjectStore:
         try:
             return self.read(hash, kind)
         except NotFound as error:
-            raise CorruptRecord("An object that another one names is missing.", hash=hash.hex()) from error
+            raise self._missing("An object that another one names is missing.", hash) from error
+
+    def _missing(self, message: str, hash: Hash) -> CorruptRecord:
+        reason = self.explain_missing(hash)
+        if reason is None:
+            return CorruptRecord(message, hash=hash.hex())
+        return CorruptRecord(reason, hash=hash.hex(), lost=True)
+
+    def _note_damaged(self, hash: Hash) -> None:
+        """Lets the object be stored again when somebody brings it, where that can be noted."""
+        with suppress(lmdb.Error, OSError, SvcError):
+            if self.index.contains(hash):
+                self.index.note_damaged([hash])
+
+
+def _unexplained(_hash: Hash) -> str | None:
+    return None
 
 
 class TreeStore:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import falcon
 from falcon.routing import PathConverter
 
+from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.executor import current_executor
 from svc.pipeline.access import AnswerBody, Exchange, first_piece
 from svc.pipeline.bodies import body_of
@@ -135,7 +136,7 @@ class Application(LeanApp[SvcRequest]):
     def _answer_error(
         self, req: SvcRequest, resp: falcon.Response, error: Exception, _params: dict[str, Any]
     ) -> None:
-        answer = answer_for(error, req.context.challenge)
+        answer = answer_for(self._unless_collected(error), req.context.challenge)
         if not answer.expected:
             req.env["svc.exchange"].log_error(req.env, error)
         identity = req.context.identity_or_none
@@ -148,12 +149,23 @@ class Application(LeanApp[SvcRequest]):
             page(resp, answer.status)
             vary_by(resp, "Accept")
 
+    def _unless_collected(self, error: Exception) -> Exception:
+        """An error as it is, or that to ask again where a collection may have taken away what was read.
+
+        Short answers hold nothing: whoever stops in the middle of one for as long as a collection takes
+        finds objects missing.
+        """
+        live = self.service.live
+        if isinstance(error, CorruptRecord) and live is not None and live.database.was_just_collected():
+            return ServiceUnavailable("What was asked for was collected meanwhile; ask again.", retry_after=1)
+        return error
+
     def _late_answer(self, env: dict[str, Any], exchange: Exchange, error: Exception) -> list[bytes]:
         """The answer for what Falcon's handlers could not see.
 
         That is a stream that failed before its first piece, or a failure of the framework itself.
         """
-        answer = answer_for(error)
+        answer = answer_for(self._unless_collected(error))
         if not answer.expected:
             exchange.log_error(env, error)
         body = json_body(_without_credentials(env, answer).body)

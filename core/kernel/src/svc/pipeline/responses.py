@@ -7,7 +7,7 @@ from typing import Any
 
 import falcon
 
-from svc.database import pause
+from svc.database import Hold, pause
 from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
 from svc.pipeline.framework import LeanResponse
 from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json, json_body
@@ -46,8 +46,37 @@ def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
     resp.data = json_body(value)
 
 
+class _Held(Iterator[bytes]):
+    """Pieces that are read of a version, which is held until they are sent, or nobody wants them any more."""
+
+    def __init__(self, pieces: Iterator[bytes], hold: Hold) -> None:
+        self._pieces = pieces
+        self._hold = hold
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except BaseException:  # the end, or an error
+            self._hold.release()
+            raise
+
+    def close(self) -> None:
+        """Closes the pieces, and lets go of the version."""
+        try:
+            close = getattr(self._pieces, "close", None)
+            if close is not None:
+                close()
+        finally:
+            self._hold.release()
+
+
 def send_stream(
-    resp: falcon.Response, pieces: Iterator[bytes], length: int | None, *, content_type: str | None = None
+    resp: falcon.Response,
+    pieces: Iterator[bytes],
+    length: int | None,
+    *,
+    content_type: str | None = None,
+    hold: Hold | None = None,
 ) -> None:
     """Answers with a stream; memory holds one piece at a time.
 
@@ -60,16 +89,22 @@ def send_stream(
             client leaves early.
         length: bytes of the body; None when it isn't known (the answer is then chunked).
         content_type: media type; None keeps the one that is set.
+        hold: keeps what is read from being collected (``Database.hold_version``); released at the end.
     """
     if content_type is not None:
         resp.content_type = content_type
     if length is not None:
         resp.content_length = length
-    resp.stream = pieces
+    resp.stream = pieces if hold is None else _Held(pieces, hold)
 
 
 def send_json_items(
-    resp: falcon.Response, head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]
+    resp: falcon.Response,
+    head: str,
+    items: Iterable[Any],
+    tail: Callable[[], dict[str, Any]],
+    *,
+    hold: Hold | None = None,
 ) -> None:
     """Answers with a JSON object whose one array is streamed: ``{"<head>": [...], <tail>}``.
 
@@ -78,8 +113,9 @@ def send_json_items(
         head: name of the member that holds the array.
         items: what the array holds; encoded and sent as they come.
         tail: called at the end; gives the members that follow the array.
+        hold: as of ``send_stream``.
     """
-    send_stream(resp, _json_items(head, items, tail), None, content_type=JSON_MEDIA_TYPE)
+    send_stream(resp, _json_items(head, items, tail), None, content_type=JSON_MEDIA_TYPE, hold=hold)
 
 
 def send_content(
@@ -92,6 +128,7 @@ def send_content(
     content_type: str,
     read: Callable[[int, int], Iterator[bytes]],
     read_all: Callable[[], bytes] | None = None,
+    hold: Callable[[], Hold] | None = None,
 ) -> None:
     """Answers a GET or HEAD of a content: 200, 206, 304, 412 or 416, with the header fields of each.
 
@@ -108,6 +145,7 @@ def send_content(
         content_type: its media type.
         read: gives the bytes of a part, by start and length.
         read_all: gives all bytes; called instead, where it is given, for contents that are sent in one piece.
+        hold: keeps what is read from being collected, as of ``send_stream``; called for what is streamed.
 
     Raises:
         PreconditionFailed: ``If-Match`` or ``If-Unmodified-Since`` does not hold.
@@ -133,19 +171,23 @@ def send_content(
         elif size <= _SMALL_BYTES:
             resp.data = b"".join(read(0, size)) if read_all is None else read_all()
         else:
+            held = None if hold is None else hold()
             # Its first piece is work enough to wait for its turn among others of the kind.
             pause()
-            send_stream(resp, read(0, size), size)
+            send_stream(resp, read(0, size), size, hold=held)
         return
     resp.status = 206
+    held = None
     if size > _SMALL_BYTES:
+        held = None if hold is None else hold()
         pause()
     if len(ranges) == 1:
         resp.set_header("Content-Range", ranges[0].content_range(size))
-        send_stream(resp, read(ranges[0].start, ranges[0].length), ranges[0].length)
+        send_stream(resp, read(ranges[0].start, ranges[0].length), ranges[0].length, hold=held)
         return
     multipart = MultipartRanges(ranges, size, _field_value(content_type))
-    send_stream(resp, multipart.pieces(read), multipart.length, content_type=multipart.media_type)
+    pieces = multipart.pieces(read)
+    send_stream(resp, pieces, multipart.length, content_type=multipart.media_type, hold=held)
 
 
 def _json_items(head: str, items: Iterable[Any], tail: Callable[[], dict[str, Any]]) -> Iterator[bytes]:

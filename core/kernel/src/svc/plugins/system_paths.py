@@ -16,7 +16,14 @@ from svc.tree import Entry, EntryKind, NodeReader, entries
 
 __all__ = ["SystemPaths"]
 
-_KERNEL = (SystemPath("plugins", BackupRule.INCLUDE), SystemPath("plugin-set", BackupRule.INCLUDE))
+_KERNEL = (
+    SystemPath("plugins", BackupRule.INCLUDE),
+    SystemPath("plugin-set", BackupRule.INCLUDE),
+    # What this log has lost, and where: of no meaning in another.
+    SystemPath("repairs", BackupRule.SKIP),
+    SystemPath("collection", BackupRule.SKIP),
+    SystemPath("collection-plan", BackupRule.SKIP),
+)
 _REFERENCES = "refs"
 
 

@@ -150,15 +150,16 @@ class ViewFollower:
         reader = self._reader
         applied = reader.applied
         self._note_progress(applied)
-        has_work = more_work = reader.has_work
+        more_work = reader.has_work
         while not self._stopping.is_set():
             if self._feed.sequence <= applied:
                 if more_work:
                     more_work = self._work(applied, _WORK_S)
                     self._note_progress(applied)
                 else:
-                    self._feed.wait_past(applied, self._stopping.is_set, _WORK_AGAIN_S if has_work else None)
-                    more_work = has_work
+                    again = _WORK_AGAIN_S if reader.has_work else None
+                    self._feed.wait_past(applied, self._stopping.is_set, again)
+                    more_work = reader.has_work
                 continue
             before = applied
             applied = reader.catch_up(
@@ -167,7 +168,7 @@ class ViewFollower:
             self._note_progress(applied)
             # Commits that come one by one are taken in together; whoever reads before catches up.
             gathers = applied - before < _BATCH
-            if has_work:
+            if reader.has_work:  # also behind a collection, for a view that has no work of its own
                 more_work = self._work(applied, _GATHER_S if gathers else _WORK_S)
                 self._note_progress(applied)
             if gathers and not more_work:

@@ -37,6 +37,7 @@ from svc.plugin import (
     DatabaseTotals,
     Entry,
     Hash,
+    Hold,
     ObjectKind,
     Path,
     PathChange,
@@ -111,6 +112,7 @@ class Outgoing:
         self.base = base
         self.counts = counts
         self._head, self._selection, self._deleted, self._last = parts
+        self._hold: Hold | None = None
         self.size = 0
 
     def __enter__(self) -> Self:
@@ -122,10 +124,16 @@ class Outgoing:
         self.close()
 
     def close(self) -> None:
-        """Gives temporary files back; closing twice does no harm."""
+        """Gives temporary files back, and lets go of the versions; closing twice does no harm."""
+        if self._hold is not None:
+            self._hold.release()
         self._selection.close()
         if self._deleted is not None:
             self._deleted.close()
+
+    def keep(self, hold: Hold) -> None:
+        """Keeps a hold of the versions until the end: a collection may not destroy what is to be streamed."""
+        self._hold = hold
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the file in pieces of about a megabyte; memory holds one or two of them.
@@ -165,6 +173,7 @@ def plan_export(
         NotFound: there is no such version.
         CorruptRecord: what it needs is damaged.
     """
+    hold = database.hold()
     database.require_version(root)
     system_root, snapshots = EMPTY_SYSTEM_ROOT, 0
     left_out: tuple[str, ...] = ()
@@ -190,8 +199,10 @@ def plan_export(
         roots = (root, system_root, EMPTY_ROOT)
         commit = _encode_commit(roots, created_ms, end, held, f"Export of version {root.hex()}")
         outgoing = Outgoing(root, None, counts, (head, selection, None, [commit]))
+        outgoing.keep(hold)
         outgoing.size = end + len(commit)
     except BaseException:
+        hold.release()
         selection.close()
         raise
     return outgoing
@@ -213,6 +224,7 @@ def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _
         NotFound: there is no such version.
         CorruptRecord: what is needed is damaged.
     """
+    hold = database.hold()
     database.require_version(base)
     database.require_version(target)
     selection = Selection(database, pause)
@@ -233,8 +245,10 @@ def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _
         commit = _encode_commit(roots, created_ms, end, held, message)
         head = encode_patch_header(header, base, target)
         outgoing = Outgoing(target, base, counts, (head, selection, deleted, [commit]))
+        outgoing.keep(hold)
         outgoing.size = end + len(commit)
     except BaseException:
+        hold.release()
         selection.close()
         deleted.close()
         raise

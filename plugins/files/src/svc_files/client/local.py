@@ -11,6 +11,7 @@ from svc.plugin import (
     Database,
     Entry,
     EntryKind,
+    Hold,
     Path,
     Transaction,
     Version,
@@ -42,6 +43,7 @@ class LocalStore:
         self._path = path
         self._actor = actor
         self._own = _own_files(FilePath(path))
+        self._hold: Hold | None = None
 
     @property
     def label(self) -> str:
@@ -55,6 +57,8 @@ class LocalStore:
             InvalidInput: the version is not a hash in hex.
             NotFound: there is no such snapshot, version or fork, or ``at`` names none.
         """
+        if self._hold is None:
+            self._hold = self._database.hold()  # What is pinned is read for as long as the store is open.
         if point == ReadPoint():
             return self._database.head().root.hex()
         if point == ReadPoint(at=point.at):
@@ -130,6 +134,8 @@ class LocalStore:
 
     def close(self) -> None:
         """Closes the database."""
+        if self._hold is not None:
+            self._hold.release()
         self._database.close()
 
     def _at(self, version: str | None) -> Version:

@@ -94,11 +94,16 @@ class HaveChunksResource:
         require_count(len(body.hashes), settings.maximum_chunks, "hashes")
         have: list[str] = []
         needed: list[str] = []
-        for number, name in enumerate(dict.fromkeys(body.hashes)):
-            if number % _PAUSE_EVERY == _PAUSE_EVERY - 1:
-                pause()
-            hash = parse_chunk_hash(name, "hashes")
-            (have if has_chunk(context_of(req), hash) else needed).append(name)
+        database = context_of(req).database
+        with database.hold():
+            for number, name in enumerate(dict.fromkeys(body.hashes)):
+                if number % _PAUSE_EVERY == _PAUSE_EVERY - 1:
+                    pause()
+                hash = parse_chunk_hash(name, "hashes")
+                (have if has_chunk(context_of(req), hash) else needed).append(name)
+            if not database.read_only:
+                # What the client need not upload must still be there when it commits.
+                database.pin(bytes.fromhex(name) for name in have)
         send_json(resp, {"have": have, "needed": needed})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 import msgspec
 
-from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed
+from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed, VersionCollected
 from svc.plugin import (
     CommitResult,
     Condition,
@@ -74,6 +74,10 @@ class DeletedResource:
         )
 
 
+_COMMITS_LOOKED_AT = 1_000
+"""Before the horizon of a collection, to say of a path that it was deleted and collected."""
+
+
 class RestoreBody(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a restore: what, and from which version (a root hash in hex) instead of the last one."""
 
@@ -93,15 +97,16 @@ class RestoreResource:
         writing = writing_of(req)
         writing.context.authorize(Operation.DELETE, path)
         writing.context.authorize(Operation.CREATE, path)
-        entries = (
-            _from_version(writing, path, body.version)
-            if body.version is not None
-            else _last_deleted(writing, path, settings)
-        )
-        transaction = writing.transaction(message=f"restore {format_path(path)}")
-        for found, entry in entries:
-            transaction.put_entry(found, entry, condition=_NOTHING_THERE)
-        version = _commit(transaction).version.hex()
+        with writing.database.hold():  # what is found stays until it is put back
+            entries = (
+                _from_version(writing, path, body.version)
+                if body.version is not None
+                else _last_deleted(writing, path, settings)
+            )
+            transaction = writing.transaction(message=f"restore {format_path(path)}")
+            for found, entry in entries:
+                transaction.put_entry(found, entry, condition=_NOTHING_THERE)
+            version = _commit(transaction).version.hex()
         resp.set_header("X-Svc-Version", version)
         present = writing.again().version.get(path)
         answer = writing.item(path, present if present is not None else entries[0][1])
@@ -174,8 +179,24 @@ def _last_deleted(writing: Writing, path: Path, settings: RequestSettings) -> li
             )
     if not rows:
         _refuse_present(writing, path)
+        if path and _was_collected(writing, path):
+            raise VersionCollected(
+                "What was deleted here was collected: nothing of it is left.", path=format_path(path)
+            )
         raise missing(path)
     return rows
+
+
+def _was_collected(writing: Writing, path: Path) -> bool:
+    """Whether one of the last commits before the horizon deleted a path, or a directory above it."""
+    database = writing.database
+    horizon = database.horizon()
+    for sequence in range(horizon, max(0, horizon - _COMMITS_LOOKED_AT), -1):
+        for record in database.commit(sequence).transactions:
+            for change in record.changes:
+                if change.kind == "delete" and not change.system and path[: len(change.path)] == change.path:
+                    return True
+    return False
 
 
 def _deleted_below(

@@ -38,6 +38,7 @@ class DownloadResource:
         body = read_json(req, DownloadBody, settings.maximum_json)
         require_count(len(body.paths), settings.maximum_batch, "paths")
         reading = reading_of(req)
+        hold = reading.hold()
         roots: list[tuple[str, Path, Entry]] = []
         taken: set[str] = set()
         for asked in dict.fromkeys(body_path(path) for path in body.paths):
@@ -46,7 +47,7 @@ class DownloadResource:
         resp.set_header("Content-Disposition", _disposition(roots))
         resp.set_header("X-Svc-Version", reading.version.root.hex())
         archive = stream_zip(_members(reading, roots, body.compress))
-        send_stream(resp, archive, None, content_type="application/zip")
+        send_stream(resp, archive, None, content_type="application/zip", hold=hold)
 
 
 def _members(

@@ -83,6 +83,7 @@ class FetchResource:
         for item in wanted:
             _check_part(item)
         reading = reading_of(req)
+        hold = reading.hold()
         found = [_find(reading, item) for item in wanted]
         _refuse_stale(found)
         budget = Budget(settings.fetch_bytes, settings.fetch_scan_bytes)
@@ -90,7 +91,7 @@ class FetchResource:
         answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
         version = reading.version.root.hex()
         resp.set_header("X-Svc-Version", version)
-        send_json_items(resp, "items", answers, lambda: {"version": version})
+        send_json_items(resp, "items", answers, lambda: {"version": version}, hold=hold)
 
 
 def _is_whole(item: FetchItem) -> bool:

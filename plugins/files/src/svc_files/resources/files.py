@@ -81,6 +81,7 @@ class FileResource:
             content_type=entry.content_type or OCTET_STREAM,
             read=lambda start, length: version.read(entry, start, length),
             read_all=lambda: version.read_all(entry),
+            hold=reading.hold,
         )
 
     @requires_any(Operation.CREATE, Operation.UPDATE, path="path")

@@ -69,7 +69,7 @@ def send_listing(
     if listing.depth == 0:
         _send_page(resp, listing)
     else:
-        _stream(resp, listing)
+        _stream(resp, reading, listing)
 
 
 def _send_page(resp: falcon.Response, listing: Listing) -> None:
@@ -78,9 +78,12 @@ def _send_page(resp: falcon.Response, listing: Listing) -> None:
     send_json(resp, {"path": format_path(listing.path), "items": items, **_tail(page)})
 
 
-def _stream(resp: falcon.Response, listing: Listing) -> None:
+def _stream(resp: falcon.Response, reading: Reading, listing: Listing) -> None:
+    hold = reading.hold()
     page = listing.page()
-    send_json_items(resp, "items", page, lambda: {"path": format_path(listing.path), **_tail(page)})
+    send_json_items(
+        resp, "items", page, lambda: {"path": format_path(listing.path), **_tail(page)}, hold=hold
+    )
 
 
 def _tail(page: Page) -> dict[str, Any]:

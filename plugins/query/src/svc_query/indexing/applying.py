@@ -49,6 +49,13 @@ class IndexBatch:
         before, after = commits[0].before, commits[-1].after
         if before.root == after.root:
             return
+        if commits[0].is_collected:
+            # What differed is not known any more: a job looks at everything, once the view has passed them.
+            if start == 0:
+                files = self._table.state.documents
+                self._table.add_job(JobRow("", "tree", files, time.time_ns() // 1_000_000))
+            self._table.change().sequence = commits[-1].commit.sequence
+            return
         changes, left, configured = _changes(before, after)
         state = self._table.state
         if state.next_number == 1 and not state.types:

@@ -47,6 +47,7 @@ class IndexView:
     format = 1
     keeps_files = True
     starts_at_head = True
+    takes_collected = True
 
     def __init__(self, context: PluginContext | None = None) -> None:
         self.caches = Caches()

@@ -212,6 +212,7 @@ def _answer_file(
         content_type=content_type,
         read=lambda start, length: version.read(entry, start, length),
         read_all=lambda: version.read_all(entry),
+        hold=lambda: link.context.database.hold_version(version.root),
     )
 
 

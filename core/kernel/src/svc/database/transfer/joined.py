@@ -76,7 +76,7 @@ class JoinedObjects:
             if before is not None and place.ordinal >= before:
                 raise CorruptRecord("an object stands behind one that names it.", offset=place.offset)
             return place, place.raw_length
-        known = self._target.index.find(hash) if self._target is not None else None
+        known = self._target.index.find_stored(hash) if self._target is not None else None
         if known is None:
             raise _missing(hash)
         if known.kind != kind or bool(known.system) != system:
@@ -119,7 +119,7 @@ class JoinedObjects:
         return node
 
     def _is_of_system(self, hash: Hash) -> bool:
-        known = self._target.index.find(hash) if self._target is not None else None
+        known = self._target.index.find_stored(hash) if self._target is not None else None
         return known is not None and bool(known.system)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from svc.hashing import ObjectKind
 from svc.log import DamagedRegion, Log, ScannedRecord
 from svc.log.remains import count
+from svc.objects.checking import Stretch, check_stretch
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -22,20 +23,20 @@ __all__ = ["check_end"]
 _SETTLE_SECONDS = 3.0
 _POLL_SECONDS = 0.01
 
-CheckRecord = Callable[[ScannedRecord], None]
-"""Checks one record, and reports what is wrong with it."""
+Take = Callable[[Stretch], None]
+"""Takes over what was found of one record."""
 
 Report = Callable[[str, int], None]
 """Called with what is wrong, a sentence, and where."""
 
 
-def check_end(database: Database, start: int, check: CheckRecord, report: Report) -> tuple[int, int]:
+def check_end(database: Database, start: int, take: Take, report: Report) -> tuple[int, int]:
     """Accounts for every byte from the end of the last commit on; blocks, for seconds where somebody writes.
 
     Args:
         database: the open database.
         start: where the last commit that was checked ends.
-        check: checks a record.
+        take: takes over what is found of each record.
         report: told what is wrong.
 
     Returns:
@@ -46,7 +47,7 @@ def check_end(database: Database, start: int, check: CheckRecord, report: Report
     if size < tail:
         report(f"The file has {size} bytes, but {tail} were written: it was cut short.", size)
     is_live = log.storage.others_present()
-    unnamed, others, first = _check_records(database, start, min(tail, size), is_live, check, report)
+    unnamed, others, first = _check_records(database, start, min(tail, size), is_live, take, report)
     # Since the machine started everything before the shared tail was written whole by whoever wrote it.
     if unnamed and not is_live and log.needs_recovery:
         verb = "stands" if unnamed == 1 else "stand"
@@ -81,7 +82,7 @@ def _settled(log: Log) -> tuple[int, int]:
 
 
 def _check_records(
-    database: Database, start: int, end: int, is_live: bool, check: CheckRecord, report: Report
+    database: Database, start: int, end: int, is_live: bool, take: Take, report: Report
 ) -> tuple[int, int, int]:
     """Checks the records between the last commit and the tail.
 
@@ -97,7 +98,7 @@ def _check_records(
             what = log.survey(record.offset, record.end).describe()
             report(f"Behind the last commit the log is damaged: {what}.", record.offset)
             continue
-        check(record)
+        take(check_stretch(log.storage.read, record.offset, record.end, record.end, log.database_id))
         is_vouched = record.kind is ObjectKind.VOID and log.clean_end_at(record.offset) is not None
         if is_vouched or record.kind is ObjectKind.COMMIT:
             others += unnamed + 1

@@ -1,0 +1,142 @@
+"""Carries a committed plan out, and says so in the log: at the end of a collection, and after a crash."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from svc.clock import now_ms
+from svc.database.collection.plan import Sweeper, decode_plan
+from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState, read_state
+from svc.database.commit import DatabaseTotals
+from svc.database.committer import CommitRequest, Committer
+from svc.database.operations import Delete, Put
+from svc.database.references import HEAD_NAME
+from svc.database.version import Version
+from svc.errors import CorruptRecord, InsufficientStorage
+from svc.hashing import ObjectKind
+from svc.limits import MAXIMUM_TREE_ENTRIES
+from svc.log import CollectableStorage
+from svc.objects.content import ContentWriter
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+    from svc.database.state import SharedState
+
+__all__ = ["carry_out", "carry_out_at_opening", "note_done_at_opening"]
+
+logger = logging.getLogger(__name__)
+
+
+def carry_out(
+    database: Database,
+    pause: Callable[[], None] = lambda: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> bool | None:
+    """Carries out the plan that stands in the database, if one does; blocks.
+
+    Args:
+        database: the database; the caller is the one that collects.
+        pause: called between two bounded pieces of work.
+        progress: called with (offset, end of the log).
+
+    Returns:
+        Whether the file system could take the space back; None where there was no plan.
+
+    Raises:
+        DatabaseLatched: the disk failed.
+        InsufficientStorage: the disk is full: the next collection says that the plan was carried out.
+    """
+    state = database._state
+    system = database.system()
+    recorded = read_state(system)
+    if not recorded.pending:
+        return None
+    sweeper = Sweeper(state.log.storage, state.sync_ahead, pause)
+    end = state.log.tail
+    sweeper.sweep(_plan_of(system), lambda offset: progress(offset, end))
+    with state.commit_lock():
+        state.settled_head()
+        recount = _begin_recount(state)
+    request = _end_request(state, recorded)
+    request.recount = recount()
+    database.commit_alone(request, lambda head: None)
+    return sweeper.can_punch
+
+
+def carry_out_at_opening(state: SharedState) -> bool:
+    """As ``carry_out``, for who opens the log and has it alone; the caller holds the commit lock.
+
+    Returns:
+        Whether there was a plan: then an index that was made before this holds what is not there any more.
+
+    Raises:
+        CorruptRecord: the plan cannot be read.
+        OSError: the disk failed.
+    """
+    system = Version(state.objects, state.head().system_root)
+    try:
+        recorded = read_state(system)
+    except CorruptRecord as error:
+        if "offset" in error.details:
+            raise
+        # A repair found that this is lost. What a plan did not get to is collected once more.
+        return False
+    if not recorded.pending or not isinstance(state.log.storage, CollectableStorage):
+        return False
+    began = time.monotonic()
+    Sweeper(state.log.storage, state.log.sync).sweep(_plan_of(system))
+    logger.info("A collection that was interrupted is finished, in %.1f s", time.monotonic() - began)
+    return True
+
+
+def note_done_at_opening(state: SharedState) -> None:
+    """Commits that the plan was carried out; the caller holds the commit lock.
+
+    Where there is no space for it, the plan is carried out again by the next opening, which does no harm.
+    """
+    recorded = read_state(Version(state.objects, state.head().system_root))
+    try:
+        request = _end_request(state, recorded)
+        request.recount = _begin_recount(state)()
+        Committer(state, MAXIMUM_TREE_ENTRIES).commit_locked(request, lambda head: None)
+    except InsufficientStorage as error:
+        logger.warning("The end of a collection could not be noted: %s", error)
+
+
+def _plan_of(system: Version) -> Iterator[tuple[int, int]]:
+    entry = system.get(PLAN_PATH)
+    if entry is None:
+        raise CorruptRecord("The plan of a collection that was begun is missing.")
+    return decode_plan(system.read_all(entry))
+
+
+def _begin_recount(state: SharedState) -> Callable[[], tuple[int, int]]:
+    """Returns what counts what has to be added to the totals, so that they are what the index holds.
+
+    The caller holds the commit lock now, and not while it is counted: the index is seen as it is now.
+    """
+    sequence = state.head().sequence
+    totals = state.read_commit(sequence)[0].totals if sequence else DatabaseTotals()
+    count = state.index.begin_count(ObjectKind.CHUNK)
+
+    def recount() -> tuple[int, int]:
+        chunks, chunk_bytes = count()
+        return chunks - totals.chunks, chunk_bytes - totals.chunk_bytes
+
+    return recount
+
+
+def _end_request(state: SharedState, recorded: CollectionState) -> CommitRequest:
+    ended = CollectionState(horizon=recorded.horizon, at_ms=max(now_ms(), recorded.at_ms))
+    writer = ContentWriter(state.objects, system=True, begin_blocking=state.executor.begin)
+    content = writer.store_bytes(ended.encode())
+    return CommitRequest(
+        HEAD_NAME,
+        [Delete(PLAN_PATH, recursive=True, system=True), Put(STATE_PATH, content, None, system=True)],
+        content.pending,
+        None,
+        "Collect garbage: done",
+    )

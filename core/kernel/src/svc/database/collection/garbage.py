@@ -1,0 +1,130 @@
+"""Looks for what is dead: walks the log once, and compares each record with what is marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from svc.database.collection.marking import Marker
+from svc.database.collection.plan import MAXIMUM_RUN, Plan
+from svc.hashing import HASH_SIZE, Hash, ObjectKind
+from svc.log import FIRST, DamagedRegion, Log, ScannedRecord, record_size
+from svc.objects.key_index import Place
+
+__all__ = ["Garbage", "YoungChunks", "find_garbage"]
+
+_OBJECTS = (ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NODE)
+_NO_HASH = bytes(HASH_SIZE)
+_BATCH = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class YoungChunks:
+    """Which chunks are kept that nobody marked, since a client may have uploaded them ahead.
+
+    Attributes:
+        after_ms: chunks of this time and later are young.
+        before_ms: of chunks before this time nobody knows who was told of them.
+    """
+
+    after_ms: int
+    before_ms: int
+
+    def keeps(self, record: ScannedRecord) -> bool:
+        """Whether a dead record is kept."""
+        return (
+            self.after_ms <= record.time_ms < self.before_ms
+            and record.kind is ObjectKind.CHUNK
+            and not record.system
+        )
+
+
+@dataclass(slots=True)
+class Garbage:
+    """What is dead.
+
+    Attributes:
+        plan: the runs that can become voids.
+        entries: number of dead records.
+        size: bytes of them.
+        user_entries: how many of them are of the user tree.
+    """
+
+    plan: Plan = field(default_factory=Plan)
+    entries: int = 0
+    size: int = 0
+    user_entries: int = 0
+
+    def take_out(self, revived: list[tuple[Hash, Place]]) -> None:
+        """Takes out what came to life again."""
+        if not revived:
+            return
+        records = [(place.offset, place.offset + record_size(place.stored_length)) for _, place in revived]
+        self.plan.take_out(records)
+        self.entries -= len(records)
+        self.size -= sum(end - begin for begin, end in records)
+        self.user_entries -= sum(1 for _, place in revived if not place.system)
+
+
+Batch = list[tuple[Hash, int]]
+"""Hashes and offsets of dead records."""
+
+
+def find_garbage(
+    log: Log, end: int, marker: Marker, young: YoungChunks, progress: Callable[[int], None]
+) -> Iterator[tuple[Garbage, Batch]]:
+    """Walks the log up to an offset; yields, again and again, what was found dead so far and what is new.
+
+    What is dead is noted in ``marker.dead``; what is kept for its youth in ``marker.live``. Damaged regions,
+    commits, clean-end marks and records of other kinds stay. The runs are complete when it has ended.
+
+    Args:
+        log: the log.
+        end: the end of a record.
+        marker: knows what is needed.
+        young: which chunks are kept all the same.
+        progress: called with the offset that was reached.
+    """
+    garbage = Garbage()
+    live, dead = marker.live, marker.dead
+    batch: Batch = []
+    positions: list[int] = []
+    begin = reached = -1
+    is_run = False  # whether anything between ``begin`` and ``reached`` is dead, and no void from before
+    for number, record in enumerate(log.scan_tolerant(FIRST, end)):
+        if number % 8192 == 8191:
+            progress(record.end)
+        is_dead = False
+        if isinstance(record, DamagedRegion):
+            is_part = False
+        elif record.kind in _OBJECTS:
+            position = record.offset >> 3
+            is_part = is_dead = position not in live
+            if is_dead and young.keeps(record):
+                live.add(position)
+                is_part = is_dead = False
+        else:
+            is_part = record.kind is ObjectKind.VOID and record.hash == _NO_HASH
+        if not is_part or (begin >= 0 and record.end - begin > MAXIMUM_RUN):
+            if is_run:
+                garbage.plan.add(begin, reached)
+            begin, is_run = -1, False
+        if is_part:
+            if begin < 0:
+                begin = record.offset
+            reached = record.end
+        if is_dead and not isinstance(record, DamagedRegion):
+            is_run = True
+            garbage.entries += 1
+            garbage.size += record.end - record.offset
+            garbage.user_entries += not record.system
+            positions.append(record.offset >> 3)
+            batch.append((record.hash, record.offset))
+            if len(batch) >= _BATCH:
+                dead.update(positions)
+                yield garbage, batch
+                batch, positions = [], []
+    if is_run:
+        garbage.plan.add(begin, reached)
+    dead.update(positions)
+    yield garbage, batch

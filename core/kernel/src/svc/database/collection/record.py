@@ -1,0 +1,57 @@
+"""What the system tree says of collections: the horizon, and whether one has still to be finished.
+
+The kernel's own paths ``/collection`` and ``/collection-plan`` of the system tree; in no backup, since they
+are about the places of this log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from svc.errors import CorruptRecord
+
+if TYPE_CHECKING:
+    from svc.database.version import Version
+
+__all__ = ["PLAN_PATH", "STATE_PATH", "CollectionState", "read_state"]
+
+STATE_PATH = ("collection",)
+PLAN_PATH = ("collection-plan",)
+
+
+class CollectionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands at ``/collection``, as JSON.
+
+    Attributes:
+        horizon: number of the first commit whose version is whole; 0 when nothing was collected.
+        pending: whether the plan at ``/collection-plan`` is being carried out: its runs mean nothing.
+        at_ms: when this was written, Unix milliseconds.
+    """
+
+    horizon: int = 0
+    pending: bool = False
+    at_ms: int = 0
+
+    def encode(self) -> bytes:
+        """Returns the content of the file."""
+        return msgspec.json.encode(self)
+
+
+NOTHING = CollectionState()
+
+
+def read_state(system: Version) -> CollectionState:
+    """Returns what a system tree says of collections.
+
+    Raises:
+        CorruptRecord: the file is not of the expected form.
+    """
+    entry = system.get(STATE_PATH)
+    if entry is None:
+        return NOTHING
+    try:
+        return msgspec.json.decode(system.read_all(entry), type=CollectionState)
+    except msgspec.MsgspecError as error:
+        raise CorruptRecord("The state of the collection is not of the expected form.") from error

@@ -1,0 +1,372 @@
+"""The steps of a collection; ``collector`` says what they are for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc.clock import now_ms
+from svc.database.collection.finishing import carry_out
+from svc.database.collection.garbage import Batch, Garbage, YoungChunks, find_garbage
+from svc.database.collection.marking import Marker
+from svc.database.collection.measuring import Measure
+from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState
+from svc.database.collection.report import CollectionProgress, CollectionReport
+from svc.database.commit import CommitSummary
+from svc.database.committer import CommitRequest
+from svc.database.head import Head
+from svc.database.holds import Phase
+from svc.database.operations import Put
+from svc.database.references import HEAD_NAME
+from svc.errors import CorruptRecord
+from svc.hashing import Hash
+from svc.log import FIRST, CollectableStorage
+from svc.objects.content import StoredContent
+from svc.objects.key_index import Place
+from svc.objects.store import PendingObjects
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+
+__all__ = ["Collection"]
+
+_LOCKED_SECONDS = 0.012
+"""How long others may be kept from committing at once."""
+
+_SMALLEST_BATCH, _LARGEST_BATCH = 16, 4096
+_WORTH_BYTES = 256 * 1024
+"""Less than this of the system tree alone is left: each collection itself makes some."""
+
+_ATTEMPTS = 8
+_POLL_SECONDS = 0.02
+_LITTLE = 1 << 20
+
+
+class _Stopped(Exception):
+    """The collection ends here, in order; the argument says why."""
+
+
+class _Late(Exception):
+    """A commit was faster than the plan, and needs what it was about to destroy."""
+
+
+class Collection:
+    """One collection of a database.
+
+    Args:
+        database: the database.
+        storage: its medium.
+        progress: as for ``collect``.
+        should_stop: as for ``collect``.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        storage: CollectableStorage,
+        progress: CollectionProgress | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> None:
+        self._database = database
+        self._state = database._state
+        self._index = database.objects.index
+        self._log = database.objects.log
+        self._storage = storage
+        self._progress = progress if progress is not None else lambda phase, done, total: None
+        self._should_stop = should_stop if should_stop is not None else lambda: False
+        self._measure = Measure()
+        self._marker = Marker(database.objects, self._tell_marked)
+        self._marked = 0  # number of the last commit whose trees are marked
+        self._horizon = 0
+        self._batch = 256
+        self._garbage = Garbage()
+        self._upload_ms = 0
+        self._scanned = 0
+
+    def run(self, *, dry_run: bool, keep_ms: int, upload_ms: int, wait_seconds: float) -> CollectionReport:
+        """Collects; arguments and errors as those of ``collect``."""
+        self._upload_ms = upload_ms
+        report = CollectionReport(allocated_before=self._storage.allocated())
+        try:
+            if dry_run:
+                self._find(self._database.head(), keep_ms, may_condemn=False)
+            else:
+                self._begin()
+                with self._state.commit_lock():
+                    head = self._state.settled_head()
+                self._find(head, keep_ms, may_condemn=True)
+                if self._is_worth():
+                    report = self._destroy(report, wait_seconds)
+                else:
+                    self._restore()
+        except _Stopped as stopped:
+            report = replace(report, waiting=str(stopped))
+            self._restore()
+        if not dry_run:
+            self._database.remove_old_pins(now_ms() - upload_ms)
+        self._measure.end()
+        found = self._garbage
+        return replace(
+            report,
+            versions_scanned=self._scanned,
+            live_entries=len(self._marker.live),
+            garbage_entries=found.entries,
+            reclaimed_bytes=found.size if dry_run else report.reclaimed_bytes,
+            horizon=self._horizon if dry_run else self._database.horizon(),
+            allocated_after=self._storage.allocated(),
+        )
+
+    # -- the beginning -----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Deals with what a collection left that was ended by a kill."""
+        generation, _ = self._database.holds.state()
+        self._database.holds.publish(generation, Phase.IDLE)
+        carry_out(self._database, self._pause)
+        self._restore()
+
+    def _restore(self) -> None:
+        """Takes back all that is set apart, a little at a time."""
+        while self._index.condemned_count():
+            self._locked(self._index.restore_all)
+
+    def _first_kept(self, head: Head, keep_ms: int) -> int:
+        """The number of the last commit before the time from which on versions are kept; HEAD's at most."""
+        if not keep_ms or not head.sequence:
+            return head.sequence
+        since = now_ms() - keep_ms
+        first, last, found = 1, head.sequence, 1
+        while first <= last:  # Times never go back from one commit to the next.
+            middle = (first + last) // 2
+            if self._summary(middle).time_ms <= since:
+                found, first = middle, middle + 1
+            else:
+                last = middle - 1
+        return found
+
+    def _summary(self, sequence: int) -> CommitSummary:
+        place = self._index.commit_place(sequence)
+        if place is None:
+            raise CorruptRecord(
+                f"Commit {sequence} cannot be found: nobody can say what it needs, so nothing is collected."
+            )
+        return CommitSummary.decode(self._log.read_payload(*place))
+
+    # -- marking -----------------------------------------------------------------------------------
+
+    def _find(self, head: Head, keep_ms: int, may_condemn: bool) -> None:
+        """Marks what is needed and finds what is not."""
+        self._horizon = max(self._database.horizon(), self._first_kept(head, keep_ms))
+        with self._measure.phase("mark"):
+            self._scanned += self._marker.mark_root(head.root)
+            for _, root in self._database.refs(system=self._database.version_of(head.system_root)):
+                self._scanned += self._marker.mark_root(root)
+            self._marked = max(0, self._horizon - 1)
+            self._mark_commits(head.sequence)
+            self._mark_pins()
+        with self._measure.phase("scan"):
+            self._look(max(head.commit_end, FIRST), may_condemn)
+
+    def _mark_commits(self, until: int) -> None:
+        """Marks the trees of the commits that were not marked yet."""
+        while self._marked < until:
+            summary = self._summary(self._marked + 1)
+            self._scanned += self._marker.mark_root(summary.root)
+            self._marker.mark_root(summary.system_root)
+            self._marked += 1
+
+    def _mark_pins(self) -> None:
+        batch: list[Hash] = []
+        upload_ms = self._upload_ms
+        for hash in self._database.pins_since(now_ms() - upload_ms) if upload_ms else ():
+            batch.append(hash)
+            if len(batch) >= _LARGEST_BATCH:
+                self._marker.mark_chunks(batch)
+                batch.clear()
+        self._marker.mark_chunks(batch)
+
+    def _tell_marked(self, marked: int) -> None:
+        self._progress("mark", marked, 0)
+        self._measure.sample(marked)
+        self._stop_if_asked()
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def _look(self, end: int, may_condemn: bool) -> None:
+        """Walks the log up to an offset and sets apart what is dead."""
+        upload_ms = self._upload_ms
+        young = YoungChunks(now_ms() - upload_ms, self._database.pins_kept_since() if upload_ms else 0)
+        tell = partial(self._tell_scanned, end)
+        for found, batch in find_garbage(self._log, end, self._marker, young, tell):
+            self._garbage = found
+            self._stop_if_asked()
+            if may_condemn:
+                self._condemn(batch)
+        self._tell_scanned(end, end)
+
+    def _tell_scanned(self, end: int, offset: int) -> None:
+        self._progress("scan", offset, end)
+        self._measure.sample(len(self._marker.live))
+        self._stop_if_asked()
+
+    def _condemn(self, batch: Batch) -> None:
+        """Sets objects apart; who commits meanwhile is let in every few milliseconds."""
+        while batch:
+            part = batch[: self._batch]
+            del batch[: self._batch]
+            self._locked(partial(self._condemn_part, part), len(part))
+
+    def _condemn_part(self, part: Batch, _size: int) -> None:
+        self._index.condemn(part)
+
+    def _restore_part(self, part: list[tuple[Hash, Place]], _size: int) -> None:
+        self._index.restore([hash for hash, _ in part])
+
+    def _locked(self, work: Callable[[int], object], count: int | None = None) -> None:
+        """Does a batch of work under the commit lock: as much as takes some milliseconds."""
+        size = self._batch if count is None else count
+        with self._state.commit_lock():
+            began = time.perf_counter()
+            work(size)
+            seconds = time.perf_counter() - began
+        if seconds > _LOCKED_SECONDS:
+            self._batch = max(_SMALLEST_BATCH, int(self._batch * _LOCKED_SECONDS / seconds * 0.8))
+        elif size == self._batch and seconds < _LOCKED_SECONDS / 2:
+            self._batch = min(_LARGEST_BATCH, self._batch * 2)
+        time.sleep(min(seconds, _LOCKED_SECONDS))
+
+    # -- destroying --------------------------------------------------------------------------------
+
+    def _is_worth(self) -> bool:
+        found = self._garbage
+        return bool(found.user_entries) or found.size > _WORTH_BYTES
+
+    def _destroy(self, report: CollectionReport, wait_seconds: float) -> CollectionReport:
+        holds = self._database.holds
+        try:
+            with self._measure.phase("wait"):
+                self._publish_horizon()
+                self._open_gate(wait_seconds)
+            with self._measure.phase("plan"):
+                self._commit_plan()
+        except _Stopped:
+            holds.publish(holds.state()[0], Phase.IDLE)
+            self._revive()
+            raise
+        except BaseException:
+            # What is set apart stays so: the next collection begins by taking it back.
+            holds.publish(holds.state()[0], Phase.IDLE)
+            raise
+        holds.publish(holds.state()[0], Phase.IDLE)
+        reclaimed = self._garbage.size
+        with self._measure.phase("sweep"):
+            can_punch = carry_out(self._database, self._pause, self._tell_swept)
+        report = replace(report, reclaimed_bytes=reclaimed)
+        return replace(report, warning=self._warning(report, bool(can_punch)))
+
+    def _publish_horizon(self) -> None:
+        """Makes known that versions before the horizon can't be named; before anybody is waited for."""
+        state = CollectionState(horizon=self._horizon, at_ms=now_ms())
+        with self._database.transaction(message="Collect garbage") as transaction:
+            transaction.put_system(STATE_PATH, state.encode())
+
+    def _open_gate(self, wait_seconds: float) -> None:
+        """Begins a new generation, and waits until nobody holds an earlier one."""
+        holds = self._database.holds
+        generation = holds.state()[0] + 1
+        holds.publish(generation, Phase.GATED)
+        began = time.monotonic()
+        while holds.is_held_before(generation):
+            waited = time.monotonic() - began
+            if waited > wait_seconds:
+                raise _Stopped(
+                    f"Somebody has been reading or writing for more than {wait_seconds:g} seconds what was "
+                    "about to be destroyed; the next collection goes on."
+                )
+            self._progress("wait", int(waited * 1000), int(wait_seconds * 1000))
+            self._stop_if_asked()
+            time.sleep(_POLL_SECONDS)
+
+    def _commit_plan(self) -> None:
+        """Makes the plan a part of the database, once nothing that it destroys is needed any more."""
+        for _ in range(_ATTEMPTS):
+            # A commit that its process could not finish counts too: it is in the log.
+            with self._state.commit_lock():
+                head = self._state.settled_head()
+            self._catch_up(head)
+            if not self._garbage.plan:
+                raise _Stopped("All that was found dead came to life again.")
+            at_ms = now_ms()
+            plan = self._database.store_bytes(self._garbage.plan.encode(at_ms), system=True)
+            self._state.sync_ahead()
+            state = CollectionState(horizon=self._horizon, pending=True, at_ms=at_ms)
+            content = self._database.store_bytes(state.encode(), system=True)
+            request = CommitRequest(
+                HEAD_NAME,
+                [Put(PLAN_PATH, plan, None, system=True), Put(STATE_PATH, content, None, system=True)],
+                _pending_of(plan, content),
+                None,
+                "Collect garbage",
+            )
+            try:
+                self._database.commit_alone(request, self._take_leave)
+            except _Late:
+                continue
+            return
+        raise _Stopped("Others were faster than the collection, again and again.")
+
+    def _catch_up(self, head: Head) -> None:
+        """Marks what was committed since the last look, and takes out of the plan what it needs."""
+        self._mark_commits(head.sequence)
+        self._mark_pins()
+        self._revive()
+
+    def _revive(self) -> None:
+        revived = self._marker.revived
+        self._garbage.take_out(revived)
+        while revived:
+            part = revived[-self._batch :]
+            self._locked(partial(self._restore_part, part), len(part))
+            del revived[-len(part) :]
+
+    def _take_leave(self, head: Head) -> None:
+        """Under the commit lock, right before the plan is committed: from here on nobody finds the dead."""
+        self._mark_commits(head.sequence)
+        if self._marker.revived:
+            raise _Late
+        self._index.forget_condemned(lambda offset: offset >> 3 in self._marker.dead)
+
+    def _tell_swept(self, done: int, total: int) -> None:
+        self._progress("sweep", done, total)
+        self._measure.sample(len(self._marker.live))
+
+    def _pause(self) -> None:
+        time.sleep(0.001)
+
+    def _stop_if_asked(self) -> None:
+        if self._should_stop():
+            raise _Stopped("The collection was stopped.")
+
+    def _warning(self, report: CollectionReport, can_punch: bool) -> str | None:
+        if not can_punch:
+            return (
+                "The file system cannot give the space of a part of a file back: stop the server and run "
+                "'svc compact'."
+            )
+        gone = (report.allocated_before or 0) - self._storage.allocated()
+        if report.reclaimed_bytes > _LITTLE and gone < report.reclaimed_bytes // 10:
+            return (
+                f"Of {report.reclaimed_bytes:,} bytes that are not needed any more little came back: they "
+                "lie in pieces that are smaller than the blocks of the file system."
+            )
+        return None
+
+
+def _pending_of(*contents: StoredContent) -> PendingObjects:
+    pending = PendingObjects()
+    for content in contents:
+        pending.absorb(content.pending)
+    return pending

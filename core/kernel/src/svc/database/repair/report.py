@@ -1,0 +1,59 @@
+"""What a repair did, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from svc.database.verification import Damage
+
+__all__ = ["RepairReport"]
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What a repair found and did.
+
+    Attributes:
+        restored_records: records that stand in the log again exactly as they were.
+        fetched_objects: objects that were stored anew, since their records could not be restored in place.
+        voided_records: damaged records and regions that were put out of the way; what of them is not fetched
+            or elsewhere in the log, and is needed, is lost.
+        cleaned: bytes between records, marks and the file's own header that were put right.
+        lost_commits: numbers of commits whose records are lost: who, when and what for. Their versions are
+            there, but for what ``lost`` says.
+        extended_from: where the end of the log was taken from, that a copy had and the file had not: a
+            sentence each.
+        given_up_commits: what was lost at the end of the log: a sentence each.
+        lost: what can't be read any more, each path with the versions that have it.
+        is_complete: whether ``lost`` names all paths.
+        replaced_roots: roots of HEAD or of the system tree that were lost, and what stands for them: a
+            sentence each.
+        saved_to: names of the files beside the database that hold the bytes that were overwritten.
+        state_saved_to: name of the directory that the state directory was moved to; None when it stayed.
+        damaged: what is still damaged; empty unless something hindered the repair.
+    """
+
+    restored_records: int = 0
+    fetched_objects: int = 0
+    voided_records: int = 0
+    cleaned: int = 0
+    lost_commits: list[int] = field(default_factory=list)
+    extended_from: list[str] = field(default_factory=list)
+    given_up_commits: list[str] = field(default_factory=list)
+    lost: list[Damage] = field(default_factory=list)
+    is_complete: bool = True
+    replaced_roots: list[str] = field(default_factory=list)
+    saved_to: list[str] = field(default_factory=list)
+    state_saved_to: str | None = None
+    damaged: list[Damage] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything had to be put right."""
+        counts = (self.restored_records, self.fetched_objects, self.voided_records, self.cleaned)
+        return any(counts) or bool(self.extended_from or self.given_up_commits or self.state_saved_to)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is there again."""
+        return not (self.lost or self.lost_commits or self.given_up_commits or self.damaged)

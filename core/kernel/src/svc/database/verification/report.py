@@ -1,0 +1,95 @@
+"""What a verification found, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Damage", "Held", "VerifyReport", "shown_versions"]
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Versions that hold something: those of one tree from one commit to another.
+
+    Attributes:
+        ref: the tree: ``HEAD``, or the name of a ref such as ``snapshots/monday``.
+        first: number of the first commit of the range.
+        last: number of the last one.
+        is_present: whether the tree is still as the last of them left it.
+    """
+
+    ref: str
+    first: int
+    last: int
+    is_present: bool
+
+    def __str__(self) -> str:
+        commits = f"commit {self.first}" if self.first == self.last else f"commits {self.first}-{self.last}"
+        return f"{self.ref} ({commits})" if self.is_present else f"{commits} of {self.ref}"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing that is wrong.
+
+    Attributes:
+        message: what, as a sentence.
+        path: the damaged path; None when the damage belongs to no path.
+        version: root hash in hex of the latest version that has the path, or None.
+        hash: identity of the damaged object in hex, or None.
+        offset: where in the log the damage lies, or None.
+        held: the versions that have the path, all of them.
+    """
+
+    message: str
+    path: str | None = None
+    version: str | None = None
+    hash: str | None = None
+    offset: int | None = None
+    held: tuple[Held, ...] = ()
+
+
+@dataclass(slots=True)
+class VerifyReport:
+    """What a verification found.
+
+    Attributes:
+        records: number of records that were read.
+        objects: number of different objects that some version needs.
+        commits: number of commits that were walked.
+        files: number of files at HEAD.
+        unnamed: number of whole records at the end of the log that no commit names: uploads under way, or
+            left over.
+        damaged: everything that is wrong; empty when all is well. A damaged object stands here once for each
+            of its paths.
+        lost: what a repair could not save and has put out of the way: it can't be read, and nothing is wrong
+            besides.
+        damaged_objects: identities of all damaged or missing objects that are not lost, in hex.
+        is_complete: whether all paths are named; where one object has very many, only the first ones are.
+    """
+
+    records: int = 0
+    objects: int = 0
+    commits: int = 0
+    files: int = 0
+    unnamed: int = 0
+    damaged: list[Damage] = field(default_factory=list)
+    lost: list[Damage] = field(default_factory=list)
+    damaged_objects: list[str] = field(default_factory=list)
+    is_complete: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; what was lost before does not count."""
+        return not self.damaged
+
+
+def shown_versions(held: Sequence[Held]) -> str:
+    """Returns a few of the versions in which something is, those of today first; empty for none."""
+    ordered = sorted(held, key=lambda one: (not one.is_present, one.ref != "HEAD", one.ref, -one.last))
+    shown = ", ".join(str(one) for one in ordered[:_SHOWN])
+    rest = len(ordered) - _SHOWN
+    return f"{shown} and {rest} more" if rest > 0 else shown

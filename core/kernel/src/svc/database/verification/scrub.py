@@ -1,0 +1,147 @@
+"""Verifying little by little: a stretch of the log now, the next one later, and then the damaged paths.
+
+Meanwhile others write and collections destroy. What seems damaged is looked at again before it counts.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from svc.database.verification.report import VerifyReport
+from svc.database.verification.verification import VerifyProgress, verify_versions
+from svc.log import FIRST, record_size
+from svc.objects.checking import DamagedObject, Stretch, check_stretch
+
+if TYPE_CHECKING:
+    from svc.database.database import Database
+
+__all__ = ["ScrubStep", "is_whole_again", "name_damage", "scrub"]
+
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+class ScrubStep(msgspec.Struct, frozen=True):
+    """What was found in a stretch of the log.
+
+    Attributes:
+        start: where it began.
+        end: where the next one begins.
+        limit: where the log ends for now; when ``end`` reaches it everything was checked.
+        damaged: records whose content is damaged: where each begins and ends, what it holds, of which kind.
+        regions: (begin, end) of bytes in which no record can be read, or which are not what they should be.
+    """
+
+    start: int
+    end: int
+    limit: int
+    damaged: list[DamagedObject]
+    regions: list[tuple[int, int]]
+
+
+def scrub(database: Database, position: int, most_bytes: int) -> ScrubStep:
+    """Checks a stretch of the log, and takes note of the damaged objects in it; blocks.
+
+    Args:
+        database: the database, open for writing.
+        position: where to begin: 0, or the ``end`` of an earlier step, of this process or another.
+        most_bytes: how much to check, about.
+    """
+    limit = database.head().commit_end
+    start = _beginning(database, position)
+    stretch = _checked(database, start, min(max(position, start) + most_bytes, limit), limit)
+    if not stretch.is_whole:
+        # Somebody may just have written or destroyed there.
+        time.sleep(_LOOK_AGAIN_SECONDS)
+        start = _beginning(database, start)
+        stretch = _checked(database, start, max(start, min(stretch.end, limit)), limit)
+    damaged = [one for one in stretch.damaged if one.offset >= FIRST and _is_known(database, one)]
+    if damaged:
+        database.objects.index.note_damaged([one.hash for one in damaged])
+    regions = [*stretch.regions, *((offset, offset) for offset in stretch.padded)]
+    return ScrubStep(start, max(stretch.end, start), limit, damaged, regions)
+
+
+def name_damage(
+    database: Database,
+    damaged: Sequence[DamagedObject],
+    regions: Sequence[tuple[int, int]],
+    progress: VerifyProgress | None = None,
+    *,
+    most_paths: int = 1000,
+) -> VerifyReport:
+    """Walks all versions, and names what is damaged or missing; blocks.
+
+    Args:
+        database: the database.
+        damaged: what ``scrub`` found; what is whole by now, or gone, is passed over.
+        regions: likewise.
+        progress: called now and then with ("versions", commits, all).
+        most_paths: how many paths are named.
+    """
+    log = database.objects.log
+    still = [
+        one
+        for one in damaged
+        if check_stretch(log.storage.read, one.offset, one.end, one.end, log.database_id).damaged
+    ]
+    broken = [
+        region
+        for region in regions
+        if not _checked(
+            database,
+            _beginning(database, region[0]),
+            max(region[1], region[0] + 1),
+            database.head().commit_end,
+        ).is_whole
+    ]
+    return verify_versions(database, still, broken, progress, most_paths=most_paths)
+
+
+def is_whole_again(database: Database, hashes: Sequence[bytes], regions: Sequence[tuple[int, int]]) -> bool:
+    """Whether objects and regions that were damaged are so no more: restored, stored again, given up or gone.
+
+    Reads them; a few milliseconds for some dozens.
+    """
+    index, log = database.objects.index, database.objects.log
+    limit = database.head().commit_end
+    for hash in hashes:
+        place = index.find(hash)
+        if place is None:
+            continue
+        end = place.offset + record_size(place.stored_length)
+        if not check_stretch(log.storage.read, place.offset, end, end, log.database_id).is_whole:
+            return False
+    return all(
+        _checked(database, _beginning(database, begin), min(max(begin + 1, end), limit), limit).is_whole
+        for begin, end in regions
+    )
+
+
+def _checked(database: Database, start: int, stop: int, limit: int) -> Stretch:
+    log = database.objects.log
+    return check_stretch(log.storage.read, start, stop, limit, log.database_id)
+
+
+def _beginning(database: Database, position: int) -> int:
+    """Returns the end of the last commit before a position: a record begins there, whatever was collected."""
+    if position <= FIRST:
+        return FIRST
+    index = database.objects.index
+    low, high = 0, database.head().sequence
+
+    def end_of(sequence: int) -> int:
+        place = index.commit_place(sequence)
+        return 0 if place is None else place[0] + record_size(place[1])
+
+    found = bisect_right(range(low, high + 1), position, key=end_of) - 1
+    return max(FIRST, end_of(found)) if found > 0 else FIRST
+
+
+def _is_known(database: Database, one: DamagedObject) -> bool:
+    place = database.objects.index.find(one.hash)
+    return place is not None and place.offset == one.offset

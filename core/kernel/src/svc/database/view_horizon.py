@@ -1,0 +1,229 @@
+"""Views and the horizon of a collection: what comes to a view of commits whose trees are gone.
+
+A view says which of three it is (docs/hooks/svc_register_views.md): it takes commits without trees, it
+starts at HEAD, or it begins anew with the state at the horizon. In each case data that were kept through a
+collection end up as those that are made anew after it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from svc.database.commit import PathChange, TransactionRecord
+from svc.database.references import HEAD_NAME
+from svc.database.version import Version
+from svc.database.view_batches import BatchView, CommitStep, View
+from svc.database.view_marks import NO_HASH, ViewMark
+from svc.database.view_storage import ViewStorage
+from svc.errors import VersionCollected
+from svc.hashing import Hash
+from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT
+
+if TYPE_CHECKING:
+    from svc.database.commit import Commit
+    from svc.database.database import Database
+
+__all__ = [
+    "CollectedVersion",
+    "Collecting",
+    "begins_at_horizon",
+    "can_go_on",
+    "collected_step",
+    "first_mark",
+    "restarted",
+    "steps_behind",
+    "takes_collected",
+]
+
+
+class _NoObjects:
+    """Stands for the objects of a version that was collected: nothing is read from it."""
+
+    def __init__(self, root: Hash) -> None:
+        self._root = root
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise VersionCollected(version=self._root.hex())
+
+
+class CollectedVersion(Version):
+    """A version that was collected: it has a root, and all reading raises ``VersionCollected``."""
+
+    __slots__ = ()
+
+    def __init__(self, root: Hash) -> None:
+        super().__init__(_NoObjects(root), root)  # type: ignore[arg-type]
+
+    @property
+    def is_collected(self) -> bool:
+        """Whether the version was collected: yes."""
+        return True
+
+    def sibling(self, root: Hash) -> Version:
+        """Returns a version of which nothing can be read either: it may have gone with this one."""
+        return CollectedVersion(root)
+
+
+def takes_collected(view: View | BatchView) -> bool:
+    """Whether a view takes commits whose trees are gone."""
+    return bool(getattr(view, "takes_collected", False))
+
+
+def begins_at_horizon(view: View | BatchView) -> bool:
+    """Whether a view begins with the state at the horizon: it said nothing else."""
+    return not takes_collected(view) and not getattr(view, "starts_at_head", False)
+
+
+def can_go_on(view: View | BatchView, mark: ViewMark, horizon: int) -> bool:
+    """Whether a view can apply what comes behind a mark; if not, it begins anew.
+
+    Args:
+        view: the view.
+        mark: how far it has come.
+        horizon: of the database.
+    """
+    if mark.applied >= horizon or takes_collected(view):
+        return True
+    return begins_at_horizon(view) and mark.horizon == horizon and mark.applied == horizon - 1
+
+
+def first_mark(database: Database, view: View | BatchView, horizon: int, side: int = 0) -> ViewMark:
+    """Returns the mark of data that begin anew, and follow the commits from the first that the view gets."""
+    mark = ViewMark(view.format, database.database_id, horizon=horizon, side=side)
+    if begins_at_horizon(view) and horizon > 1:
+        identity = database.commit_identity(horizon - 1)
+        return mark._replace(applied=horizon - 1, identity=NO_HASH if identity is None else identity)
+    return mark
+
+
+def restarted(mark: ViewMark, horizon: int) -> ViewMark:
+    """Returns a mark without the steps of commits that have lost their trees since they were begun.
+
+    They come again, as collected ones, whose steps are others.
+    """
+    if mark.steps and mark.begun_at < horizon and mark.applied < horizon:
+        return mark._replace(steps=0, more=0, begun=NO_HASH)
+    return mark
+
+
+def steps_behind(
+    database: Database, view: View | BatchView, mark: ViewMark, after: int, horizon: int
+) -> Iterator[CommitStep]:
+    """Yields the commits behind a number as a view gets them.
+
+    Args:
+        database: the database; the caller holds its present generation.
+        view: the view.
+        mark: of its data.
+        after: number of the last commit that it has.
+        horizon: of the database.
+    """
+    takes, begins = takes_collected(view), begins_at_horizon(view)
+    version_of = database.version_of
+    for commit, identity in database.feed(after=after):
+        if takes and commit.sequence <= horizon:
+            yield collected_step(commit, identity)
+        elif begins and commit.sequence == mark.horizon:
+            yield _beginning(database, commit, identity)
+        else:
+            yield CommitStep(commit, version_of(commit.parent_root), version_of(commit.root), identity)
+
+
+def collected_step(commit: Commit, identity: Hash) -> CommitStep:
+    """Returns a commit as a view gets it that takes those without trees."""
+    return CommitStep(commit, CollectedVersion(commit.parent_root), CollectedVersion(commit.root), identity)
+
+
+def _beginning(database: Database, commit: Commit, identity: Hash) -> CommitStep:
+    """The commit at the horizon, as if it had moved HEAD from the empty tree to its own."""
+    moved = TransactionRecord(None, None, HEAD_NAME, (PathChange("ref", (HEAD_NAME,)),))
+    whole = replace(
+        commit,
+        parent_root=EMPTY_ROOT,
+        parent_system_root=EMPTY_SYSTEM_ROOT,
+        transactions=(moved,),
+    )
+    return CommitStep(whole, database.version_of(EMPTY_ROOT), database.version_of(commit.root), identity)
+
+
+class _Begun(NamedTuple):
+    """A commit in the middle of which a transaction ended.
+
+    Attributes:
+        mark: what stood in the storage then.
+        steps: what the view's ``collect`` gave.
+        storage: the storage that it holds.
+        view: whose.
+    """
+
+    mark: bytes
+    steps: Iterator[None]
+    storage: ViewStorage
+    view: View | BatchView
+
+
+class Collecting:
+    """Takes the trees of commits out of the data of a view that takes commits without trees.
+
+    Args:
+        database: whose horizon the view follows.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._begun: _Begun | None = None
+
+    def run(
+        self,
+        view: View | BatchView,
+        mark: ViewMark,
+        horizon: int,
+        storage: ViewStorage,
+        is_over: Callable[[ViewStorage], bool],
+    ) -> ViewMark:
+        """Lets the view give up commits, the oldest first, until a transaction is over.
+
+        Args:
+            view: the view.
+            mark: of its data, which hold every commit up to the horizon.
+            horizon: up to where.
+            storage: the data.
+            is_over: whether the transaction has lasted long enough, or done enough.
+
+        Returns:
+            The mark of the data as they are then.
+        """
+        collect = getattr(view, "collect", None)
+        begun, self._begun = self._begun, None
+        if collect is None:
+            return mark._replace(horizon=horizon)
+        while mark.horizon < horizon:
+            if begun is not None and begun.mark == mark.pack() and begun.view is view:
+                steps, used = begun.steps, begun.storage
+                used.take_over(storage)
+            else:
+                steps, used = self._steps(collect, mark, storage), storage
+            begun = None
+            done = mark.collected
+            for _ in steps:
+                done += 1
+                if is_over(used):
+                    used.write()
+                    mark = mark._replace(collected=done)
+                    self._begun = _Begun(mark.pack(), steps, used, view)
+                    return mark
+            used.write()
+            mark = mark._replace(horizon=mark.horizon + 1, collected=0)
+            if is_over(used):
+                break
+        return mark
+
+    def _steps(self, collect: Any, mark: ViewMark, storage: ViewStorage) -> Iterator[None]:
+        commit, identity = self._database.read_commit(mark.horizon + 1)
+        takes_start = "start" in inspect.signature(collect).parameters
+        more = {"start": mark.collected} if mark.collected and takes_start else {}
+        found: Generator[None] | None = collect(collected_step(commit, identity), storage, **more)
+        return iter(found or ())

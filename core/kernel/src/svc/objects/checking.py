@@ -1,0 +1,160 @@
+"""Checks the records of a stretch of the log: every header, checksum, content and padding, in large reads.
+
+A stretch is checked by itself, so that several processes may check a log at once (``checking_worker``), and
+one that may not read fast can go on where it stopped.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+from svc.errors import CorruptRecord, SvcError
+from svc.hashing import HASH_SIZE, Hash, ObjectKind, hash_object
+from svc.log.framing import RECORD_HEADER_SIZE, RecordHeader, clean_end_commit, decode_header
+from svc.log.scanning import ReadBytes, find_header
+from svc.objects.codecs import Codec, decompress
+
+__all__ = ["DamagedObject", "EndMark", "Stretch", "check_stretch", "damage_of_content"]
+
+_WINDOW = 4 << 20
+_NO_HASH = bytes(HASH_SIZE)
+_VOID, _COMMIT = ObjectKind.VOID, ObjectKind.COMMIT
+_RAW = Codec.RAW
+
+
+class DamagedObject(msgspec.Struct, frozen=True, array_like=True):
+    """A record whose header is whole and whose content is not.
+
+    Attributes:
+        offset: where its header begins.
+        end: where the next record begins.
+        hash: identity of what it held.
+        kind: number of its ``ObjectKind``.
+    """
+
+    offset: int
+    end: int
+    hash: Hash
+    kind: int
+
+
+class EndMark(msgspec.Struct, frozen=True, array_like=True):
+    """A void that names a commit.
+
+    Attributes:
+        offset: where it stands.
+        named: the commit that a valid clean-end mark names; None for one that is of another place.
+        last_commit: the last commit before it within the stretch; None for none.
+    """
+
+    offset: int
+    named: Hash | None
+    last_commit: Hash | None
+
+
+class Stretch(msgspec.Struct, array_like=True):
+    """What was found between two offsets.
+
+    Attributes:
+        start: where it began, the beginning of a record.
+        end: where the next record begins that was not looked at.
+        records: number of records and damaged regions.
+        damaged: records whose content is damaged.
+        regions: (offset, end) of bytes in which no record can be read.
+        padded: offsets of records behind which the padding is not zero.
+        marks: the voids that name a commit.
+        last_commit: identity of the last commit in it; None for none.
+        unnamed: records behind the last commit, or all where there is none.
+    """
+
+    start: int
+    end: int
+    records: int = 0
+    damaged: list[DamagedObject] = []
+    regions: list[tuple[int, int]] = []
+    padded: list[int] = []
+    marks: list[EndMark] = []
+    last_commit: Hash | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is damaged; marks are for the caller to compare."""
+        return not (self.damaged or self.regions or self.padded)
+
+
+def check_stretch(read: ReadBytes, start: int, stop: int, limit: int, database_id: bytes) -> Stretch:
+    """Checks the records that begin between two offsets.
+
+    Args:
+        read: reads the log.
+        start: offset of a record.
+        stop: records that begin here or later are not looked at.
+        limit: where the records of the log end.
+        database_id: of the log, for clean-end marks.
+
+    Returns:
+        What was found; memory is that of one record and a few megabytes.
+
+    Raises:
+        UnsupportedFormat: a record of a kind that this program does not know.
+    """
+    found = Stretch(start, start)
+    base = offset = start
+    buffer = memoryview(b"")
+    while offset < stop:
+        position = offset - base
+        if position + RECORD_HEADER_SIZE > len(buffer):
+            base, position = offset, 0
+            buffer = memoryview(read(offset, min(_WINDOW, limit - offset)))
+        header = (
+            decode_header(buffer, position, offset) if position + RECORD_HEADER_SIZE <= len(buffer) else None
+        )
+        size = 0 if header is None else (RECORD_HEADER_SIZE + header.stored_length + 7) & ~7
+        found.records += 1
+        if header is None or offset + size > limit:
+            following = None if header is not None else find_header(read, offset + 8, limit)
+            end = limit if following is None else following
+            found.regions.append((offset, end))
+            offset = end
+            continue
+        if header.kind is _VOID:
+            if header.hash != _NO_HASH:
+                data = bytes(buffer[position : position + RECORD_HEADER_SIZE])
+                named = clean_end_commit(data, database_id=database_id, offset=offset)
+                found.marks.append(EndMark(offset, named, found.last_commit))
+            offset += size
+            continue
+        if position + size > len(buffer):
+            base, position = offset, 0
+            buffer = memoryview(read(offset, min(max(_WINDOW, size), limit - offset)))
+        begin = position + RECORD_HEADER_SIZE
+        end_of_payload = begin + header.stored_length
+        if any(buffer[end_of_payload : position + size]):
+            found.padded.append(offset)
+        if damage_of_content(header, buffer[begin:end_of_payload]) is not None:
+            found.damaged.append(DamagedObject(offset, offset + size, header.hash, int(header.kind)))
+        if header.kind is _COMMIT:
+            found.last_commit = header.hash
+        offset += size
+    found.end = offset
+    return found
+
+
+def damage_of_content(header: RecordHeader, payload: bytes | memoryview) -> str | None:
+    """Says what is wrong with a record's payload: checksum, compression or hash; None for nothing."""
+    if len(payload) != header.stored_length or xxh3_64_intdigest(payload) != header.payload_checksum:
+        return "The payload fails its checksum."
+    content = payload
+    if header.codec != _RAW or header.raw_length != header.stored_length:
+        try:
+            content = memoryview(decompress(header.codec, bytes(payload), header.raw_length))
+        except (SvcError, ValueError) as error:
+            return (
+                error.message if isinstance(error, CorruptRecord) else "The payload cannot be decompressed."
+            )
+    try:
+        identity = hash_object(header.kind, content, header.system)
+    except KeyError:
+        return "The record is of a kind that has no identity."
+    return None if identity == header.hash else "The content does not have its hash."

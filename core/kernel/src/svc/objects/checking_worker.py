@@ -1,0 +1,39 @@
+"""A process that checks stretches of a log for another one: ``python -m svc.objects.checking_worker``.
+
+It is handed the descriptor of the file and reads ``start stop limit`` a line from its standard input; it
+answers each with a line of JSON, and ends with its input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from svc.objects.checking import Stretch, check_stretch
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str]) -> None:
+    """Answers until the input ends.
+
+    Args:
+        arguments: number of the descriptor, and the database id in hex.
+    """
+    descriptor, database_id = int(arguments[0]), bytes.fromhex(arguments[1])
+    encoder = msgspec.json.Encoder()
+
+    def read(offset: int, length: int) -> bytes:
+        return os.pread(descriptor, length, offset)
+
+    for line in sys.stdin:
+        start, stop, limit = map(int, line.split())
+        stretch: Stretch = check_stretch(read, start, stop, limit, database_id)
+        sys.stdout.buffer.write(encoder.encode(stretch) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

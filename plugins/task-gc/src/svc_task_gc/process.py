@@ -1,0 +1,97 @@
+"""A collection in a process of its own, so that who asks for it goes on serving others meanwhile.
+
+``python -m svc_task_gc.process DATABASE`` reads what to do from its standard input, one line of JSON, and
+writes the report, or what went wrong, to its standard output. When its input ends, as with the death of its
+parent, the collection ends too, in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from svc.errors import ServiceUnavailable, SvcError
+
+__all__ = ["collect_in_process"]
+
+_NICE = 10
+
+
+def collect_in_process(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Collects in another process and returns the report; blocks.
+
+    Args:
+        path: the database.
+        request: ``dry_run``, ``keep_days`` (None takes that of the settings) and ``actor``.
+
+    Raises:
+        SvcError: what the collection raised.
+        ServiceUnavailable: its process could not be started, or died.
+    """
+    command = [sys.executable, "-m", "svc_task_gc.process", path]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError as error:
+        raise ServiceUnavailable(f"The collection could not be started: {error.strerror}.") from error
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        answer = process.stdout.readline()
+        process.wait()
+    if not answer:
+        raise ServiceUnavailable("The process of the collection died; nothing that is needed was touched.")
+    found: dict[str, Any] = json.loads(answer)
+    if "error" in found:
+        raise _error(found["error"])
+    report: dict[str, Any] = found["report"]
+    return report
+
+
+def _error(described: dict[str, Any]) -> SvcError:
+    from svc import errors
+
+    kind = getattr(errors, described["kind"], SvcError)
+    return kind(described["message"], **described["details"])
+
+
+def _main(path: str) -> None:
+    with suppress(OSError):
+        os.nice(_NICE)
+    request = json.loads(sys.stdin.buffer.readline())
+    ended = threading.Event()
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        ended.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        answer = {"report": _collect(path, request, ended)}
+    except SvcError as error:
+        answer = {
+            "error": {"kind": type(error).__name__, "message": error.message, "details": error.details},
+        }
+    sys.stdout.buffer.write(json.dumps(answer, default=str).encode() + b"\n")
+    sys.stdout.buffer.flush()
+    os._exit(0)
+
+
+def _collect(path: str, request: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
+    from svc.plugin import open_database
+    from svc_task_gc.collecting import collect_garbage
+    from svc_task_gc.settings import settings_of
+
+    with open_database(path, "task.gc") as database:
+        return collect_garbage(database, settings_of(database), should_stop=ended.is_set, **request)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

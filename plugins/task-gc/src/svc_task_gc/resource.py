@@ -1,0 +1,45 @@
+"""``/system/gc``: collects garbage, and answers with the report."""
+
+from __future__ import annotations
+
+import falcon
+
+from svc.errors import InvalidInput
+from svc.plugin import SvcRequest, query_flag, query_text, requires_root, run_blocking, send_json
+from svc_task_gc.process import collect_in_process
+
+__all__ = ["GcResource"]
+
+_MOST_DAYS = 100_000
+
+
+class GcResource:
+    """The collection of garbage."""
+
+    @requires_root
+    def on_post(self, req: SvcRequest, resp: falcon.Response) -> None:
+        """Collects in a process of its own, and answers when it has ended; with ``dry_run=true`` only counts.
+
+        ``keep_days`` is taken instead of that of the settings.
+        """
+        context = req.context
+        request = {
+            "dry_run": query_flag(req, "dry_run"),
+            "keep_days": _days(query_text(req, "keep_days")),
+            "actor": context.actor,
+        }
+        send_json(resp, run_blocking(collect_in_process, str(context.database.path), request))
+
+
+def _days(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
+    if not 0 <= days <= _MOST_DAYS:
+        raise InvalidInput(
+            f"The parameter keep_days is a number from 0 to {_MOST_DAYS:,}.", field="keep_days"
+        )
+    return days

@@ -1,0 +1,235 @@
+"""Collections by a request, as a task and at the shell."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falcon.testing import Result, TestClient
+from svc_task_gc.collecting import SAFETY_PREFIX
+from svc_tasks.api import TASK_TYPES, enqueue, find_task
+from svc_tasks.configuration import TasksConfiguration
+from svc_tasks.running.supervisor import Supervisor
+
+from svc.cli import main
+from svc.errors import SvcError
+from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, extensions_of
+from svc.plugins import initialize, load_plugins, parse_allowed
+from svc_testing import PathRights, load_with_testing_auth, serve_in_process
+from svc_versions.api import list_snapshots
+
+ALL = ("task.gc", "tasks", "versions")
+USER = Identity("00000000-0000-0000-0000-000000000009", "ann", rights=PathRights({"/": "crudlify"}))
+SPECIFIED = {
+    "versions_scanned",
+    "live_entries",
+    "garbage_entries",
+    "reclaimed_bytes",
+    "duration_ms",
+    "dry_run",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.svcdb"
+
+
+class Http:
+    """Calls the routes of one application."""
+
+    def __init__(self, app: Any, database: Database, become: Callable[[Identity | None], None]) -> None:
+        self.database = database
+        self.become = become
+        self._client = TestClient(app)
+
+    def __call__(self, method: str, path: str, **options: Any) -> Result:
+        return self._client.simulate_request(method, path, **options)
+
+    def post(self, path: str) -> Result:
+        return self("POST", path)
+
+
+def fill(database: Database) -> None:
+    """Puts something that stays, and something that goes: a megabyte each."""
+    chance = random.Random(1)
+    with database.transaction() as transaction:
+        transaction.put(("kept",), database.store_bytes(chance.randbytes(1_000_000)))
+        transaction.put(("gone",), database.store_bytes(chance.randbytes(1_000_000)))
+    with database.transaction() as transaction:
+        transaction.delete(("gone",))
+
+
+@pytest.fixture
+def http(path: Path) -> Iterator[Http]:
+    with serve_in_process(path, load_with_testing_auth(*ALL)) as (app, database, mode):
+
+        def become(other: Identity | None) -> None:
+            mode.identity = other
+
+        mode.identity = ROOT_IDENTITY
+        fill(database)
+        yield Http(app, database, become)
+
+
+def content(database: Database, name: str, root: bytes | None = None) -> bytes | None:
+    version = database.at(root)
+    entry = version.get((name,))
+    return None if entry is None else version.read_all(entry)
+
+
+class TestRoute:
+    def test_it_is_roots(self, http: Http) -> None:
+        http.become(USER)
+        assert http.post("/system/gc").status_code == 403
+        http.become(None)
+        assert http.post("/system/gc").status_code == 401
+
+    def test_it_collects_and_answers_the_report(self, http: Http) -> None:
+        dry = http.post("/system/gc?dry_run=true")
+        assert dry.status_code == 200
+        assert set(dry.json) >= SPECIFIED
+        assert dry.json["dry_run"] is True
+        assert dry.json["reclaimed_bytes"] > 1_000_000
+        assert list_snapshots(http.database) == []
+        done = http.post("/system/gc")
+        assert done.status_code == 200, done.json
+        assert done.json["reclaimed_bytes"] >= dry.json["reclaimed_bytes"]
+        assert done.json["allocated_after"] < done.json["allocated_before"] - 900_000
+        (snapshot,) = list_snapshots(http.database)
+        assert snapshot.name == done.json["snapshot"]
+        assert snapshot.name.startswith(SAFETY_PREFIX)
+        assert snapshot.kind == "automatic"
+        kept = content(http.database, "kept")
+        assert kept is not None
+        assert content(http.database, "kept", snapshot.root) == kept
+
+    @pytest.mark.parametrize("query", ["dry_run=perhaps", "keep_days=-1", "keep_days=nan", "keep_days=x"])
+    def test_what_makes_no_sense_is_refused(self, http: Http, query: str) -> None:
+        assert http.post(f"/system/gc?{query}").status_code == 400
+
+    def test_days_can_be_kept(self, http: Http) -> None:
+        assert http.post("/system/gc?keep_days=2").json["reclaimed_bytes"] == 0
+
+    def test_while_another_collection_is_at_work_it_says_when_to_come_back(self, http: Http) -> None:
+        answers = []
+
+        def meet(_phase: str, _done: int, _total: int) -> None:
+            if not answers:
+                answers.append(http.post("/system/gc?dry_run=true"))
+
+        collect(http.database, progress=meet)
+        assert answers[0].status_code == 503
+        assert answers[0].headers["retry-after"] == "10"
+
+
+def test_where_snapshots_are_switched_off_none_is_made(http: Http) -> None:
+    body = json.dumps({"snapshot_writes_enabled": False})
+    answer = http("PUT", "/system/lifecycle", body=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200
+    assert http.post("/system/gc").json["snapshot"] is None
+    assert list_snapshots(http.database) == []
+
+
+def test_the_task_collects_and_its_record_holds_the_report(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_PLUGINS", ",".join((*ALL, "auth.testing")))
+    answer = http.post("/system/tasks/gc")
+    assert answer.status_code == 202
+    assert answer.json["args"] == {"dry_run": False, "keep_days": None}
+    types = extensions_of(http.database, "tasks", TASK_TYPES)
+    task = finish(http.database, types, answer.json["id"])
+    assert task.status == "completed", task.error
+    assert isinstance(task.result, dict)
+    assert set(task.result) >= SPECIFIED
+    assert task.result["reclaimed_bytes"] > 1_000_000
+    with pytest.raises(SvcError):
+        enqueue(http.database, types["gc"].value, {"keep_days": -1})
+
+
+def finish(database: Database, types: Any, task_id: str) -> Any:
+    supervisor = Supervisor(database, lambda: types, TasksConfiguration())
+    supervisor.recover()
+    try:
+        deadline = time.monotonic() + 60
+        while not find_task(database, task_id).is_finished and time.monotonic() < deadline:
+            supervisor.tick(0.1)
+    finally:
+        supervisor.abandon()
+    return find_task(database, task_id)
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    with Database(path) as opened:
+        initialize(opened, load_plugins(parse_allowed(",".join(ALL))))
+        fill(opened)
+        yield opened
+
+
+@pytest.fixture
+def run(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("SVC_PLUGINS", ",".join(ALL))
+
+    def run_command(*words: str, check: int = 0) -> str:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "-D", str(path)])
+        out, err = capsys.readouterr()
+        assert (ended.value.code or 0) == check, err
+        return out if check == 0 else err
+
+    return run_command
+
+
+def test_the_shell_collects_beside_those_who_have_the_file_open(database: Database, run: Run) -> None:
+    dry = json.loads(run("gc", "--dry-run", "--json"))
+    assert dry["dry_run"] is True
+    shown = run("gc")
+    assert "bytes were reclaimed" in shown
+    assert SAFETY_PREFIX in shown
+    assert json.loads(run("gc", "--json"))["garbage_entries"] < dry["garbage_entries"]
+    assert content(database, "kept") is not None
+    run("gc", "--keep-days", "-1", check=2)
+
+
+def test_compacting_gives_back_what_holes_could_not(
+    database: Database, path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _offset: int, _length: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("svc.log.FileOperations.punch_hole", staticmethod(refuse))
+    kept, root = content(database, "kept"), database.head().root
+    collect(database)
+    assert "no database" not in run("compact", check=8)  # it is open here
+    database.close()
+    before = path.stat()
+    said = json.loads(run("compact", "--json"))
+    after = path.stat()
+    assert said["replaced"] is True
+    assert after.st_size >= before.st_size
+    assert after.st_blocks * 512 < before.st_blocks * 512 - 900_000
+    assert said["allocated_after"] == after.st_blocks * 512
+    assert after.st_mode == before.st_mode
+    assert not list(path.parent.glob(".*compact*"))
+    assert "stays as it is" in run("compact")
+    with Database(path) as opened:
+        assert opened.head().root == root
+        assert content(opened, "kept") == kept
+        with opened.transaction() as transaction:
+            transaction.put(("new",), b"goes on")
+    run("verify")
+    shutil.rmtree(f"{path}.d")
+    with Database(path) as opened:
+        assert content(opened, "kept") == kept
