@@ -16,6 +16,7 @@ from pathlib import Path
 
 import backing_up
 import beside_load
+import collection
 import directories
 import following
 import history_replay
@@ -53,6 +54,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,
+    "collection": collection.collections,
     "query": query.in_process,
     "query-http": query.over_http,
     "query-writes": query.between_writes,
