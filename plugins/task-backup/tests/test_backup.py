@@ -149,7 +149,7 @@ def test_files_of_others_stay(backups: Backups, tmp_path: Path) -> None:
         first.replace("shop-", "shop2-"),
         first.replace(".svcdb", ".svcdb.bak"),
         first.replace(".svcdb", "-copy.svcdb"),
-        first[:-7] + "0.svcdb",
+        first[:-7] + ("1" if first[-7] == "0" else "0") + ".svcdb",
         f"old-{first}",
     ]
     for name in others:

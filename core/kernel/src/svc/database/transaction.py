@@ -241,6 +241,7 @@ class Transaction:
             refuse_system_path(path)
         if entry.record is None:
             return False
+        self._held()
         stored = renewed_content(self._database.objects, entry, system=system)
         if stored is None:
             return False
