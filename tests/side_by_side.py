@@ -33,6 +33,7 @@ LONGEST_FIRST = (
     "tests/e2e",
     "core/kernel/tests",
     "plugins/query",
+    "plugins/tasks",
     "tests/attack",
     "tests/crash",
     "plugins/files",
@@ -49,6 +50,7 @@ TESTED_WITH = {
         "files",
         "users",
     ),
+    "tasks": ("files",),
 }
 """A driver is tested with what extends it, and by files that are put."""
 
