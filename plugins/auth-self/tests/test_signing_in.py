@@ -275,6 +275,24 @@ def test_a_key_that_is_exchanged_all_the_time_waits_and_no_other_does(serve: Ser
     assert http.sign_in(http.root_key).status_code == 200
 
 
+def test_a_sign_in_that_is_refreshed_all_the_time_waits_and_is_not_lost(serve: Serve, clock: Clock) -> None:
+    http = serve(sign_ins_per_minute=3)
+    token = http.sign_in(http.root_key).json["refresh_token"]
+    other = http.sign_in(http.root_key).json["refresh_token"]
+    for _ in range(3):
+        answer = http.refresh(token)
+        assert answer.status_code == 200
+        token = answer.json["refresh_token"]
+    commits = http.database.head().sequence
+    refused = http.refresh(token)
+    assert (refused.status_code, refused.json["code"]) == (429, "RATE_LIMITED")
+    assert 0 < int(refused.headers["Retry-After"]) <= 60
+    assert http.database.head().sequence == commits
+    assert http.refresh(other).status_code == 200
+    clock.forward(61)
+    assert http.refresh(token).status_code == 200
+
+
 def test_addresses_of_one_network_count_as_one_client(serve: Serve) -> None:
     http = serve(login_failures=2)
     for last in range(2):

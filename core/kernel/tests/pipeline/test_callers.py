@@ -24,7 +24,16 @@ from svc.pipeline import (
     requires,
     send_json,
 )
-from svc.plugins import AuthContext, AuthMode, Credentials, Identity, PluginDescriptor, Plugins, initialize
+from svc.plugins import (
+    AuthContext,
+    AuthMode,
+    Credentials,
+    Identity,
+    PluginDescriptor,
+    Plugins,
+    disable,
+    initialize,
+)
 from svc.plugins.registries import make_registries
 
 NAMES = ("ann", "ben")
@@ -143,6 +152,12 @@ def test_who_was_taken_out_is_refused_after_the_commit_that_says_so(
     put(database_of(app))
     assert get(app, **bearer("ann")) == 401
     assert get(app, **bearer("ann")) == 401
+
+
+def test_who_is_known_is_not_let_in_by_a_mode_that_was_disabled(app: Application) -> None:
+    assert get(app, **bearer("ann")) == "ann"
+    disable(database_of(app), app.service.plugins, "test.auth")
+    assert get(app, **bearer("ann")) == 503
 
 
 def test_a_mode_that_does_not_ask_for_it_is_asked_every_time(app: Application, mode: NamesMode) -> None:

@@ -22,7 +22,8 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
         login_failures: failed logins from one address, or with one key, within the window; more are
             refused without a look.
         login_window_s: seconds of that window.
-        sign_ins_per_minute: times that one key is exchanged for tokens within a minute; more are refused.
+        sign_ins_per_minute: times that one key is exchanged for tokens within a minute, and that one sign-in
+            is refreshed; more are refused.
     """
 
     jwt_expiry: Annotated[int, msgspec.Meta(ge=10, le=7 * 86_400)] = 3_600

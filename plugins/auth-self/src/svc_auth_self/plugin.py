@@ -55,8 +55,9 @@ def svc_register_routes(routes: RouteRegistry) -> None:
     from svc_auth_self.resources.signing import SigningKeyResource
     from svc_auth_self.resources.tokens import LoginLimits, LogoutResource, RefreshResource, TokenResource
 
-    routes.add("/auth/token", TokenResource(LoginLimits()))
-    routes.add("/auth/refresh", RefreshResource())
+    limits = LoginLimits()
+    routes.add("/auth/token", TokenResource(limits))
+    routes.add("/auth/refresh", RefreshResource(limits))
     routes.add("/auth/logout", LogoutResource())
     routes.add("/auth/signing-key", SigningKeyResource())
     keys, key, admin_keys, admin_key = KeysResource(), KeyResource(), AdminKeysResource(), AdminKeyResource()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from svc.errors import AuthRequired, Conflict
@@ -79,8 +81,13 @@ def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool
     return SignedIn(token=token, expires_in=expires_in, refresh_token=refresh_token)
 
 
-def refresh(context: RequestContext, refresh_token: str) -> SignedIn:
+def refresh(context: RequestContext, refresh_token: str, count: Callable[[str], None]) -> SignedIn:
     """Spends a refresh token and returns the next tokens. Commits.
+
+    Args:
+        context: of the request.
+        refresh_token: as the client sent it.
+        count: called with the id of the chain of a token that is good, before it is spent; may raise.
 
     Raises:
         Conflict: the server's auth mode is another one.
@@ -89,6 +96,7 @@ def refresh(context: RequestContext, refresh_token: str) -> SignedIn:
     mode = token_mode(context)
     settings = settings_of(context.database)
     presented = require_chain(context.database, refresh_token, settings.refresh_reuse_s)
+    count(presented.chain_id)
     chain = presented.chain
     match: KeyMatch | Account | None
     if chain.key_id is not None:

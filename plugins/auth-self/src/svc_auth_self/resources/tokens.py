@@ -76,6 +76,19 @@ class LoginLimits:
             log_refused_sign_in(context_of(req), "API key", "the key signs in too often", key_id=key_id)
             raise _limited("This key is exchanged too often", wait)
 
+    def count_refresh(self, req: falcon.Request, chain_id: str) -> None:
+        """Counts a refresh token that is good, as ``count_good`` counts keys.
+
+        Raises:
+            RateLimited: there were too many of this sign-in within a minute.
+        """
+        database = context_of(req).database
+        most = settings_of(database).sign_ins_per_minute
+        wait = self._of(database).hit(f"chain {chain_id}", most, _MINUTE)
+        if wait is not None:
+            log_refused_sign_in(context_of(req), "refresh token", "it is refreshed too often")
+            raise _limited("This sign-in is refreshed too often", wait)
+
     def count_failed(self, req: falcon.Request, key_id: str | None) -> None:
         """Counts a failed login.
 
@@ -150,7 +163,13 @@ class RefreshResource:
     """Where refresh tokens are spent.
 
     Failures are not counted: of many requests with one token all but one fail, and nobody guesses 512 bits.
+
+    Args:
+        limits: how often that may be.
     """
+
+    def __init__(self, limits: LoginLimits) -> None:
+        self._limits = limits
 
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -158,7 +177,7 @@ class RefreshResource:
         context = context_of(req)
         token_mode(context)
         token = read_json(req, RefreshBody, _MOST_BYTES).refresh_token
-        _send(resp, refresh(context, token))
+        _send(resp, refresh(context, token, lambda chain_id: self._limits.count_refresh(req, chain_id)))
 
 
 class LogoutResource:
