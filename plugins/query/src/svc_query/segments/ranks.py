@@ -20,8 +20,8 @@ __all__ = ["RankColumn", "is_worth_ranking", "terms_among", "with_terms"]
 _MOST = 1 << 20
 """Making it for so many documents takes some 50 ms, during which nobody else gets a turn."""
 _WALKED = 16
-"""Putting *n* documents in order costs by *n*, walking to the first twenty by 1/*n*: where the square of *n* is
-so many times the postings, the walk has become the cheaper one."""
+"""To put *n* documents in order costs by *n*, to walk to the first twenty by 1/*n*: where the square of *n*
+is so many times the postings, the walk has become the cheaper one."""
 _SPARSE = 4
 
 
