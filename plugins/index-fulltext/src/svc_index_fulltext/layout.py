@@ -108,7 +108,7 @@ def segment_files(meta: bytes) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def directory_key(path: Path) -> int:
-    """Returns the term of a path: a hash, since paths are long and a document has one of each directory above it.
+    """Returns the term of a path: a hash, since paths are long and a document has many above it.
 
     Two paths that had the same would show a document to a search below the other; whoever searches looks at
     the path of what was found all the same.

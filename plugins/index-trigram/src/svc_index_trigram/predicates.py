@@ -27,7 +27,7 @@ from svc_index_trigram.folding import (
 
 __all__ = ["Contains", "EditDistance", "FuzzyWords", "JaroWinklerSimilarity", "SimilarTo"]
 
-COUNTED_TRIPLES = 3
+COUNTED_TRIPLES = 2
 """Triples of a needle that an estimate looks at."""
 MAXIMUM_RANGE = 250_000
 """Postings that a needle of one or two bytes may have; beyond, all documents are rather looked at."""

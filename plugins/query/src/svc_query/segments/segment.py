@@ -45,6 +45,9 @@ READ_WHOLE = 131_072
 RECENT = 16
 """Blocks of a segment that are kept as they were decoded, at most."""
 
+FOUND = 8
+"""Terms of a segment whose places are kept, at most."""
+
 FEW_EQUAL = 2
 """Documents that have the same term, on average, at most, where they are put in order without their terms."""
 
@@ -101,6 +104,7 @@ class Segment:
         self._documents: BitMap | None = None
         self._ranks: RankColumn | None = None
         self._recent: dict[int, Block] = {}
+        self._found: dict[bytes, tuple[Block, int] | None] = {}
 
     def expect(self, entry: SegmentEntry, *, ordered: bool) -> None:
         """Compares what was opened with what a manifest says.
@@ -128,7 +132,7 @@ class Segment:
             if self._holders:
                 return
             data, self._data = self._data, b""
-            self._recent = {}
+            self._recent, self._found = {}, {}
             if isinstance(data, mmap):
                 data.close()
 
@@ -288,6 +292,18 @@ class Segment:
         return bitmap_of(*found[0].payload(found[1])) if found else None
 
     def _find(self, term: bytes) -> tuple[Block, int] | None:
+        # What is counted for an estimate is asked for right after.
+        known = self._found
+        if term in known:
+            return known[term]
+        found = self._look_up(term)
+        if len(known) >= FOUND:
+            known = self._found = {}
+        if self._holders:
+            known[term] = found
+        return found
+
+    def _look_up(self, term: bytes) -> tuple[Block, int] | None:
         number = block_of(self._fences, term)
         if number < 0:
             return None
