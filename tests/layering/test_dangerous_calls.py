@@ -36,6 +36,7 @@ BY_CHANCE = {
     "core/client/src/svc_client/transport.py": "how long to wait before a repetition",
     "core/kernel/src/svc/database/attempts.py": "how long to wait before a repetition",
     "core/testing/src/svc_testing/faults.py": "which call fails in a test",
+    "core/testing/src/svc_testing/views.py": "when a test collects, the same each time",
     "plugins/auth-magic-link/src/svc_auth_magic_link/delivery.py": "when work begins, to hide whether any is",
     "plugins/files/src/svc_files/chunk_access.py": "in which order files are looked at",
     "plugins/query/src/svc_query/commands/sampling.py": "which files are looked at for a proposal",

@@ -36,8 +36,8 @@ WORDS = {
     ("verify.py", "versions"): "what a progress bar counts",
     ("naming.py", "snapshots"): "how a version is named",
     ("naming.py", "forks"): "how a version is named",
-    ("database.py", "snapshots"): "how a version is named",
-    ("database.py", "forks"): "how a version is named",
+    ("version_access.py", "snapshots"): "how a version is named",
+    ("version_access.py", "forks"): "how a version is named",
     ("system_routes.py", "groups"): "of an identity",
 }
 """Words that are an id or a path of a plugin, and mean something else in a module of the kernel."""

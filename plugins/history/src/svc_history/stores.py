@@ -58,7 +58,8 @@ def open_history_store(source: Source) -> Iterator[HistoryStore]:
         if isinstance(opened, Database):
             from svc_history.local_store import LocalHistory
 
-            yield LocalHistory(opened)
+            with opened.hold():  # A command reads many versions, and may be slow to print them.
+                yield LocalHistory(opened)
             return
         from svc_history.remote_store import RemoteHistory
 

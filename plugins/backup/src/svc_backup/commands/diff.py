@@ -102,8 +102,9 @@ def _show(opened: Database | Any, before: str, to: str, path: str, *, color: boo
     if isinstance(opened, Database):
         from svc_backup.text_difference import write_text_differences
 
-        base, target = opened.at(opened.named_version(before)), opened.at(opened.named_version(to))
-        write_text_differences(base, target, parse_path(path), sys.stdout, color=color, context=context)
+        with opened.hold():  # whoever reads the differences may read slowly
+            base, target = opened.at(opened.named_version(before)), opened.at(opened.named_version(to))
+            write_text_differences(base, target, parse_path(path), sys.stdout, color=color, context=context)
         return
     from svc_backup.commands.remote import show_difference
 
