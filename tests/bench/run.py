@@ -30,6 +30,7 @@ import objects
 import opening
 import query
 import starting
+import verifying
 import versioning
 from measurement import Bench
 from report import Report
@@ -54,6 +55,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,
+    "verify": verifying.verifying,
     "collection": collection.collections,
     "query": query.in_process,
     "query-http": query.over_http,

@@ -33,7 +33,8 @@ WORDS = {
     ("access.py", "query"): "the query of a URL",
     ("plugins_command.py", "files"): "files that hold settings",
     ("view_environment.py", "files"): "the directory of a view that keeps files",
-    ("verify.py", "versions"): "what a progress bar counts",
+    ("verification.py", "versions"): "what a progress bar counts",
+    ("repair.py", "versions"): "what a progress bar counts",
     ("naming.py", "snapshots"): "how a version is named",
     ("naming.py", "forks"): "how a version is named",
     ("version_access.py", "snapshots"): "how a version is named",
@@ -158,7 +159,12 @@ RULES = {
 
 
 def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
-    kernel = [SystemPath("plugin-set", BackupRule.INCLUDE), SystemPath("plugins", BackupRule.INCLUDE)]
+    kernel = [
+        SystemPath("plugin-set", BackupRule.INCLUDE),
+        SystemPath("plugins", BackupRule.INCLUDE),
+        SystemPath("collection", BackupRule.SKIP),
+        SystemPath("collection-plan", BackupRule.SKIP),
+    ]
     rows = [(f"/{owned.path}", "svc", RULES[owned.backup]) for owned in kernel]
     for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):
         rows += [(f"/{owned.path}", descriptor.id, RULES[owned.backup]) for owned in descriptor.system_paths]

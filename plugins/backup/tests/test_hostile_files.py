@@ -386,6 +386,11 @@ def with_record(parts: Any, change: Callable[[FileRecord], bytes]) -> bytes:
             record, chunks=(*record.chunks, record.chunks[0]), lengths=(*record.lengths, 0)
         ).encode(),
         lambda record: record.encode() + b"\0",
+        lambda record: replace(
+            record, content_hash=None, chunks=record.chunks[::-1], lengths=record.lengths[::-1]
+        ).encode(),
+        lambda record: replace(record, content_hash=None).encode() + b"\0",
+        lambda record: cbor2.dumps([0, record.size]),
         lambda record: cbor2.dumps([1, record.size]),
         lambda record: cbor2.dumps([2, record.size]),
         lambda record: cbor2.dumps({}),

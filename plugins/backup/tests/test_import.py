@@ -12,12 +12,13 @@ import pytest
 
 from svc.database import verify
 from svc.errors import Conflict, NotFound, RefusedFile
-from svc.plugin import Database
+from svc.plugin import Database, files_with_records
 from svc_backup.chains import ordered
 from svc_backup.format import IncomingFile, plan_export, plan_patch
 from svc_backup.importing import ImportOptions, import_incoming
 from svc_backup.promoting import promote_version
 from svc_testing import Fault, inject
+from svc_testing.old_records import make_record_old
 
 
 def test_head_stays_where_it_is_and_the_version_can_be_read(source, target: Database, take_in) -> None:
@@ -70,6 +71,23 @@ def test_a_report_counts_what_came(source, target: Database, take_in) -> None:
     assert patched.base == source.first
     assert (patched.files, patched.deletions) == (4, 3)
     assert (patched.chunks, patched.directories) == (counts.chunks, counts.directories)
+
+
+def test_files_with_records_of_version_0_come_along_as_they_are(source, target: Database, take_in) -> None:
+    content = os.urandom(300_000)
+    with source.database.transaction() as transaction:
+        transaction.put(("old",), content)
+    make_record_old(source.database, ("old",))
+    head = source.database.head().root
+    take_in(target, source.export(head), promote=True)
+    entry = target.at().get(("old",))
+    assert entry is not None
+    assert target.at().read_all(entry) == content
+    assert [one.version for one in files_with_records(target, ("old",))] == [0]
+    # Where the chunks are there already, the content is looked at all the same.
+    result = take_in(target, source.export(head))
+    assert result.new_entries == 0
+    assert verify(target).ok
 
 
 def test_equal_content_is_not_stored_again(source, target: Database, take_in) -> None:

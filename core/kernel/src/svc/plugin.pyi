@@ -28,6 +28,7 @@ from svc.database import Condition as Condition
 from svc.database import Damage as Damage
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
+from svc.database import FileWithRecord as FileWithRecord
 from svc.database import Hold as Hold
 from svc.database import OperationHandle as OperationHandle
 from svc.database import OperationResult as OperationResult
@@ -45,6 +46,7 @@ from svc.database import ViewStorage as ViewStorage
 from svc.database import attempt as attempt
 from svc.database import collect as collect
 from svc.database import compact as compact
+from svc.database import files_with_records as files_with_records
 from svc.database import is_whole_again as is_whole_again
 from svc.database import name_damage as name_damage
 from svc.database import parse_time as parse_time

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from repair_material import Made, flip, make, records_of
 from svc.database import Database, verify
 from svc.database.collection import collect
+from svc.database.collection.plan import Sweeper
 from svc.database.lost import REPORTS, Lost
 from svc.database.repair import FileSource, RepairReport, repair
 from svc.database.repair.originals import saved_originals
 from svc.errors import CorruptRecord, DatabaseBusy, ForeignFile, SvcError
 from svc.hashing import ObjectKind
-from svc.log import FIRST, RECORD_HEADER_SIZE
+from svc.log import FIRST, RECORD_HEADER_SIZE, FileOperations
 
 KINDS = (ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NODE, ObjectKind.COMMIT)
 
@@ -88,7 +92,10 @@ def test_from_a_backup_every_record_is_restored_as_it_was(
         else:
             count = 1 if where == "header" else 40
             flip(made.path, *range(record.offset + 20, record.offset + 20 + count))
-    if not beside:
+    if beside:
+        with Database(made.path, read_only=True) as database:
+            assert not verify(database).ok  # which notes in the index what is damaged
+    else:
         shutil.rmtree(f"{made.path}.d")
     report = repaired(made, backup=True)
     assert report.ok
@@ -349,3 +356,107 @@ def test_a_collected_database_is_repaired_as_far_as_it_goes(made: Made) -> None:
                 version = database.at()
                 found = {one: version.read_all(entry) for one, entry in version.walk(files_only=True)}
                 assert found == files
+
+
+@pytest.mark.parametrize("backup", [True, False])
+def test_a_repair_that_is_killed_at_any_write_is_done_again(made: Made, backup: bool) -> None:
+    hit = [one for one in records_of(made.path)[:-1] if one.stored_length > 60][::6]
+    flip(made.path, *(position for one in hit for position in (one.offset + 9, one.offset + 130)))
+    damaged, beside = made.path.read_bytes(), made.path.with_name("beside.d")
+    shutil.copytree(f"{made.path}.d", beside)
+    chance = random.Random(5)
+    for _ in range(6):
+        for one in made.path.parent.glob("x.svcdb*"):
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        made.path.write_bytes(damaged)
+        shutil.copytree(beside, f"{made.path}.d")
+        child = os.fork()
+        if child == 0:
+            die_at_a_write(chance.randrange(40))
+            repair(made.path, [FileSource(made.backup)] if backup else [])
+            os._exit(0)
+        os.waitpid(child, 0)
+        chance.random()
+        source = FileSource(made.backup)
+        report = repair(made.path, [source] if backup else [])
+        source.database.close()
+        assert not report.damaged
+        with Database(made.path) as database:
+            assert verify(database).ok
+            check_nothing_else(made, database)
+            if backup:
+                assert database.head().root == made.root
+                made.check(database)
+
+
+def die_at_a_write(number: int) -> None:
+    """Lets this process die at a write, a sync or a cut to come; a write is done by half."""
+    left = number
+
+    def dying(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def act(*arguments: Any) -> object:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if name == "pwritev":
+                    descriptor, pieces, offset = arguments
+                    whole = b"".join(pieces)
+                    os.pwrite(descriptor, whole[: len(whole) // 2], offset)
+                os._exit(9)
+            return call(*arguments)
+
+        return act
+
+    for name in ("pwritev", "fdatasync", "fsync", "ftruncate"):
+        setattr(FileOperations, name, staticmethod(dying(name, getattr(os, name))))
+
+
+def test_another_copy_in_the_log_counts(made: Made) -> None:
+    content = made.versions[-1][1][("d1", "f1")]
+    with Database(made.path) as database:
+        place = database.objects.find(database.at().get(("d1", "f1")).hash)
+        flip(made.path, *range(place.offset + 80, place.offset + 90))
+        with pytest.raises(CorruptRecord):
+            database.at().read_all(database.at().get(("d1", "f1")))
+        with database.transaction() as transaction:
+            transaction.put(("again",), content)
+        assert not verify(database).ok, "the first copy is still there"
+    report = repaired(made, backup=False)
+    assert report.ok
+    assert (report.voided_records, report.fetched_objects) == (1, 0)
+    with Database(made.path) as database:
+        made.check(database)
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_a_header_that_a_collection_left_torn_is_no_damage(
+    made: Made, repairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[tuple[int, int]] = []
+
+    class Killed(BaseException):
+        pass
+
+    def die(self: Sweeper, planned: Iterable[tuple[int, int]], *_: object) -> None:
+        runs.extend(planned)
+        raise Killed
+
+    with Database(made.path) as database:
+        with database.transaction() as transaction:
+            transaction.delete(("text",), recursive=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Sweeper, "sweep", die)
+            with pytest.raises(Killed):
+                collect(database, upload_hours=0)
+        root = database.head().root
+    for begin, _ in runs[::2]:
+        flip(made.path, *range(begin + 3, begin + 60))
+    with Database(made.path, read_only=True) as database:
+        assert verify(database).ok
+    if repairs:
+        repair(made.path)
+    with Database(made.path) as database:
+        assert verify(database).ok
+        assert database.head().root == root
+        collect(database, upload_hours=0)
+        assert verify(database).ok

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from repair_material import flip
 from svc.database import Damage, Database, verify
+from svc.database.collection import collect
 from svc.database.verification import log_pass
 from svc.errors import CorruptRecord
 from svc.hashing import Hash, ObjectKind
@@ -190,3 +192,26 @@ def test_several_processes_find_what_one_finds(
             assert read(one) == read(several)
         assert bool([each for stretch in one for each in stretch.damaged]) == damaged
         assert {each.kind for stretch in one for each in stretch.damaged} <= {ObjectKind.CHUNK}
+
+
+def test_a_verification_beside_writers_and_collections_finds_nothing(path: Path) -> None:
+    with Database(path) as database:
+        for number in range(60):
+            put(database, same=NOISE(9000), other=str(number).encode() * 30)
+        done = threading.Event()
+
+        def disturb() -> None:
+            with Database(path) as other:
+                while not done.is_set():
+                    put(other, same=NOISE(9000))
+                    collect(other, upload_hours=0)
+
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        try:
+            for _ in range(12):
+                with Database(path, read_only=True) as reader:
+                    assert verify(reader).damaged == []
+        finally:
+            done.set()
+            thread.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import cbor2
@@ -14,6 +15,7 @@ from svc.hashing import ObjectKind, hash_object
 from svc.objects.file_record import FileRecord
 
 GOLDEN = Path(__file__).parents[4] / "docs" / "format" / "golden" / "file-record.hex"
+GOLDEN_0 = GOLDEN.with_name("file-record-v0.hex")
 
 
 def example() -> FileRecord:
@@ -23,6 +25,14 @@ def example() -> FileRecord:
 
 def test_the_payload_is_that_of_the_format_page() -> None:
     assert example().encode().hex() == "".join(GOLDEN.read_text().split())
+
+
+def test_the_payload_of_version_0_is_that_of_the_format_page_and_is_read() -> None:
+    payload = bytes.fromhex("".join(GOLDEN_0.read_text().split()))
+    record = FileRecord.decode(payload)
+    assert record == replace(example(), content_hash=None)
+    assert record.version == 0
+    assert record.encode() == payload
 
 
 def test_a_record_comes_back_and_finds_its_chunks() -> None:
@@ -39,6 +49,13 @@ def test_a_record_comes_back_and_finds_its_chunks() -> None:
         {},
         [],
         [1],
+        [0],
+        [0, 5, b"h" * 32, b"a" * 32, b"\5\0\0\0", {}],
+        [0, 5, None, b"a" * 32, b"\5\0\0\0", {}],
+        [0, 6, b"a" * 32, b"\5\0\0\0", {}],
+        [0, 5, b"a" * 33, b"\5\0\0\0", {}],
+        [1, 5, b"a" * 32, b"\5\0\0\0", {}],
+        [1, 5, None, b"a" * 32, b"\5\0\0\0", {}],
         [1, 5, b"h" * 32, b"a" * 32, b"\5\0\0\0"],
         [1, 6, b"h" * 32, b"a" * 32, b"\5\0\0\0", {}],
         [1, 5, b"h" * 31, b"a" * 32, b"\5\0\0\0", {}],

@@ -39,7 +39,12 @@ def refuse_existing(path: Path) -> None:
 
 
 def write_file(
-    outgoing: Outgoing, path: Path, *, pause: Callable[[], None], progress: Progress | None = None
+    outgoing: Outgoing,
+    path: Path,
+    *,
+    pause: Callable[[], None],
+    progress: Progress | None = None,
+    verify: Callable[[int], None] | None = None,
 ) -> None:
     """Writes a planned file, durably. Blocks; its mode is 0600 less the umask.
 
@@ -48,6 +53,7 @@ def write_file(
         path: where; nothing may be there.
         pause: called after each piece, to let others run.
         progress: told (bytes written, bytes in all).
+        verify: is given the descriptor of the file once it is durable, and raises if it is to get no name.
 
     Raises:
         AlreadyExists: the name is taken.
@@ -58,12 +64,18 @@ def write_file(
     """
     refuse_existing(path)
     try:
-        _write(outgoing, path, pause, progress)
+        _write(outgoing, path, pause, progress, verify)
     except OSError as error:
         raise _error(error, path) from error
 
 
-def _write(outgoing: Outgoing, path: Path, pause: Callable[[], None], progress: Progress | None) -> None:
+def _write(
+    outgoing: Outgoing,
+    path: Path,
+    pause: Callable[[], None],
+    progress: Progress | None,
+    verify: Callable[[int], None] | None,
+) -> None:
     descriptor, temporary = _open_unnamed(path)
     try:
         written = 0
@@ -74,6 +86,10 @@ def _write(outgoing: Outgoing, path: Path, pause: Callable[[], None], progress: 
             if progress is not None:
                 progress(written, outgoing.size)
         run_blocking(os.fsync, descriptor)
+        if verify is not None:
+            # What is read now shall come from the disk.
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            verify(descriptor)
         _name(descriptor, temporary, path)
         run_blocking(_sync_directory, path.parent)
     finally:

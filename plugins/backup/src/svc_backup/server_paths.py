@@ -10,7 +10,7 @@ from pathlib import Path
 
 from svc.errors import InvalidInput
 
-__all__ = ["DIRECTORY_VARIABLE", "backup_directory", "path_in_backups"]
+__all__ = ["DIRECTORY_VARIABLE", "backup_directory", "directory_in_backups", "path_in_backups"]
 
 DIRECTORY_VARIABLE = "SVC_BACKUP_DIRECTORY"
 """Names another directory; part of the deployment, so that no request can change it."""
@@ -49,6 +49,30 @@ def path_in_backups(database_path: Path, text: str, field: str) -> Path:
         # The directory may be named through a link of its own.
         raise _outside(field)
     return where
+
+
+def directory_in_backups(database_path: Path, text: str, field: str) -> Path:
+    """Returns the directory that a request names.
+
+    Args:
+        database_path: where the database lies.
+        text: ``./backups/`` for the backup directory itself, wherever it is; ``./backups/x`` or ``x`` for one
+            in it, or its absolute path.
+        field: the member of the body, for errors.
+
+    Raises:
+        InvalidInput: it leads out of the directory, also through links, or is no name of a directory.
+    """
+    parts = [part for part in Path(text).parts if part != "."] if "\0" not in text else []
+    if parts[:1] == ["backups"]:
+        parts = parts[1:]
+        if not parts:
+            return Path(os.path.realpath(backup_directory(database_path)))
+    named = os.path.join(*parts) if parts else ""
+    top = os.path.realpath(backup_directory(database_path))
+    if named and os.path.isabs(named) and os.path.realpath(named) == top:
+        return Path(top)
+    return path_in_backups(database_path, named, field)
 
 
 def _outside(field: str) -> InvalidInput:

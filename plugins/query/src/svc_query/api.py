@@ -18,6 +18,9 @@ from svc.plugin import Family, NamedRegistry, Path, hookspec
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
+    from svc.plugin import Database
+    from svc_query.indexing.renewing import Reindex
+
 __all__ = [
     "FAMILIES",
     "INDEX_TYPES",
@@ -39,6 +42,7 @@ __all__ = [
     "TermIndexType",
     "TermReader",
     "Value",
+    "reindex_of",
 ]
 
 Value = None | bool | int | float | str | tuple[float, ...]
@@ -477,3 +481,10 @@ INDEX_TYPES: Family[IndexType] = Family("index_types", "index type", IndexType)
 QUERY_OPERATORS: Family[QueryOperator] = Family("query_operators", "query operator", QueryOperator)
 PARSERS: Family[Parser] = Family("parsers", "parser", Parser)
 FAMILIES = (INDEX_TYPES, QUERY_OPERATORS, PARSERS)
+
+
+def reindex_of(database: Database) -> Reindex:
+    """Returns what a task needs to index files again; raises NotFound where queries are not in use."""
+    from svc_query.indexing.renewing import Reindex
+
+    return Reindex(database)

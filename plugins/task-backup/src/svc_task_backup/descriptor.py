@@ -13,4 +13,5 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     implementation="svc_task_backup.plugin",
     extends=("tasks:task_types",),
+    needs=("backup", "tasks"),
 )

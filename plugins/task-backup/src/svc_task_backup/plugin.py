@@ -1,5 +1,22 @@
-"""The hooks of the plugin."""
+"""The hooks of the plugin: its task type."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc_tasks.api import TaskType
+
+    from svc.plugin import NamedRegistry
+
+__all__ = ["svc_register_task_types"]
+
+
+@hookimpl
+def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
+    """Adds ``backup``."""
+    from svc_task_backup.task import BACKUP
+
+    task_types.add(BACKUP)

@@ -21,6 +21,6 @@ class GcConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     keep_days: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0
-    upload_hours: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 24
+    upload_hours: Annotated[float, msgspec.Meta(ge=0, le=720)] = 24
     wait_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60
     safety_snapshot: bool = True

@@ -13,5 +13,5 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     implementation="svc_task_reindex.plugin",
     extends=("tasks:task_types",),
-    needs=("query",),
+    needs=("query", "tasks"),
 )

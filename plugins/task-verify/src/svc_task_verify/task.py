@@ -99,7 +99,7 @@ def _joined(found: ScrubStep, step: ScrubStep) -> ScrubStep:
     """Adds what a step found; of very much damage the first is kept."""
     known = {one.offset for one in found.damaged}
     damaged = [*found.damaged, *(one for one in step.damaged if one.offset not in known)]
-    regions = list(dict.fromkeys([*map(tuple, found.regions), *map(tuple, step.regions)]))
+    regions = list(dict.fromkeys((begin, end) for begin, end in (*found.regions, *step.regions)))
     return ScrubStep(0, max(found.end, step.end), step.limit, damaged[:_MOST_KEPT], regions[:_MOST_KEPT])
 
 

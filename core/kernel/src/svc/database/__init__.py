@@ -15,6 +15,7 @@ from svc.database.holds import Hold
 from svc.database.information import information
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
+from svc.database.record_versions import FileWithRecord, files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
 from svc.database.verification import (
@@ -45,6 +46,7 @@ __all__ = [
     "Database",
     "DatabaseTotals",
     "Executor",
+    "FileWithRecord",
     "Head",
     "Hold",
     "OperationHandle",
@@ -63,6 +65,7 @@ __all__ = [
     "attempt",
     "collect",
     "compact",
+    "files_with_records",
     "information",
     "is_whole_again",
     "name_damage",

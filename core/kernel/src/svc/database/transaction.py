@@ -27,6 +27,7 @@ from svc.database.operations import (
     check_link_target,
     refuse_system_path,
 )
+from svc.database.record_versions import Unchanged, renewed_content
 from svc.database.references import HEAD_NAME, normal_reference, reference_path
 from svc.errors import InvalidInput
 from svc.hashing import Hash
@@ -219,6 +220,35 @@ class Transaction:
         """Stores a content in the system tree, which no file route can name; ``condition`` as for ``put``."""
         stored = self._take(content, system=True)
         return self._add(Put(path, stored, None, condition=condition, system=True))
+
+    def renew_record(self, path: Path, entry: Entry, *, system: bool = False) -> bool:
+        """Writes the file record of a file in its present version; all else stays as it is. Reads the file.
+
+        Args:
+            path: where the file stands.
+            entry: what stands there.
+            system: whether it is in the system tree.
+
+        Returns:
+            Whether there is anything to write: False where the file has no record, or one of this version.
+
+        Raises:
+            CorruptRecord: the record or a chunk is damaged.
+        Raises at the commit:
+            PreconditionFailed: another file, or the same with other times, stands there by then.
+        """
+        if not system:
+            refuse_system_path(path)
+        if entry.record is None:
+            return False
+        self._held()
+        stored = renewed_content(self._database.objects, entry, system=system)
+        if stored is None:
+            return False
+        content = self._take(stored, system)
+        times = entry.created_ms, entry.updated_ms
+        self._add(Put(path, content, entry.content_type, *times, Unchanged(entry=entry), system))
+        return True
 
     def delete_system(self, path: Path) -> OperationHandle:
         """Removes what stands at a path of the system tree, with everything below."""

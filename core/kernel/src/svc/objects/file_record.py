@@ -1,7 +1,7 @@
 """The file record: the chunk list of a file that is more than one chunk.
 
-CBOR (RFC 8949) in, CBOR out; a value without I/O. The payload starts with its version, so that a
-later version can be told and read.
+CBOR (RFC 8949) in, CBOR out; a value without I/O. The payload starts with its version, so that others can be
+told and read. Version 0 is the older form: it does not state the hash of the whole content.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from svc.hashing import HASH_SIZE, Hash
 __all__ = ["PAYLOAD_VERSION", "FileRecord"]
 
 PAYLOAD_VERSION = 1
+"""The version that is written."""
+
+_FIELDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +31,34 @@ class FileRecord:
 
     Attributes:
         size: bytes of the whole file.
-        content_hash: BLAKE3 of the whole content.
+        content_hash: BLAKE3 of the whole content; None in a record of version 0, which does not state it.
         chunks: hashes of the chunks in order.
         lengths: bytes of each chunk, in the same order.
         metadata: what an application keeps with the content; empty for most files.
     """
 
     size: int
-    content_hash: Hash
+    content_hash: Hash | None
     chunks: tuple[Hash, ...]
     lengths: tuple[int, ...]
     metadata: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def version(self) -> int:
+        """The version of the payload that says the same."""
+        return 0 if self.content_hash is None else PAYLOAD_VERSION
+
     def encode(self) -> bytes:
         """Returns the canonical payload: ``[version, size, content hash, hashes, lengths, metadata]``.
 
-        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers.
+        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers. A record
+        without a content hash is of version 0, whose array has no such element.
         """
         return cbor2.dumps(
             [
-                PAYLOAD_VERSION,
+                self.version,
                 self.size,
-                self.content_hash,
+                *(() if self.content_hash is None else (self.content_hash,)),
                 b"".join(self.chunks),
                 struct.pack(f"<{len(self.lengths)}I", *self.lengths),
                 self.metadata,
@@ -71,20 +80,24 @@ class FileRecord:
             raise CorruptRecord("A file record is not CBOR.") from error
         if not isinstance(fields, list) or not fields or not isinstance(fields[0], int):
             raise CorruptRecord("A file record is not of the expected form.")
-        if fields[0] != PAYLOAD_VERSION:
+        if fields[0] == 0 and len(fields) == _FIELDS - 1:
+            return cls._from_fields([*fields[:2], None, *fields[2:]])
+        if fields[0] not in (0, PAYLOAD_VERSION):
             raise UnsupportedFormat(
-                f"A file record has version {fields[0]}; this program reads {PAYLOAD_VERSION}."
+                f"A file record has version {fields[0]}; this program reads 0 to {PAYLOAD_VERSION}."
             )
+        if fields[0] == 0:
+            raise CorruptRecord("A file record is not of the expected form.")
         return cls._from_fields(fields)
 
     @classmethod
     def _from_fields(cls, fields: list[Any]) -> FileRecord:
-        if len(fields) != 6:
+        if len(fields) != _FIELDS:
             raise CorruptRecord("A file record is not of the expected form.")
-        _, size, content_hash, hashes, lengths, metadata = fields
+        version, size, content_hash, hashes, lengths, metadata = fields
         well_typed = (
             isinstance(size, int)
-            and isinstance(content_hash, bytes)
+            and (content_hash is None if version == 0 else isinstance(content_hash, bytes))
             and isinstance(hashes, bytes)
             and isinstance(lengths, bytes)
             and isinstance(metadata, dict)
@@ -92,7 +105,7 @@ class FileRecord:
         count = len(lengths) // 4 if well_typed else 0
         if (
             not well_typed
-            or len(content_hash) != HASH_SIZE
+            or (content_hash is not None and len(content_hash) != HASH_SIZE)
             or len(lengths) % 4
             or len(hashes) != count * HASH_SIZE
         ):

@@ -7,13 +7,13 @@ from pathlib import Path
 import falcon
 import msgspec
 
-from svc.errors import Forbidden, InsufficientStorage, InvalidInput
 from svc.plugin import context_of, has_body, pause, query_text, read_json, requires_root, send_json
 from svc_backup.format import Outgoing, plan_export
 from svc_backup.output_files import refuse_existing, write_file
 from svc_backup.reports import export_json
 from svc_backup.resources.requests import chosen_version, send_file
 from svc_backup.server_paths import backup_directory, path_in_backups
+from svc_backup.writing import make_directory
 
 __all__ = ["ExportBody", "ExportResource", "write_below"]
 
@@ -66,13 +66,6 @@ def write_below(outgoing: Outgoing, path: Path, directory: Path) -> None:
         InvalidInput: something else has the directory's name.
         Forbidden: it cannot be made. Others as ``write_file``.
     """
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise InvalidInput("A file stands where a directory is needed.", field="output") from error
-    except PermissionError as error:
-        raise Forbidden("The backup directory cannot be made.", field="output") from error
-    except OSError as error:
-        raise InsufficientStorage("The backup directory cannot be made.", field="output") from error
+    make_directory(directory)
+    make_directory(path.parent)
     write_file(outgoing, path, pause=pause)

@@ -65,8 +65,10 @@ class IndexBatch:
         large = _small_directories(configured, after, changes)
         if start == 0:
             for directory in configured:
-                if reconciler.directory(directory) and directory in large:
-                    self._table.add_job(large[directory])
+                if reconciler.directory(directory):
+                    self._table.note_configured(directory, commits[-1].commit.sequence)
+                    if directory in large:
+                        self._table.add_job(large[directory])
             for path in left:
                 self._table.add_job(new_job(path, "tree", after))
         for step, at in enumerate(range(0, len(changes), _CHANGES_PER_STEP)):

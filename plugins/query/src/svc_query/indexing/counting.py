@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 from svc.plugin import Path, ViewStorage
 from svc_query.indexing import keys
-from svc_query.indexing.rows import JobRow, decode_row
+from svc_query.indexing.rows import JobRow, ReindexRow, decode_row
 
-__all__ = ["count_jobs", "count_waiting", "is_busy"]
+__all__ = ["concerns", "count_jobs", "count_waiting", "is_busy", "reindexes"]
 
 _MOST_COUNTED = 100_000
+_SILENT_MS = 60_000
+"""A reindex that gives no sign of life for so long is not under way: its process was killed."""
 
 
 def count_waiting(storage: ViewStorage, path: Path) -> int:
@@ -25,6 +29,28 @@ def count_jobs(storage: ViewStorage) -> tuple[int, int]:
     """Returns (files that are done, files in all) of all jobs."""
     rows = [decode_row(JobRow, value) for _, value in storage.scan(keys.JOB)]
     return sum(row.done for row in rows), sum(row.total for row in rows)
+
+
+def concerns(joined: str, path: Path) -> bool:
+    """Whether work at a path, its segments joined by 0x01, touches anything at, above or below another."""
+    key = "\x01".join(path)
+    return (
+        not joined
+        or not key
+        or f"{key}\x01".startswith(f"{joined}\x01")
+        or f"{joined}\x01".startswith(f"{key}\x01")
+    )
+
+
+def reindexes(storage: ViewStorage, path: Path) -> list[JobRow]:
+    """Returns what is reindexed at, above or below a path beside the view's own work, as jobs."""
+    now_ms = time.time_ns() // 1_000_000
+    rows = [decode_row(ReindexRow, value) for _, value in storage.scan(keys.REINDEX)]
+    return [
+        JobRow(row.path, "reindex", row.total, row.since_ms, done=row.done)
+        for row in rows
+        if concerns(row.path, path) and abs(now_ms - row.seen_ms) < _SILENT_MS
+    ]
 
 
 def is_busy(storage: ViewStorage) -> bool:

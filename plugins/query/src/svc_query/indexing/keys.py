@@ -17,6 +17,7 @@ __all__ = [
     "CONFIGURATION",
     "CONFIGURATION_HASH",
     "CONFIGURATION_USE",
+    "CONFIGURED",
     "DEAD",
     "DIRECTORY",
     "DOCUMENT",
@@ -24,6 +25,7 @@ __all__ = [
     "INDEX",
     "JOB",
     "PATH",
+    "REINDEX",
     "STATE",
     "TEXT",
     "WAITING",
@@ -77,6 +79,13 @@ WAITING = b"q"
 
 FAILURE = b"e"
 """``e`` path: ``rows.FailureRow``."""
+
+REINDEX = b"r"
+"""``r`` name: ``rows.ReindexRow``, a reindex that is under way."""
+
+CONFIGURED = b"f"
+"""``f`` path of a directory whose configuration has changed: number of the commit, for whoever
+reindexes then."""
 
 _NUMBER = struct.Struct(">I")
 

@@ -22,7 +22,7 @@ from svc_query.indexing.extraction import Reading, Values, carried_over, choose,
 from svc_query.indexing.rows import DirectoryRow, DocumentRow, FailureRow, State, decode_row, decode_texts
 from svc_query.indexing.table import LONG, NONE, Table
 
-__all__ = ["Extensions", "Reconciler"]
+__all__ = ["Extensions", "Reconciler", "is_same_file"]
 
 _FILE = EntryKind.FILE
 
@@ -122,6 +122,7 @@ class Reconciler:
         *,
         reads: bool = False,
         is_new: bool = False,
+        unread: bool = False,
     ) -> None:
         """Brings the document of a path in step.
 
@@ -131,6 +132,7 @@ class Reconciler:
             until: a document with a smaller number is made anew in any case.
             reads: whether its file is read again then.
             is_new: whether it is known that there is no document.
+            unread: whether to leave it as it is where its file would have to be read.
         """
         key = keys.key_of_path(path)
         is_document = entry is not None and entry.kind is _FILE and path and not is_system_path(path)
@@ -140,7 +142,7 @@ class Reconciler:
             self.directory(directory)
         if is_document:
             assert entry is not None, "a document is there"
-            self._file(path, key, entry, self._resolver.of(path), number, until, reads=reads)
+            self._file(path, key, entry, self._resolver.of(path), number, until, reads, unread)
         elif number:
             self._table.remove(key, number)
 
@@ -167,7 +169,7 @@ class Reconciler:
         if (
             row is None
             or self._table.number_of(key) != number
-            or not _is_same_file(row, entry)
+            or not is_same_file(row, entry)
             or self._table.configuration_number(effective) != row.configuration
             or row.parser != reading.label
         ):
@@ -187,8 +189,8 @@ class Reconciler:
         effective: Effective,
         number: int,
         until: int,
-        *,
         reads: bool,
+        unread: bool,
     ) -> None:
         table = self._table
         row = table.row(number) if number else None
@@ -200,7 +202,7 @@ class Reconciler:
         if (
             old is not None
             and not renewed
-            and _is_same_file(old[1], entry)
+            and is_same_file(old[1], entry)
             and old[1].parser == label
             and table.configuration_number(effective) == old[1].configuration
         ):
@@ -220,6 +222,8 @@ class Reconciler:
         elif values is not None and not is_waiting:
             number = table.put(key, old, new, values, effective)
             self._keep_failure(key, number)
+        elif unread:
+            return
         elif reading.is_quick(entry.size):
             results = parse_here(self._version, path, entry, reading)
             found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
@@ -293,7 +297,8 @@ def _is_same_content(row: DocumentRow, entry: Entry) -> bool:
     return row.hash == entry.hash and row.content_type == entry.content_type
 
 
-def _is_same_file(row: DocumentRow, entry: Entry) -> bool:
+def is_same_file(row: DocumentRow, entry: Entry) -> bool:
+    """Whether a document was made of a file as it is now."""
     return (
         row.hash == entry.hash
         and row.updated_ms == entry.updated_ms

@@ -17,6 +17,7 @@ __all__ = [
     "FieldRow",
     "IndexRow",
     "JobRow",
+    "ReindexRow",
     "State",
     "decode_document",
     "decode_path",
@@ -207,6 +208,24 @@ class JobRow(msgspec.Struct, array_like=True):
     done: int = 0
     until: int = 0
     reads: bool = False
+
+
+class ReindexRow(msgspec.Struct, array_like=True, frozen=True):
+    """A reindex that somebody does beside the view's own work, for those who ask meanwhile.
+
+    Attributes:
+        path: the directory, segments joined by 0x01.
+        total: files in all.
+        done: files that are done.
+        since_ms: when it began, Unix milliseconds.
+        seen_ms: when it last gave a sign of life.
+    """
+
+    path: str
+    total: int
+    done: int
+    since_ms: int
+    seen_ms: int
 
 
 class FailureRow(msgspec.Struct, array_like=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 from svc.plugin import Path, format_path
 from svc_query.indexing import keys
+from svc_query.indexing.counting import reindexes
 from svc_query.indexing.rows import ConfigurationRow, DirectoryRow, FailureRow, IndexRow, decode_row
 from svc_query.indexing.snapshot import IndexSnapshot
 
@@ -46,7 +47,7 @@ def index_status(
                 "total": job.total,
                 "since": job.since_ms,
             }
-            for job in snapshot.jobs(path)
+            for job in (*snapshot.jobs(path), *reindexes(snapshot.storage, path))
         ],
         "directories": _directories(snapshot, path),
         "indexes": _indexes(snapshot, path),

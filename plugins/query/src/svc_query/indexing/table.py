@@ -330,6 +330,10 @@ class Table:
         self.change().directories += 1
         return True
 
+    def note_configured(self, directory: Path, sequence: int) -> None:
+        """Notes that the configuration of a directory has changed, for whoever reindexes then."""
+        self.storage.put(keys.CONFIGURED + keys.key_of_path(directory), sequence.to_bytes(8, "big"))
+
     # -- indexes -------------------------------------------------------------------------------
 
     def indexes(self) -> Mapping[tuple[str, str, str, int], tuple[int, IndexRow]]:

@@ -11,6 +11,7 @@ from svc.errors import InternalError
 from svc.plugin import CommitStep, Extension, Path, PluginContext, Version, ViewBatch, ViewStorage
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
+from svc_query.index_configuration import directory_of
 from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, repair_index
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
@@ -56,6 +57,7 @@ class IndexView:
         self._extensions: tuple[object, object, Extensions] | None = None
         self._asked: list[Path] = []
         self._damaged: list[tuple[int, bytes | None]] = []
+        self._orders: list[Callable[[Table, Version], None]] = []
         self._mutex = threading.Lock()
 
     def bind(self, context: PluginContext) -> IndexView:
@@ -107,6 +109,10 @@ class IndexView:
             for path, entry in commit.after.walk_files():
                 if entry is not None:
                     reconciler.path(path, entry)
+                    directory = directory_of(path)
+                    if directory is not None:
+                        # A new database may have been configured before this process came to it.
+                        self._table.note_configured(directory, commit.commit.sequence)
         state = self._table.change()
         state.sequence = commit.commit.sequence
         self.extensions.note(state)
@@ -155,6 +161,20 @@ class IndexView:
         with self._mutex:
             self._damaged.append((number, manifest))
 
+    def order(self, work: Callable[[Table, Version], None]) -> None:
+        """Lets the next piece of work, in this process, begin with something; see ``indexing.renewing``.
+
+        Args:
+            work: gets the table, in a transaction, and the tree of the last commit that is in it.
+        """
+        with self._mutex:
+            self._orders.append(work)
+
+    def take_back(self, work: Callable[[Table, Version], None]) -> None:
+        """Takes an order back that was not carried out."""
+        with self._mutex:
+            self._orders = [one for one in self._orders if one is not work]
+
     def _tell_of_damage(self, row: IndexRow) -> None:
         name = f"the index {row.type} of {row.field}" if row.type else f"the index {row.field}"
         self.context.database.view(INDEX_VIEW).note_damage(f"{name}: files are damaged or gone")
@@ -163,6 +183,12 @@ class IndexView:
         with self._mutex:
             asked, self._asked = self._asked, []
             damaged, self._damaged = self._damaged, []
+            orders, self._orders = self._orders, []
+        missing = self.extensions.missing(self._table.state) if orders else None
+        if missing is not None:
+            self.extensions.refuse(missing)
+        for work in orders:
+            work(self._table, at)
         rows = dict(self._table.indexes().values())
         for number, manifest in damaged:
             row = rows.get(number)
@@ -177,7 +203,7 @@ class IndexView:
                     row.problem = ""
                     self._table.set_index(number, row)
                     repair_index(self._table, number, row, at, damaged=False)
-        return bool(asked or damaged)
+        return bool(asked or damaged or orders)
 
 
 def view_of(database: Database) -> IndexView:

@@ -56,6 +56,7 @@ class Worker:
     Attributes:
         table, extensions, directory, at: see ``Host``.
         hurries: whether all that can be done is to be done now.
+        flush_until: documents with smaller numbers are to be flushed now.
     """
 
     def __init__(self, table: Table) -> None:
@@ -72,6 +73,7 @@ class Worker:
         self._is_new = True
         self._merge_at = 0
         self.hurries = False
+        self.flush_until = 0
         self._seen = (-1, 0.0)
         self._last_number = 0
         self._came_at_once = False
@@ -112,6 +114,10 @@ class Worker:
         """Lets another process go on; what is half done is begun anew there."""
         self._let_go()
         self._waiting.close()
+
+    def pause(self) -> None:
+        """As ``release``, by who goes on soon: the child processes stay."""
+        self._let_go()
 
     def _let_go(self) -> None:
         self._drop_generators()
@@ -191,7 +197,9 @@ class Worker:
         jobs = self.table.jobs()
         tail = state.next_number - state.flushed
         most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
-        if tail >= most or state.tail_bytes >= FLUSH_BYTES or (not jobs and self._flushes_early(state)):
+        is_asked = state.flushed < min(self.flush_until, state.next_number)
+        is_large = tail >= most or state.tail_bytes >= FLUSH_BYTES
+        if is_asked or is_large or (not jobs and self._flushes_early(state)):
             self._came_at_once = False
             return flush(self)
         if jobs and state.flushes < self._merge_at:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.database.collection.pins import UPLOAD_HOURS
+from svc.database.collection.pins import MOST_HOURS, UPLOAD_HOURS
 from svc.database.collection.report import CollectionProgress, CollectionReport
 from svc.errors import DatabaseBusy, InvalidInput, ReadOnly
 from svc.log import CollectableStorage
@@ -50,7 +50,7 @@ def collect(
         database: the database, open for writing.
         dry_run: only count; nothing at all is changed.
         keep_days: versions without a name stay readable for so many days; 0 keeps the present one.
-        upload_hours: for how long chunks are kept that clients uploaded ahead.
+        upload_hours: for how long chunks are kept that clients uploaded ahead; 720 at most.
         wait_seconds: how long to wait for those who look at what is dead: then nothing is destroyed, and the
             report says who is waited for.
         progress: called now and then.
@@ -67,11 +67,13 @@ def collect(
     """
     from svc.database.collection.running import Collection
 
-    for name, value in (("keep_days", keep_days), ("upload_hours", upload_hours)):
-        if not 0 <= value <= 100_000:
-            raise InvalidInput(f"{name} is a number from 0 to 100,000.", field=name)
-    if not 0 <= wait_seconds <= 86_400:
-        raise InvalidInput("wait_seconds is a number from 0 to 86,400.", field="wait_seconds")
+    for name, value, most in (
+        ("keep_days", keep_days, 100_000),
+        ("upload_hours", upload_hours, MOST_HOURS),
+        ("wait_seconds", wait_seconds, 86_400),
+    ):
+        if not 0 <= value <= most:
+            raise InvalidInput(f"{name} is a number from 0 to {most:,}.", field=name)
     began = time.monotonic()
     with _alone(database, dry_run) as storage:
         collection = Collection(database, storage, progress, should_stop)

@@ -18,10 +18,13 @@ from svc.hashing import HASH_SIZE, Hash
 from svc.log import boot_id
 from svc.log.creation import open_error
 
-__all__ = ["UPLOAD_HOURS", "Pins"]
+__all__ = ["MOST_HOURS", "UPLOAD_HOURS", "Pins"]
 
 UPLOAD_HOURS = 24
 """For how long chunks are kept that a client was told of."""
+
+MOST_HOURS = 720
+"""Pins that are older than this are removed, whether anybody collects or not."""
 
 _HOUR_MS = 3_600_000
 _SINCE = "since"
@@ -54,6 +57,8 @@ class Pins:
                 self.begin()
                 descriptor = self._open(place)
             try:
+                if not os.fstat(descriptor).st_size:
+                    self.remove(now_ms() - MOST_HOURS * _HOUR_MS)  # once an hour
                 if os.write(descriptor, content) != len(content):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
             finally:

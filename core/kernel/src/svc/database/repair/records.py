@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from enum import Enum
+from itertools import chain
 from typing import NamedTuple
 
 from svc.clock import now_ms
@@ -24,6 +25,7 @@ from svc.objects.key_index import KeyIndex, Place
 
 __all__ = ["IndexedPlaces", "RecordRepair"]
 
+_MOST_NOTES = 1_000_000
 _LARGEST_GUESS = 64 << 20
 _LARGEST_VOID = RECORD_HEADER_SIZE + (MAXIMUM_STORED_LENGTH & ~7)
 
@@ -38,7 +40,8 @@ class IndexedPlaces:
     def __init__(self, index: KeyIndex | None) -> None:
         self._places: list[tuple[int, Hash, Place]] = []
         if index is not None:
-            self._places = sorted((place.offset, hash, place) for hash, place in index.objects())
+            known = chain(index.objects(), index.locate(index.damaged(_MOST_NOTES)))
+            self._places = sorted((place.offset, hash, place) for hash, place in known)
         self._offsets = [offset for offset, _, _ in self._places]
 
     def at(self, offset: int) -> tuple[Hash, Place] | None:

@@ -237,33 +237,44 @@ class _Check:
             return known
         payload = self._objects.content(hash, ObjectKind.FILE_RECORD)
         record = decoded(FileRecord.decode, payload, "a file record")
-        if place is not None and not self._marks[place.ordinal]:
-            self._check_record(record, payload, place, system)
+        content_hash = record.content_hash
+        # A record of version 0 does not state the hash: it is computed, also where the chunks are known.
+        if content_hash is None or (place is not None and not self._marks[place.ordinal]):
+            content_hash = self._check_record(record, payload, place, system)
         if place is not None and not is_marked:
             for chunk in record.chunks:
                 self._take(self._objects.in_file(chunk))
             self._take(place)
-        self._records[hash] = record.size, record.content_hash
+        self._records[hash] = record.size, content_hash
         if len(self._records) > _KNOWN_RECORDS:
             self._records.popitem(last=False)
-        return record.size, record.content_hash
+        return record.size, content_hash
 
-    def _check_record(self, record: FileRecord, payload: bytes, place: FilePlace, system: bool) -> None:
-        """Reads all that a record names: its chunks must be there, and make the content that it states."""
+    def _check_record(
+        self, record: FileRecord, payload: bytes, place: FilePlace | None, system: bool
+    ) -> Hash:
+        """Reads all that a record names: its chunks must be there, and make the content that it states.
+
+        Returns the hash of the content.
+        """
+        offset = None if place is None else place.offset
         encoded = decoded(lambda _: record.encode(), payload, "a file record")
         if encoded != payload or not record.chunks or 0 in record.lengths:
-            raise CorruptRecord("a file record is not as it must be.", offset=place.offset)
+            raise CorruptRecord("a file record is not as it must be.", offset=offset)
         self._content_left -= record.size
         if self._content_left < 0:
             raise RefusedFile("The file states more content than the limit on its expansion allows.")
         hasher = content_hasher()
         for hash, length in zip(record.chunks, record.lengths, strict=True):
-            chunk, size = self._objects.require(hash, ObjectKind.CHUNK, system, before=place.ordinal)
+            before = None if place is None else place.ordinal
+            chunk, size = self._objects.require(hash, ObjectKind.CHUNK, system, before=before)
             if size != length:
                 raise CorruptRecord("a file record states another length than a chunk has.")
             hasher.update(self._content(hash, chunk))
-        if hasher.digest() != record.content_hash:
-            raise CorruptRecord("a file does not have the content hash that it states.", offset=place.offset)
+        content_hash = hasher.digest()
+        if record.content_hash not in (None, content_hash):
+            raise CorruptRecord("a file does not have the content hash that it states.", offset=offset)
+        return content_hash
 
     def _content(self, hash: Hash, place: FilePlace | None) -> bytes:
         content = (

@@ -6,12 +6,12 @@ Meanwhile others write and collections destroy. What seems damaged is looked at 
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from svc.database.verification.boundaries import boundary_before
 from svc.database.verification.report import VerifyReport
 from svc.database.verification.verification import VerifyProgress, verify_versions
 from svc.log import FIRST, record_size
@@ -52,12 +52,12 @@ def scrub(database: Database, position: int, most_bytes: int) -> ScrubStep:
         most_bytes: how much to check, about.
     """
     limit = database.head().commit_end
-    start = _beginning(database, position)
+    start = boundary_before(database, position)
     stretch = _checked(database, start, min(max(position, start) + most_bytes, limit), limit)
     if not stretch.is_whole:
         # Somebody may just have written or destroyed there.
         time.sleep(_LOOK_AGAIN_SECONDS)
-        start = _beginning(database, start)
+        start = boundary_before(database, start)
         stretch = _checked(database, start, max(start, min(stretch.end, limit)), limit)
     damaged = [one for one in stretch.damaged if one.offset >= FIRST and _is_known(database, one)]
     if damaged:
@@ -94,7 +94,7 @@ def name_damage(
         for region in regions
         if not _checked(
             database,
-            _beginning(database, region[0]),
+            boundary_before(database, region[0]),
             max(region[1], region[0] + 1),
             database.head().commit_end,
         ).is_whole
@@ -117,7 +117,7 @@ def is_whole_again(database: Database, hashes: Sequence[bytes], regions: Sequenc
         if not check_stretch(log.storage.read, place.offset, end, end, log.database_id).is_whole:
             return False
     return all(
-        _checked(database, _beginning(database, begin), min(max(begin + 1, end), limit), limit).is_whole
+        _checked(database, boundary_before(database, begin), min(max(begin + 1, end), limit), limit).is_whole
         for begin, end in regions
     )
 
@@ -125,21 +125,6 @@ def is_whole_again(database: Database, hashes: Sequence[bytes], regions: Sequenc
 def _checked(database: Database, start: int, stop: int, limit: int) -> Stretch:
     log = database.objects.log
     return check_stretch(log.storage.read, start, stop, limit, log.database_id)
-
-
-def _beginning(database: Database, position: int) -> int:
-    """Returns the end of the last commit before a position: a record begins there, whatever was collected."""
-    if position <= FIRST:
-        return FIRST
-    index = database.objects.index
-    low, high = 0, database.head().sequence
-
-    def end_of(sequence: int) -> int:
-        place = index.commit_place(sequence)
-        return 0 if place is None else place[0] + record_size(place[1])
-
-    found = bisect_right(range(low, high + 1), position, key=end_of) - 1
-    return max(FIRST, end_of(found)) if found > 0 else FIRST
 
 
 def _is_known(database: Database, one: DamagedObject) -> bool:

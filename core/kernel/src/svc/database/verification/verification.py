@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from svc.database.commit import Commit
 from svc.database.findings import OF_FILE
 from svc.database.lost import Lost
 from svc.database.references import HEAD_NAME
+from svc.database.verification.boundaries import boundary_before
 from svc.database.verification.ends import check_end
 from svc.database.verification.horizon import known_horizon, planned_runs
 from svc.database.verification.log_pass import check_log
@@ -23,7 +25,7 @@ from svc.errors import CorruptRecord, NotFound, SvcError, UnsupportedFormat
 from svc.hashing import Hash
 from svc.log import FIRST
 from svc.log.remains import count
-from svc.objects.checking import DamagedObject, Stretch
+from svc.objects.checking import DamagedObject, Stretch, check_stretch
 from svc.paths import Path, format_path
 from svc.tree import EntryKind, check_directory, entries, totals
 
@@ -34,6 +36,7 @@ __all__ = ["VerifyProgress", "verify", "verify_versions"]
 
 MOST_PATHS = 100_000
 _MOST_NOTES = 100_000
+_SETTLE_SECONDS = 0.2
 
 VerifyProgress = Callable[[str, int, int], None]
 """Called with (phase, done, total): ``log`` in bytes, ``versions`` in commits."""
@@ -58,7 +61,8 @@ def verify(
         processes: how many check the log at once; None for as many as there are cores, where it is large.
         most_paths: how many damaged paths are named at most.
     """
-    return _Verification(database, progress, processes, most_paths).run()
+    with database.hold():
+        return _Verification(database, progress, processes, most_paths).run()
 
 
 def verify_versions(
@@ -78,7 +82,8 @@ def verify_versions(
         progress: called now and then.
         most_paths: how many damaged paths are named at most.
     """
-    return _Verification(database, progress, None, most_paths).run_versions(damaged, regions)
+    with database.hold():
+        return _Verification(database, progress, None, most_paths).run_versions(damaged, regions)
 
 
 class _Verification:
@@ -132,11 +137,31 @@ class _Verification:
                 self._progress("log", done, end)
 
         last: Hash | None = None
-        for stretch in check_log(self._objects.log, end, told, processes=self._processes):
+        for found in check_log(self._objects.log, end, told, processes=self._processes):
+            stretch = found if found.is_whole else self._looked_at_again(found, end)
             self._report.records += stretch.records
             last = self._take(stretch, last)
             self._take_regions(stretch.regions)
         return last
+
+    def _looked_at_again(self, stretch: Stretch, end: int) -> Stretch:
+        """Checks again what seemed damaged, where somebody may have been destroying it: a collection."""
+        log = self._objects.log
+        if not log.storage.others_present():
+            return stretch
+        time.sleep(_SETTLE_SECONDS)
+        start = boundary_before(self._database, stretch.start)
+        again = check_stretch(log.storage.read, start, max(start, stretch.end), end, log.database_id)
+        return Stretch(
+            stretch.start,
+            stretch.end,
+            stretch.records,
+            [one for one in again.damaged if one.offset >= stretch.start],
+            [one for one in again.regions if one[0] >= stretch.start],
+            [one for one in again.padded if one >= stretch.start],
+            stretch.marks,
+            stretch.last_commit,
+        )
 
     def _take(self, stretch: Stretch, last: Hash | None) -> Hash | None:
         """Takes over what a stretch says of its records; returns the last commit before its end."""
