@@ -159,7 +159,12 @@ RULES = {
 
 
 def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
-    kernel = [SystemPath("plugin-set", BackupRule.INCLUDE), SystemPath("plugins", BackupRule.INCLUDE)]
+    kernel = [
+        SystemPath("plugin-set", BackupRule.INCLUDE),
+        SystemPath("plugins", BackupRule.INCLUDE),
+        SystemPath("collection", BackupRule.SKIP),
+        SystemPath("collection-plan", BackupRule.SKIP),
+    ]
     rows = [(f"/{owned.path}", "svc", RULES[owned.backup]) for owned in kernel]
     for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):
         rows += [(f"/{owned.path}", descriptor.id, RULES[owned.backup]) for owned in descriptor.system_paths]

@@ -29,11 +29,11 @@ class CollectionAccess:
     _horizon: tuple[Hash, int] = (b"", 0)
     _collecting: threading.Lock | None = None
 
-    def _require_open(self) -> None:
-        raise NotImplementedError
+    if TYPE_CHECKING:
 
-    def _require_writable(self) -> None:
-        raise NotImplementedError
+        def _require_open(self) -> None: ...
+
+        def _require_writable(self) -> None: ...
 
     # -- holds ---------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 
 from svc.log.byte_locks import (
     COLLECTION,
@@ -15,7 +16,9 @@ from svc.log.byte_locks import (
     try_exclusive,
     unlock,
 )
-from svc.log.file_operations import FileOperations
+
+if TYPE_CHECKING:
+    from svc.log.file_operations import FileOperations
 
 __all__ = ["CollectableFile"]
 
@@ -26,9 +29,9 @@ class CollectableFile:
     operations: FileOperations
     _fd: int
     _pid: int
+    if TYPE_CHECKING:
 
-    def _descriptor(self) -> int:
-        raise NotImplementedError
+        def _descriptor(self) -> int: ...
 
     def hold_generation(self, generation: int) -> None:
         """Tells other openings that this one holds a generation; never blocks, once for each generation."""
