@@ -7,6 +7,7 @@ from typing import Any
 
 from svc.errors import SvcError
 from svc.plugin import Database, Entry, Path
+from svc_testing import simulate_collection
 
 FIRST = [("a", "b", "c"), ("a", "b", "a"), ("a", "c"), ("b", "a"), ("b", "b", "b", "b"), ("c",)]
 
@@ -26,7 +27,7 @@ def operations_of(
         kind = random.choice(
             ("put", "put", "delete", "delete", "move", "copy", "mkdir", "link", "bring", "again")
         )
-        number = random.randint(1, database.head().sequence)
+        number = random.choice(database.available_commits())
         more = {
             "put": random.choice((0, 1, random.randrange(1000))),
             "bring": (number, path()),
@@ -35,6 +36,11 @@ def operations_of(
         return kind, path(), more.get(kind, path())
 
     return [one() for _ in range(random.choice((1, 1, 2, 3, 6)))]
+
+
+def collect_some(database: Database, random: Random) -> None:
+    """Collects what lies before HEAD, or before one of the commits that led to it."""
+    simulate_collection(database, random.choice((None, random.choice(database.available_commits()))))
 
 
 def commit(database: Database, operations: list[tuple[str, Path, Any]], ref: str = "HEAD") -> None:

@@ -15,7 +15,7 @@ from svc.plugin import Database, EntryKind, Path, ViewStorage
 from svc_files import chunk_holders
 from svc_files.chunk_holders import ChunkHoldersView, candidates
 
-from .random_histories import FIRST, commit, entries, operations_of  # noqa: TID252
+from .random_histories import FIRST, collect_some, commit, entries, operations_of  # noqa: TID252
 
 
 def check(database: Database) -> None:
@@ -37,7 +37,7 @@ def change(database: Database, random: Random) -> None:
     with database.transaction() as transaction:
         if step < 0.1:
             root = random.choice(
-                [database.commit(random.randint(1, database.head().sequence)).root, *forks.values()]
+                [database.commit(random.choice(database.available_commits())).root, *forks.values()]
             )
             transaction.set_ref("HEAD", root)
             return
@@ -73,6 +73,13 @@ def test_every_file_is_found_by_its_chunks(fast_directory: FilePath, seed: int) 
                 reader = database.register_view(ChunkHoldersView())
             elif random.random() < 0.2:
                 check(database)
+            if random.random() < 0.1:
+                collect_some(database, random)
+            if random.random() < 0.2:
+                reader.work(should_stop=lambda: True)
+        check(database)
+        while reader.work():
+            pass
         check(database)
         reader.rebuild()
         check(database)

@@ -17,15 +17,15 @@ from svc.plugin import Database, Entry, EntryKind, Path
 from svc_files import deleted_view
 from svc_files.deleted_view import DeletedFile, DeletedFilesView, deleted_file, search_below
 
-from .random_histories import FIRST, commit, entries, operations_of  # noqa: TID252
+from .random_histories import FIRST, collect_some, commit, entries, operations_of  # noqa: TID252
 
 Row = tuple[int, bytes, Entry]
 
 
 def model(database: Database) -> dict[Path, Row]:
-    """What was deleted, replayed from the operations with all paths of the trees at hand."""
+    """What was deleted since the horizon, replayed from the operations with all paths of the trees."""
     rows: dict[Path, Row] = {}
-    for one in database.commits():
+    for one in database.commits(after=database.horizon()):
         before, after = entries(database, one.parent_root), entries(database, one.root)
 
         def delete(path: Path, one: Any = one, before: dict[Path, Entry] = before) -> None:
@@ -108,13 +108,17 @@ def test_what_is_listed_is_what_the_model_says(fast_directory: FilePath, seed: i
             step = random.random()
             if step < 0.05:
                 with database.transaction() as transaction:
-                    number = random.randint(1, database.head().sequence)
+                    number = random.choice(database.available_commits())
                     transaction.set_ref("HEAD", database.commit(number).root)
             elif step < 0.15:
                 check(database)
             elif step < 0.17:
                 reader.rebuild()
-            elif step < 0.25:
+            elif step < 0.24:
+                collect_some(database, random)
+            elif step < 0.3:
+                reader.work(should_stop=lambda: True)
+            elif step < 0.38:
                 left = iter(range(random.randrange(4)))
                 reader.catch_up(should_stop=lambda left=left: next(left, None) is None)  # type: ignore[misc]
                 database.close()
@@ -122,6 +126,9 @@ def test_what_is_listed_is_what_the_model_says(fast_directory: FilePath, seed: i
                 reader = database.register_view(DeletedFilesView())
             else:
                 commit(database, operations_of(database, random))
+        check(database)
+        while reader.work():
+            pass
         check(database)
         reader.rebuild()
         check(database)

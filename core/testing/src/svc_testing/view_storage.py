@@ -19,7 +19,12 @@ class MemoryViewStorage:
     Args:
         contents: what it holds at first; copied.
         directory: of a view that keeps files.
+
+    Attributes:
+        horizon: nothing was collected where it stands.
     """
+
+    horizon = 0
 
     def __init__(self, contents: dict[bytes, bytes] | None = None, directory: Path | None = None) -> None:
         self.contents = dict(contents or {})

@@ -48,7 +48,7 @@ class ChunkHoldersView:
     """Follows the commit feed and keeps by which paths a chunk may be found."""
 
     name = CHUNKS_VIEW
-    format = 2
+    format = 3
 
     def apply(
         self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
@@ -61,7 +61,7 @@ class ChunkHoldersView:
         for record in commit.transactions:
             if record.root is not None and record.ref not in forks:
                 forks[record.ref] = record.root
-                base = before.sibling(storage.get(_fork_key(record.ref)) or commit.parent_root)
+                base = before.sibling(recorder.fork_root(record.ref) or commit.parent_root)
                 yield from _Comparison(recorder, before, base, _changes(commit, record.ref)).run(record.root)
         # What the steps of this commit depend on changes at its end only.
         recorder.finish([commit.root, *forks.values()], forks)
@@ -152,18 +152,29 @@ class _Recorder:
         self._gone[path] = tree
 
     def gone_from(self, path: Path) -> Hash | None:
-        return self.storage.get(_GONE + _short(path))
+        """A tree that stood at a path, to all files of which rows lead; None when none is known or left."""
+        return self._left(self.storage.get(_GONE + _short(path)))
+
+    def fork_root(self, ref: str) -> Hash | None:
+        """The root of a fork to all files of which rows lead; None when none is known or left."""
+        return self._left(self.storage.get(_fork_key(ref)))
+
+    def _left(self, value: bytes | None) -> Hash | None:
+        """The tree of a value, unless it may have been collected since the commit that stands behind it."""
+        if value is None or int.from_bytes(value[HASH_SIZE:], "big") <= self.storage.horizon:
+            return None
+        return value[:HASH_SIZE]
 
     def is_known_root(self, root: Hash) -> bool:
         return self.storage.get(_ROOT + root[:16]) is not None
 
     def finish(self, roots: list[Hash], forks: dict[str, Hash]) -> None:
         for path, tree in self._gone.items():
-            self.storage.put(_GONE + _short(path), tree)
+            self.storage.put(_GONE + _short(path), tree + self._sequence)
         for root in roots:
             self.storage.put(_ROOT + root[:16], b"")
         for ref, root in forks.items():
-            self.storage.put(_fork_key(ref), root)
+            self.storage.put(_fork_key(ref), root + self._sequence)
 
 
 @dataclass(slots=True)

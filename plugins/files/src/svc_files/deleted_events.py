@@ -28,7 +28,6 @@ __all__ = [
     "path_of_key",
     "read_row",
     "row_key",
-    "row_since",
     "trees_above",
     "trees_at",
     "write_row",
@@ -159,12 +158,15 @@ def has_rows(storage: ViewStorage, path: Path = ()) -> bool:
 
 def read_row(storage: ViewStorage, path: Path) -> PathRow:
     """Returns the row of a path; an empty one when there is none."""
-    return decode_row(storage.get(row_key(path)))
+    return decode_row(storage, storage.get(row_key(path)))
 
 
-def decode_row(value: bytes | None) -> PathRow:
-    """Returns a row that was stored."""
-    return PathRow() if value is None else msgspec.msgpack.decode(value, type=PathRow)
+def decode_row(storage: ViewStorage, value: bytes | None) -> PathRow:
+    """Returns a row that was stored; what was deleted before a horizon is not there any more."""
+    row = PathRow() if value is None else msgspec.msgpack.decode(value, type=PathRow)
+    if row.moment is None or row.moment[0] > storage.horizon:
+        return row
+    return PathRow(has_trees=row.has_trees)
 
 
 def write_row(storage: ViewStorage, path: Path, row: PathRow) -> None:
@@ -187,38 +189,25 @@ def add_tree(storage: ViewStorage, path: Path, event: TreeEvent) -> None:
     write_row(storage, path, PathRow(has_trees=True))
 
 
-def row_since(row: PathRow, horizon: int) -> PathRow:
-    """Returns what a row says since a horizon: what was deleted up to it is not there any more."""
-    if row.moment is None or row.moment[0] > horizon:
-        return row
-    return PathRow(has_trees=row.has_trees)
+def trees_at(storage: ViewStorage, path: Path, before: Moment | None = None) -> Iterator[TreeEvent]:
+    """Yields the trees of one path, the newest first; only those older than ``before``.
 
-
-def trees_at(
-    storage: ViewStorage, path: Path, before: Moment | None = None, horizon: int = 0
-) -> Iterator[TreeEvent]:
-    """Yields the trees of one path, the newest first.
-
-    Args:
-        storage: the view's data.
-        path: the path.
-        before: only those that are older.
-        horizon: only those of later commits: the others may have been collected.
+    Those that were collected are not among them.
     """
     after = None if before is None else _tree_key(path, before)
     for _, value in storage.scan(_tree_prefix(path), after=after):
         event = msgspec.msgpack.decode(value, type=TreeEvent)
-        if event.moment[0] <= horizon:
+        if event.moment[0] <= storage.horizon:
             return
         yield event
 
 
-def trees_above(storage: ViewStorage, path: Path, horizon: int = 0) -> list[TreeEvent]:
+def trees_above(storage: ViewStorage, path: Path) -> list[TreeEvent]:
     """Returns the trees of a path and of the directories above it, the newest first; see ``trees_at``."""
     found: list[TreeEvent] = []
     for length in range(len(path) + 1):
         if read_row(storage, path[:length]).has_trees:
-            found += trees_at(storage, path[:length], horizon=horizon)
+            found += trees_at(storage, path[:length])
     found.sort(key=lambda event: event.moment, reverse=True)
     return found
 

@@ -20,7 +20,6 @@ from svc_files.deleted_events import (
     has_rows,
     path_key,
     read_row,
-    row_since,
     trees_above,
     trees_at,
     write_row,
@@ -174,11 +173,8 @@ def deleted_file(database: Database, path: Path) -> DeletedFile | None:
         version = database.at()
         if version.get(path) is not None:
             return None
-        # Before a horizon nothing is left to be restored, also where the view has still to forget it.
-        horizon = database.horizon()
-        row = row_since(read_row(storage, path), horizon)
-        trees = trees_above(storage, path, horizon)
-        is_known, deleted = deleted_in_trees(version, trees, path, since=row.moment)
+        row = read_row(storage, path)
+        is_known, deleted = deleted_in_trees(version, trees_above(storage, path), path, since=row.moment)
         return deleted if is_known else row.deleted
 
     return database.view(DELETED_VIEW).read(look) if path else None

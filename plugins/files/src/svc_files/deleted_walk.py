@@ -22,7 +22,6 @@ from svc_files.deleted_events import (
     has_rows,
     path_of_key,
     row_key,
-    row_since,
     trees_above,
     trees_at,
 )
@@ -64,7 +63,7 @@ def search(
         Each path that was looked at, with what was deleted there; and the path behind which the next piece
         begins, None at the end.
     """
-    walk = _Walk(storage, database.at(), database.horizon())
+    walk = _Walk(storage, database.at())
     found = list(islice(walk.paths(directory, after, depth), _LOOKED_AT_PER_PIECE))
     return found, found[-1][0] if len(found) == _LOOKED_AT_PER_PIECE else None
 
@@ -75,13 +74,11 @@ class _Walk:
     Args:
         storage: the view's data.
         version: HEAD.
-        horizon: what was deleted up to this commit was collected.
     """
 
-    def __init__(self, storage: ViewStorage, version: Version, horizon: int) -> None:
+    def __init__(self, storage: ViewStorage, version: Version) -> None:
         self._storage = storage
         self._version = version
-        self._horizon = horizon
 
     def paths(
         self, directory: Path, after: Path | None, depth: int
@@ -103,7 +100,7 @@ class _Walk:
     def _stack(self, directory: Path, after: Path | None, depth: int) -> list[_Directory]:
         """The directories of a walk that stands behind ``after``, outermost first."""
         trees = []
-        for event in trees_above(self._storage, directory, self._horizon):
+        for event in trees_above(self._storage, directory):
             here = event.below(self._version, directory[event.depth :])
             if here is not None:
                 trees.append(here)
@@ -229,10 +226,10 @@ class _Walk:
         return iter([(name, row, has_below) for name, (row, has_below) in sorted(found.items())])
 
     def _row(self, value: bytes | None) -> PathRow:
-        return row_since(decode_row(value), self._horizon)
+        return decode_row(self._storage, value)
 
     def _with_own(self, trees: list[TreeEvent], path: Path) -> list[TreeEvent]:
-        own = trees_at(self._storage, path, horizon=self._horizon)
+        own = trees_at(self._storage, path)
         return sorted([*trees, *own], key=lambda event: event.moment, reverse=True)
 
     def _at_head(self, directory: _Directory, name: str) -> Entry | None:

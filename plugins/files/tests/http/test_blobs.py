@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from blake3 import blake3
@@ -12,7 +13,7 @@ from blake3 import blake3
 from svc.objects import chunking
 from svc.plugin import ROOT_IDENTITY, Database, View
 from svc_files.chunk_holders import ChunkHoldersView
-from svc_files.client_chunks import CLIENT_CHUNKS_VIEW, ClientChunksView
+from svc_files.client_chunks import CLIENT_CHUNKS_VIEW, ClientChunksView, note_client_chunks
 from svc_files.resources.blobs import CHUNKING
 from svc_testing import ViewContract
 
@@ -29,6 +30,30 @@ class TestClientChunksView(ViewContract):
     @pytest.fixture
     def view(self) -> View:
         return ClientChunksView()
+
+    def history(self, database: Database) -> Iterator[None]:
+        """Files of chunks that their clients cut otherwise: small ones, large ones, and one that goes."""
+        for number, size in enumerate((500, 60_000, 60_000, 700)):
+            chunks = [random.Random(10 * number + part).randbytes(size) for part in range(4)]
+            hashes = [blake3(chunk).digest() for chunk in chunks]
+            for hash, chunk in zip(hashes, chunks, strict=True):
+                database.put_chunk(hash, chunk)
+            content = database.content_of_chunks(hashes)
+            with database.transaction() as transaction:
+                transaction.put((str(number),), content)
+                note_client_chunks(transaction, database, content, hashes)
+            yield
+            if number == 1:
+                with database.transaction() as transaction:
+                    transaction.delete(("1",))
+                yield
+
+    def test_the_history_gives_rows(self, view: View, tmp_path: Path) -> None:
+        with Database(tmp_path / "x.svcdb") as database:
+            for _ in self.history(database):
+                pass
+            rows = database.register_view(view).read(lambda storage: list(storage.scan()))
+            assert len(rows) == 16
 
 
 def name(content: bytes) -> str:

@@ -30,6 +30,8 @@ class ViewStorage:
             these data: when they begin anew, so does the directory.
 
         changes: how many rows were put or deleted in this transaction.
+        horizon: the horizon of the database in this transaction: trees of commits before it are gone. What is
+            stored may be older, until the data are made anew.
 
     Keys up to 479 bytes are ordered as bytes; longer ones by their first 448 bytes only. What is put waits
     in memory, at most 8 MiB of it, and goes to LMDB in key order, which costs half of what single puts do.
@@ -43,8 +45,10 @@ class ViewStorage:
         transaction: lmdb.Transaction[bytes],
         database: lmdb._Database,
         directory: FilePath | None = None,
+        horizon: int = 0,
     ) -> None:
         self.directory = directory
+        self.horizon = horizon
         self.changes = 0
         self._transaction = transaction
         self._database = database
@@ -123,15 +127,18 @@ class ViewStorage:
             self._waiting_bytes = 0
             self._transaction.cursor(self._database).putmulti(items)
 
-    def move_to(self, transaction: lmdb.Transaction[bytes], database: lmdb._Database) -> None:
+    def move_to(
+        self, transaction: lmdb.Transaction[bytes], database: lmdb._Database, horizon: int = 0
+    ) -> None:
         """Goes on in another transaction; for the kernel's own use."""
+        self.horizon = horizon
         self._transaction = transaction
         self._database = database
         self.changes = 0
 
     def take_over(self, other: ViewStorage) -> None:
         """Goes on in the transaction of another storage of the same data; for the kernel's own use."""
-        self.move_to(other._transaction, other._database)
+        self.move_to(other._transaction, other._database, other.horizon)
 
 
 def _stored_key(key: bytes) -> bytes:

@@ -305,7 +305,7 @@ class ViewReader:
         mark = restarted(mark, horizon)
         if begun is not None and begun.mark == mark.pack() and begun.view is work.view:
             storage = begun.storage
-            storage.move_to(transaction, shared.databases[mark.side])
+            storage.move_to(transaction, shared.databases[mark.side], horizon)
             work.batch, work.begun = begun.batch, begun
         else:
             if begun is not None:
@@ -489,7 +489,8 @@ class ViewReader:
     ) -> ViewStorage:
         name = transaction.get(FILES_KEY) if self._keeps_files else None
         directory = None if name is None else self._data.files / name.decode("ascii")
-        return ViewStorage(transaction, shared.databases[mark.side], directory)
+        horizon = self._database.horizon()
+        return ViewStorage(transaction, shared.databases[mark.side], directory, horizon)
 
     def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
         name = transaction.get(FILES_KEY)
