@@ -91,10 +91,10 @@ def test_a_background_process_that_is_killed_in_the_middle_loses_and_skips_nothi
     """By SIGKILL, at random moments: the task goes on behind its last checkpoint."""
     chance = random.Random(EXTENT.seed)
     kills = EXTENT.scaled(5)
-    length = 400
+    length = 150
     with made(tmp_path / "killed.svcdb", plugins) as database:
         path = database.path
-        task = add(database, "count", to=length, batch=1, pause=0.02)
+        task = add(database, "count", to=length, batch=1, pause=0.01)
         done = 0
         for _ in range(kills):
             with background(path, strange) as process:
@@ -115,7 +115,7 @@ def test_a_background_process_that_is_killed_in_the_middle_loses_and_skips_nothi
                 with database.transaction() as changes:
                     changes.delete(("counted", "count"), recursive=True)
                     changes.delete_system(("tasks", "records", task.id))
-                task, done = add(database, "count", to=length, batch=1, pause=0.02), 0
+                task, done = add(database, "count", to=length, batch=1, pause=0.01), 0
         with background(path, strange):
             wait_for(lambda: list_tasks(database)[0].is_finished)
         (end,) = list_tasks(database)
