@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -381,3 +382,16 @@ def test_a_plan_gives_its_runs_back_without_what_came_to_life(request: pytest.Fi
     plan.take_out(taken)
     assert list(plan.runs()) == wanted
     assert list(decode_plan(plan.encode(5))) == wanted
+
+
+def test_the_plan_of_the_format_page_is_what_is_written() -> None:
+    plan = Plan()
+    plan.add(128, 928)
+    plan.add(1_000, 101_000)
+    page = (Path(__file__).parents[5] / "docs" / "format" / "log.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"^    (535643504c414e01[0-9a-f]+)$", page, re.MULTILINE)
+    assert plan.encode(1_790_000_000_123).hex() == stated
+    assert list(decode_plan(bytes.fromhex(stated))) == [(128, 928), (1_000, 101_000)]
+    for broken in (b"", b"SVCPLAN\x02" + bytes(8), bytes.fromhex(stated)[:16] + b"\x00\x01"):
+        with pytest.raises(CorruptRecord):
+            list(decode_plan(broken))

@@ -18,7 +18,7 @@ from svc.database.version import Version
 from svc.errors import CorruptRecord, InsufficientStorage
 from svc.hashing import ObjectKind
 from svc.limits import MAXIMUM_TREE_ENTRIES
-from svc.log import CollectableStorage
+from svc.log import FIRST, CollectableStorage
 from svc.objects.content import ContentWriter
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def carry_out(
         return None
     sweeper = Sweeper(state.log.storage, state.sync_ahead, pause)
     end = state.log.tail
-    sweeper.sweep(_plan_of(system), lambda offset: progress(offset, end))
+    sweeper.sweep(_plan_of(system, state.log.tail), lambda offset: progress(offset, end))
     with state.commit_lock():
         state.settled_head()
         recount = _begin_recount(state)
@@ -87,7 +87,7 @@ def carry_out_at_opening(state: SharedState) -> bool:
     if not recorded.pending or not isinstance(state.log.storage, CollectableStorage):
         return False
     began = time.monotonic()
-    Sweeper(state.log.storage, state.log.sync).sweep(_plan_of(system))
+    Sweeper(state.log.storage, state.log.sync).sweep(_plan_of(system, state.log.tail))
     logger.info("A collection that was interrupted is finished, in %.1f s", time.monotonic() - began)
     return True
 
@@ -106,11 +106,14 @@ def note_done_at_opening(state: SharedState) -> None:
         logger.warning("The end of a collection could not be noted: %s", error)
 
 
-def _plan_of(system: Version) -> Iterator[tuple[int, int]]:
+def _plan_of(system: Version, end: int) -> Iterator[tuple[int, int]]:
     entry = system.get(PLAN_PATH)
     if entry is None:
         raise CorruptRecord("The plan of a collection that was begun is missing.")
-    return decode_plan(system.read_all(entry))
+    for run in decode_plan(system.read_all(entry)):
+        if not FIRST <= run[0] < run[1] <= end:
+            raise CorruptRecord("The plan of a collection names a place where no record can stand.")
+        yield run
 
 
 def _begin_recount(state: SharedState) -> Callable[[], tuple[int, int]]:
