@@ -171,8 +171,8 @@ def test_a_task_that_never_gets_on_is_given_up(work: Any) -> None:
 
 
 def test_so_many_run_at_once_and_one_of_an_exclusive_type(work: Any) -> None:
-    tasks = [work.add("count", name=f"c{number}", to=8, pause=0.02) for number in range(3)]
-    tasks += [work.add("together", name=f"t{number}", to=8, pause=0.02) for number in range(4)]
+    tasks = [work.add("count", name=f"c{number}", to=8, pause=0.02) for number in range(2)]
+    tasks += [work.add("together", name=f"t{number}", to=8, pause=0.02) for number in range(3)]
     seen: list[list[str]] = []
     with work.supervisor(tasks_at_once=3) as supervisor:
 
