@@ -6,11 +6,12 @@ directory that could be taken for theirs.
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from pathlib import Path
 
-__all__ = ["FILES_KEY", "begin_files"]
+__all__ = ["FILES_KEY", "begin_files", "remove_other_formats"]
 
 FILES_KEY = b"files"
 
@@ -26,3 +27,18 @@ def begin_files(parent: Path) -> bytes:
         if other.name != name:
             shutil.rmtree(other, ignore_errors=True)
     return name.encode("ascii")
+
+
+def remove_other_formats(views: Path, name: str, present: Path) -> None:
+    """Removes the directories of a view's other formats; nobody may have the database open.
+
+    Args:
+        views: where the data of all views live.
+        name: of the view.
+        present: its own directory, which stays.
+    """
+    if not views.is_dir():
+        return
+    for directory in views.iterdir():
+        if directory != present and re.fullmatch(rf"{re.escape(name)}(-\d+\.\d+)?", directory.name):
+            shutil.rmtree(directory, ignore_errors=True)

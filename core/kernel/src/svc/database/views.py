@@ -9,8 +9,6 @@ names the commit that it must see and the view catches up first: clients read th
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path as FilePath
@@ -23,7 +21,7 @@ from svc.database.view_applying import apply_until
 from svc.database.view_batches import Applying, BatchView, BegunCommits, CommitStep, View, ViewBatch
 from svc.database.view_damage import Damage, note_damage, read_damage
 from svc.database.view_environment import ViewEnvironment
-from svc.database.view_files import FILES_KEY, begin_files
+from svc.database.view_files import FILES_KEY, begin_files, remove_other_formats
 from svc.database.view_horizon import (
     Collecting,
     begins_at_horizon,
@@ -255,12 +253,7 @@ class ViewReader:
 
     def remove_other_formats(self) -> None:
         """Removes what programs with other formats of this view left; nobody may have the database open."""
-        stem = re.escape(self._view.name)
-        if not self._views.is_dir():
-            return
-        for directory in self._views.iterdir():
-            if directory != self._directory and re.fullmatch(rf"{stem}(-\d+\.\d+)?", directory.name):
-                shutil.rmtree(directory, ignore_errors=True)
+        remove_other_formats(self._views, self._view.name, self._directory)
 
     def _needed(self, minimum: int | None) -> int:
         head = self._database.head().sequence

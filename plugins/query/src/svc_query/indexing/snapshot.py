@@ -17,7 +17,7 @@ from svc_query.api import (
 from svc_query.index_configuration import DirectoryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
-from svc_query.indexing.counting import concerns, count_waiting, reindexes
+from svc_query.indexing.counting import count_waiting, reindexes
 from svc_query.indexing.coverage import Directories
 from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.flushing import index_directory
@@ -279,7 +279,17 @@ class IndexSnapshot:
         jobs = self.moment.jobs
         if jobs is None:
             jobs = self.moment.jobs = [decode_row(JobRow, value) for _, value in self.storage.scan(keys.JOB)]
-        return [row for row in jobs if concerns(row.path, path)]
+        if not jobs:
+            return []
+        key = "\x01".join(path)
+        return [
+            job
+            for job in jobs
+            if not job.path
+            or not key
+            or f"{key}\x01".startswith(f"{job.path}\x01")
+            or f"{job.path}\x01".startswith(f"{key}\x01")
+        ]
 
     def progress(self, path: Path) -> Progress | None:
         """See ``Snapshot``."""
