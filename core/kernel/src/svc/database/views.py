@@ -259,8 +259,6 @@ class ViewReader:
         head = self._database.head().sequence
         return head if minimum is None else min(minimum, head)
 
-    # -- applying ------------------------------------------------------------------------------
-
     def _apply_some(self) -> int:
         """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
         shared = self._data.open()
