@@ -141,7 +141,7 @@ def test_a_record_that_cannot_be_read_is_none(work: Any, queue: Queue) -> None:
     queue.prune()
 
 
-@pytest.mark.parametrize("how", ["raise", "object", "list", "huge"])
+@pytest.mark.parametrize("how", ["raise", "exit", "object", "list", "huge"])
 def test_a_type_that_cannot_check_its_arguments_refuses_them(work: Any, how: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         work.add("bad-check", how=how)

@@ -77,7 +77,7 @@ def normalized(task_type: TaskType, args: Mapping[str, Any], configuration: Any)
         raise InvalidInput(f"The arguments can't be checked: {error.message}", field="args") from error
     except SvcError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(
             f"The task type {task_type.name!r} failed to check these arguments; the log says why.",
             field="args",

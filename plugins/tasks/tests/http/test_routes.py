@@ -74,7 +74,7 @@ def test_a_body_that_is_no_object_is_refused(http: Any, path: str, body: bytes) 
     assert http.post(path, body).status_code == 400
 
 
-@pytest.mark.parametrize("how", ["raise", "object", "list", "huge"])
+@pytest.mark.parametrize("how", ["raise", "exit", "object", "list", "huge"])
 def test_a_strangers_check_that_fails_is_an_error_of_the_request(http: Any, how: str) -> None:
     refused = http.post("/system/tasks/bad-check", {"how": how})
     assert (refused.status_code, refused.json["field"]) == (400, "args")

@@ -165,6 +165,8 @@ class BadCheck(TaskType):
     name = "bad-check"
 
     def normalize(self, args: Any, configuration: Any) -> dict[str, Any]:
+        if args.get("how") == "exit":
+            sys.exit(1)
         if args.get("how") == "object":
             return {"a": object()}
         if args.get("how") == "list":

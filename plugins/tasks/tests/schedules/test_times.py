@@ -81,6 +81,15 @@ def test_in_whatever_steps_somebody_looks_each_time_is_due_once(
     assert found == sorted(set(found))
 
 
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("day", ["2026-10-25", "2026-03-29"])
+def test_who_looks_every_few_minutes_sees_each_time_once(expression: str, day: str) -> None:
+    start = ms(f"{day}T00:00") - 1
+    looks = [start + number * 5 * MINUTE for number in range(6 * 12)]
+    found = [due for before, now in pairwise(looks) for due in all_due(expression, before, now)]
+    assert found == all_due(expression, start, looks[-1])
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"])
 def test_a_day_has_its_fixed_time_once_in_every_zone_for_years(zone: str) -> None:
     since = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1000)
