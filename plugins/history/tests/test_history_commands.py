@@ -15,6 +15,7 @@ from svc.cli import main
 from svc.plugin import Database, LazyCommand
 from svc.plugins import initialize, load_plugins, parse_allowed
 from svc_history.plugin import COMMANDS
+from svc_testing import simulate_collection
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 
@@ -166,3 +167,23 @@ def test_every_command_is_documented_with_its_options(command: click.Command) ->
             for spelling in parameter.opts:
                 assert re.search(rf"`[^`]*{re.escape(spelling)}\b", match[0]), spelling
     assert CliRunner().invoke(command, ["--help"]).exit_code == 0
+
+
+def test_what_was_collected_is_marked(run: Run, database: Database) -> None:
+    first = put(database, "/a", b"one\n", "ann", "begin")
+    second = put(database, "/a", b"one\ntwo\n", "bob")
+    simulate_collection(database)
+    third = put(database, "/a", b"one\ntwo\nthree\n", "cem")
+    lines = [line.split() for line in run("log").splitlines()]
+    assert [line[0] for line in lines] == [third[:12], second[:12], first[:12]]
+    assert [line[5] for line in lines] == ["+0", "collected", "collected"]
+    assert "its versions were collected" in run("show", first)
+    rows = [line.split() for line in run("history", "/a", "--commits").splitlines()]
+    assert ["modified" in row for row in rows] == [True, False, False]
+    assert ["collected" in row for row in rows] == [False, True, True]
+    assert [line.split()[0] for line in run("blame", "/a").splitlines()] == [
+        f"^{second[:11]}",
+        f"^{second[:11]}",
+        third[:12],
+    ]
+    assert "was collected" in run("blame", "/a", "--at", first, check=3)

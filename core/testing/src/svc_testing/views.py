@@ -25,7 +25,7 @@ __all__ = ["ViewContract"]
 MAXIMUM_INTERRUPTIONS = 40
 MAXIMUM_WORK = 10_000
 """Calls of ``work`` until nothing may be left."""
-COLLECTIONS = 6
+COLLECTIONS = 4
 """Histories with collections at places of their own."""
 SIZES = (1, 2, 64)
 """How many commits a batch gets at once; a view that takes them one by one is tested with 1 alone."""

@@ -169,9 +169,7 @@ def _say_more(has_more: bool, shown: int) -> None:
 
 
 def _show_entries(rows: list[dict[str, Any]]) -> None:
-    print_table(
-        [(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows]
-    )
+    print_table([(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows])
 
 
 def _version(row: dict[str, Any]) -> str:
