@@ -99,14 +99,14 @@ def restored(path: Path, *files: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def shop(tmp_path: Path) -> Iterator[Database]:
     (tmp_path / "data").mkdir()
     with Database(tmp_path / "data" / "shop.svcdb") as opened:
         yield opened
 
 
 @pytest.fixture
-def backups(database: Database) -> Backups:
-    made = Backups(database)
+def backups(shop: Database) -> Backups:
+    made = Backups(shop)
     made.write({"a": b"1", "large": os.urandom(300_000)})
     return made

@@ -56,26 +56,26 @@ def test_arguments_have_the_defaults_of_the_specification() -> None:
 
 
 def test_a_backup_is_a_database_with_what_head_holds(
-    backups: Backups, database: Database, tmp_path: Path
+    backups: Backups, shop: Database, tmp_path: Path
 ) -> None:
     context = backups.context()
     result = backups(context)
     assert backups.names() == [result["file"]]
     path = backups.directory / result["file"]
     assert path.name.startswith("shop-20")
-    assert result["version"] == database.head().root.hex()
+    assert result["version"] == shop.head().root.hex()
     assert (result["size"], result["kind"], result["removed"]) == (path.stat().st_size, "export", [])
     assert path.stat().st_mode & 0o777 == 0o600
-    assert restored(tmp_path / "other.svcdb", path) == contents(database)
+    assert restored(tmp_path / "other.svcdb", path) == contents(shop)
     with Database(path) as opened:
-        assert contents(opened) == contents(database)
+        assert contents(opened) == contents(shop)
     assert sum(count for count, _ in context.steps) == context.total == 2 * result["size"]
 
 
-def test_a_snapshot_is_what_it_was(backups: Backups, database: Database, tmp_path: Path) -> None:
-    before = contents(database)
-    with database.transaction() as transaction:
-        transaction.set_ref("snapshots/monday", database.at().root)
+def test_a_snapshot_is_what_it_was(backups: Backups, shop: Database, tmp_path: Path) -> None:
+    before = contents(shop)
+    with shop.transaction() as transaction:
+        transaction.set_ref("snapshots/monday", shop.at().root)
     backups.write({"a": b"2"})
     result = backups(snapshot="monday")
     assert restored(tmp_path / "other.svcdb", backups.directory / result["file"]) == before
@@ -202,14 +202,14 @@ def test_what_a_patch_follows_stays_with_it(kinds: str, count: int, gone: int) -
 
 
 def test_a_chain_is_an_export_and_patches_and_makes_each_version(
-    backups: Backups, database: Database, tmp_path: Path
+    backups: Backups, shop: Database, tmp_path: Path
 ) -> None:
     results, states = [], []
     for number in range(5):
         backups.write({"a": str(number).encode(), f"new{number}": os.urandom(1000), "gone": b"x"})
         backups.write({"gone": None})
         results.append(backups(chain_length=3))
-        states.append(contents(database))
+        states.append(contents(shop))
     assert [result["kind"] for result in results] == ["export", "patch", "patch", "export", "patch"]
     assert results[1]["size"] < results[0]["size"] / 10, "only what changed"
     paths = [backups.directory / result["file"] for result in results]
@@ -220,7 +220,7 @@ def test_a_chain_is_an_export_and_patches_and_makes_each_version(
     assert backups.names() == [path.name for path in paths[3:]], "what the newest follows stays with it"
 
 
-def test_a_broken_chain_is_begun_anew(backups: Backups, database: Database) -> None:
+def test_a_broken_chain_is_begun_anew(backups: Backups, shop: Database) -> None:
     first = backups(chain_length=9)["file"]
     backups.write({"a": b"2"})
     (backups.directory / first).write_bytes(b"damaged")

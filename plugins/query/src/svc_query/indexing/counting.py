@@ -8,7 +8,7 @@ from svc.plugin import Path, ViewStorage
 from svc_query.indexing import keys
 from svc_query.indexing.rows import JobRow, ReindexRow, decode_row
 
-__all__ = ["concerns", "count_jobs", "count_waiting", "is_busy", "reindexes"]
+__all__ = ["count_jobs", "count_waiting", "is_busy", "reindexes"]
 
 _MOST_COUNTED = 100_000
 _SILENT_MS = 60_000
@@ -31,7 +31,23 @@ def count_jobs(storage: ViewStorage) -> tuple[int, int]:
     return sum(row.done for row in rows), sum(row.total for row in rows)
 
 
-def concerns(joined: str, path: Path) -> bool:
+def reindexes(storage: ViewStorage, path: Path) -> list[JobRow]:
+    """Returns what is reindexed at, above or below a path beside the view's own work, as jobs."""
+    now_ms = time.time_ns() // 1_000_000
+    rows = [decode_row(ReindexRow, value) for _, value in storage.scan(keys.REINDEX)]
+    return [
+        JobRow(row.path, "reindex", row.total, row.since_ms, done=row.done)
+        for row in rows
+        if _concerns(row.path, path) and abs(now_ms - row.seen_ms) < _SILENT_MS
+    ]
+
+
+def is_busy(storage: ViewStorage) -> bool:
+    """Whether jobs or waiting files are left."""
+    return any(True for kind in (keys.JOB, keys.WAITING) for _ in storage.scan(kind))
+
+
+def _concerns(joined: str, path: Path) -> bool:
     """Whether work at a path, its segments joined by 0x01, touches anything at, above or below another."""
     key = "\x01".join(path)
     return (
@@ -40,19 +56,3 @@ def concerns(joined: str, path: Path) -> bool:
         or f"{key}\x01".startswith(f"{joined}\x01")
         or f"{joined}\x01".startswith(f"{key}\x01")
     )
-
-
-def reindexes(storage: ViewStorage, path: Path) -> list[JobRow]:
-    """Returns what is reindexed at, above or below a path beside the view's own work, as jobs."""
-    now_ms = time.time_ns() // 1_000_000
-    rows = [decode_row(ReindexRow, value) for _, value in storage.scan(keys.REINDEX)]
-    return [
-        JobRow(row.path, "reindex", row.total, row.since_ms, done=row.done)
-        for row in rows
-        if concerns(row.path, path) and abs(now_ms - row.seen_ms) < _SILENT_MS
-    ]
-
-
-def is_busy(storage: ViewStorage) -> bool:
-    """Whether jobs or waiting files are left."""
-    return any(True for kind in (keys.JOB, keys.WAITING) for _ in storage.scan(kind))

@@ -26,7 +26,7 @@ from svc_query.api import (
 from svc_query.index_configuration import DirectoryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.caches import Caches, IndexedDocument, Moment, SharedReader
-from svc_query.indexing.counting import concerns, count_waiting, reindexes
+from svc_query.indexing.counting import count_waiting, reindexes
 from svc_query.indexing.coverage import Directories
 from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.flushing import SOMETIMES_MISSING, index_directory
@@ -446,8 +446,18 @@ class IndexSnapshot:
 
     def jobs(self, path: Path) -> list[JobRow]:
         """Returns the jobs that touch anything at, above or below a path."""
-        rows = [decode_row(JobRow, value) for _, value in self.storage.scan(keys.JOB)]
-        return [row for row in rows if concerns(row.path, path)]
+        key = "\x01".join(path)
+        found = []
+        for _, value in self.storage.scan(keys.JOB):
+            job: JobRow = decode_row(JobRow, value)
+            if (
+                not job.path
+                or not key
+                or f"{key}\x01".startswith(f"{job.path}\x01")
+                or f"{job.path}\x01".startswith(f"{key}\x01")
+            ):
+                found.append(job)
+        return found
 
     def progress(self, path: Path) -> Progress | None:
         """See ``Snapshot``."""
