@@ -155,7 +155,7 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
             log.refuse_cut_short()
         state = SharedState(log, index, cell)
         _agree(state, mark, log.alone, progress)
-        if log.alone and carry_out_at_opening(state):
+        if log.alone and carry_out_at_opening(state, rebuilt):
             if rebuilt:
                 # It was made of records some of which are gone now.
                 index.close()

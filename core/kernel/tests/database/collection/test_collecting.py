@@ -6,14 +6,25 @@ import random
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from svc.database import EMPTY_ROOT, Database, collect, verify
 from svc.database.collection.plan import Plan, decode_plan
-from svc.errors import CorruptRecord, DatabaseBusy, InvalidInput, NotFound, ReadOnly
+from svc.database.collection.record import read_state
+from svc.errors import (
+    CorruptRecord,
+    DatabaseBusy,
+    InsufficientStorage,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    ServiceUnavailable,
+)
 from svc.hashing import Hash, hash_content
 from svc.log import FIRST, FileOperations
+from svc.log.collectable_file import CollectableFile
 
 MANY = 2_000_000
 
@@ -395,3 +406,41 @@ def test_the_plan_of_the_format_page_is_what_is_written() -> None:
     for broken in (b"", b"SVCPLAN\x02" + bytes(8), bytes.fromhex(stated)[:16] + b"\x00\x01"):
         with pytest.raises(CorruptRecord):
             list(decode_plan(broken))
+
+
+@pytest.mark.parametrize(("number", "error"), [(28, InsufficientStorage), (5, ServiceUnavailable)])
+def test_a_disk_that_fails_in_the_middle_of_a_sweep_stops_nothing_but_the_sweep(
+    path: Path, number: int, error: type[Exception]
+) -> None:
+    original = CollectableFile.overwrite
+    calls = []
+
+    def fail(self: CollectableFile, offset: int, content: bytes) -> None:
+        calls.append(offset)
+        if len(calls) > 2:
+            raise OSError(number, "the disk fails")
+        original(self, offset, content)
+
+    with Database(path) as database:
+        for one in range(20):
+            put(database, str(one), data(one, 20_000))
+        for one in range(0, 20, 2):
+            delete(database, str(one))
+        with mock.patch.object(CollectableFile, "overwrite", fail), pytest.raises(error):
+            collect(database)
+        assert len(calls) > 2
+        put(database, "0", data(0, 20_000))
+    with mock.patch.object(CollectableFile, "overwrite", fail), Database(path) as database:
+        assert read(database, "0") == data(0, 20_000)
+        put(database, "2", data(2, 20_000))
+    copy = path.with_name("copy.svcdb")
+    shutil.copyfile(path, copy)
+    with mock.patch.object(CollectableFile, "overwrite", fail), pytest.raises(error):
+        Database(copy)
+    for one in (path, copy):
+        with Database(one) as database:
+            assert read_state(database.system()).pending is False
+            assert collect(database).waiting is None
+            for name in (*range(1, 20, 2), 0, 2):
+                assert read(database, str(name)) == data(name, 20_000)
+            assert verify(database).ok

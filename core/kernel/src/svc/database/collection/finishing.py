@@ -15,10 +15,11 @@ from svc.database.committer import CommitRequest, Committer
 from svc.database.operations import Delete, Put
 from svc.database.references import HEAD_NAME
 from svc.database.version import Version
-from svc.errors import CorruptRecord, InsufficientStorage
+from svc.errors import CorruptRecord, InsufficientStorage, ServiceUnavailable, SvcError
 from svc.hashing import ObjectKind
 from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import FIRST, CollectableStorage
+from svc.log.creation import FULL
 from svc.objects.content import ContentWriter
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def carry_out(
 
     Raises:
         DatabaseLatched: the disk failed.
-        InsufficientStorage: the disk is full: the next collection says that the plan was carried out.
+        InsufficientStorage, ServiceUnavailable: the disk is full, or failed: the next collection, or whoever
+            opens the database, carries the plan out.
     """
     state = database._state
     system = database.system()
@@ -56,7 +58,10 @@ def carry_out(
         return None
     sweeper = Sweeper(state.log.storage, state.sync_ahead, pause)
     end = state.log.tail
-    sweeper.sweep(_plan_of(system, state.log.tail), lambda offset: progress(offset, end))
+    try:
+        sweeper.sweep(_plan_of(system, state.log.tail), lambda offset: progress(offset, end))
+    except OSError as error:
+        raise _failure(error) from error
     with state.commit_lock():
         state.settled_head()
         recount = _begin_recount(state)
@@ -66,15 +71,20 @@ def carry_out(
     return sweeper.can_punch
 
 
-def carry_out_at_opening(state: SharedState) -> bool:
+def carry_out_at_opening(state: SharedState, rebuilt: bool) -> bool:
     """As ``carry_out``, for who opens the log and has it alone; the caller holds the commit lock.
+
+    Args:
+        state: the log, the index and HEAD's cell.
+        rebuilt: whether the index was made anew in this opening. Else a disk that fails is no reason not to
+            open: the index knows nothing of what is to be destroyed.
 
     Returns:
         Whether there was a plan: then an index that was made before this holds what is not there any more.
 
     Raises:
         CorruptRecord: the plan cannot be read.
-        OSError: the disk failed.
+        InsufficientStorage, ServiceUnavailable: the disk is full, or failed.
     """
     system = Version(state.objects, state.head().system_root)
     try:
@@ -87,7 +97,13 @@ def carry_out_at_opening(state: SharedState) -> bool:
     if not recorded.pending or not isinstance(state.log.storage, CollectableStorage):
         return False
     began = time.monotonic()
-    Sweeper(state.log.storage, state.log.sync).sweep(_plan_of(system, state.log.tail))
+    try:
+        Sweeper(state.log.storage, state.log.sync).sweep(_plan_of(system, state.log.tail))
+    except OSError as error:
+        if rebuilt:
+            raise _failure(error) from error
+        logger.warning("A collection that was interrupted could not be finished: %s", error)
+        return False
     logger.info("A collection that was interrupted is finished, in %.1f s", time.monotonic() - began)
     return True
 
@@ -104,6 +120,14 @@ def note_done_at_opening(state: SharedState) -> None:
         Committer(state, MAXIMUM_TREE_ENTRIES).commit_locked(request, lambda head: None)
     except InsufficientStorage as error:
         logger.warning("The end of a collection could not be noted: %s", error)
+
+
+def _failure(error: OSError) -> SvcError:
+    if error.errno in FULL:
+        return InsufficientStorage("The disk is full; the next collection goes on with what was begun.")
+    return ServiceUnavailable(
+        f"The disk failed ({error.strerror}); the next collection goes on with what was begun."
+    )
 
 
 def _plan_of(system: Version, end: int) -> Iterator[tuple[int, int]]:
