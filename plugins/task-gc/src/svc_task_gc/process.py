@@ -33,7 +33,7 @@ def collect_in_process(path: str, request: dict[str, Any]) -> dict[str, Any]:
         SvcError: what the collection raised.
         ServiceUnavailable: its process could not be started, or died.
     """
-    command = [sys.executable, "-m", "svc_task_gc.process", path]
+    command = [sys.executable, "-P", "-m", "svc_task_gc.process", path]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from svc.errors import InvalidInput
-from svc.plugin import SvcRequest, query_flag, query_text, requires_root, run_blocking, send_json
+from svc.plugin import SvcRequest, query_flag, query_text, requires_root, send_json
 from svc_task_gc.process import collect_in_process
 
 __all__ = ["GcResource"]
@@ -28,7 +28,8 @@ class GcResource:
             "keep_days": _days(query_text(req, "keep_days")),
             "actor": context.actor,
         }
-        send_json(resp, run_blocking(collect_in_process, str(context.database.path), request))
+        # Not in a thread: under gevent only the thread of the loop can wait for processes, and blocks no other.
+        send_json(resp, collect_in_process(str(context.database.path), request))
 
 
 def _days(text: str | None) -> float | None:
