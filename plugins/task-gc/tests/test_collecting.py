@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from falcon.testing import Result, TestClient
-from svc_task_gc.collecting import SAFETY_PREFIX
+from svc_task_gc.collecting import SAFETY_PREFIX, collect_garbage
+from svc_task_gc.configuration import GcConfiguration
 from svc_tasks.api import TASK_TYPES, enqueue, find_task
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.running.supervisor import Supervisor
@@ -23,6 +24,7 @@ from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, extensions_of
 from svc.plugins import initialize, load_plugins, parse_allowed
 from svc_testing import PathRights, load_with_testing_auth, serve_in_process
 from svc_versions.api import list_snapshots
+from svc_versions.snapshots import rename_snapshot
 
 ALL = ("task.gc", "tasks", "versions")
 USER = Identity("00000000-0000-0000-0000-000000000009", "ann", rights=PathRights({"/": "crudlify"}))
@@ -233,3 +235,39 @@ def test_compacting_gives_back_what_holes_could_not(
     shutil.rmtree(f"{path}.d")
     with Database(path) as opened:
         assert content(opened, "kept") == kept
+
+
+def test_of_the_safety_snapshots_the_newest_stay(path: Path) -> None:
+    settings = GcConfiguration(safety_snapshots_kept=2)
+    with Database(path) as database:
+        names = []
+        for number in range(4):
+            with database.transaction() as transaction:
+                transaction.put(("f",), f"{number}".encode() * 1000)
+            names.append(collect_garbage(database, settings)["snapshot"])
+        left = [one.name for one in list_snapshots(database)]
+        assert left == [names[3], names[2]]
+        assert collect_garbage(database, settings)["snapshot"] == names[3], "HEAD has not moved"
+        assert [one.name for one in list_snapshots(database)] == left
+        renamed = rename_snapshot(database, names[2], "mine")
+        for number in range(4):
+            with database.transaction() as transaction:
+                transaction.put(("f",), f"again {number}".encode() * 1000)
+            collect_garbage(database, settings)
+        found = list_snapshots(database)
+        assert len(found) == 3
+        assert renamed.root in {one.root for one in found}
+
+
+def test_little_garbage_of_the_system_is_left_and_told(path: Path) -> None:
+    with Database(path) as database:
+        with database.transaction() as transaction:
+            transaction.put(("f",), b"x")
+        for number in range(3):
+            with database.transaction() as transaction:
+                transaction.put_system(("notes",), f"{number}".encode() * 100)
+        foretold = collect_garbage(database, GcConfiguration(safety_snapshot=False), dry_run=True)
+        report = collect_garbage(database, GcConfiguration(safety_snapshot=False))
+        assert report["garbage_entries"] == foretold["garbage_entries"] > 0
+        assert report["reclaimed_bytes"] == foretold["reclaimed_bytes"] == 0
+        assert "the system's own records" in report["warning"]

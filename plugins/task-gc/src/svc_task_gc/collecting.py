@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from svc.errors import NotFound
 from svc.plugin import Database, collect
 from svc_task_gc.configuration import GcConfiguration
-from svc_versions.api import make_safety_snapshot
+from svc_versions.api import delete_snapshot, list_snapshots, make_safety_snapshot
 
 __all__ = ["SAFETY_PREFIX", "collect_garbage"]
 
@@ -45,7 +47,7 @@ def collect_garbage(
     settings = configuration if configuration is not None else GcConfiguration()
     snapshot = None
     if settings.safety_snapshot and not dry_run and not database.read_only:
-        snapshot = make_safety_snapshot(database, SAFETY_PREFIX, actor=actor, reason="garbage collection")
+        snapshot = _safety_snapshot(database, settings.safety_snapshots_kept, actor)
     report = collect(
         database,
         dry_run=dry_run,
@@ -56,3 +58,18 @@ def collect_garbage(
         should_stop=should_stop,
     )
     return {**report.as_json(), "snapshot": snapshot}
+
+
+def _safety_snapshot(database: Database, most: int, actor: str | None) -> str | None:
+    """Makes a snapshot of HEAD, unless there is one, and removes the oldest of former collections."""
+    present = [one for one in list_snapshots(database) if one.name.startswith(SAFETY_PREFIX)]
+    if present and present[0].root == database.head().root:
+        name: str | None = present[0].name
+    else:
+        name = make_safety_snapshot(database, SAFETY_PREFIX, actor=actor, reason="garbage collection")
+        most -= name is not None
+    automatic = [one for one in present if one.kind == "automatic" and not one.kept]
+    for old in automatic[max(most, 0) :]:
+        with suppress(NotFound):
+            delete_snapshot(database, old.name, actor=actor, message="garbage collection", expected=old)
+    return name

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from svc_versions.snapshots import Snapshot, list_snapshots, make_safety_snapshot
+from svc_versions.snapshots import Snapshot, delete_snapshot, list_snapshots, make_safety_snapshot
 
-__all__ = ["Snapshot", "list_snapshots", "make_safety_snapshot"]
+__all__ = ["Snapshot", "delete_snapshot", "list_snapshots", "make_safety_snapshot"]

@@ -102,6 +102,7 @@ class Collection:
                     report = self._destroy(report, wait_seconds)
                 else:
                     self._restore()
+                    report = replace(report, warning=self._left_warning())
         except _Stopped as stopped:
             report = replace(report, waiting=str(stopped))
             self._restore()
@@ -114,7 +115,7 @@ class Collection:
             versions_scanned=self._scanned,
             live_entries=len(self._marker.live),
             garbage_entries=found.entries,
-            reclaimed_bytes=found.size if dry_run else report.reclaimed_bytes,
+            reclaimed_bytes=(found.size if self._is_worth() else 0) if dry_run else report.reclaimed_bytes,
             horizon=self._horizon if dry_run else self._database.horizon(),
             allocated_after=self._storage.allocated(),
         )
@@ -243,6 +244,14 @@ class Collection:
     def _is_worth(self) -> bool:
         found = self._garbage
         return bool(found.user_entries) or found.size > _WORTH_BYTES
+
+    def _left_warning(self) -> str | None:
+        if not self._garbage.entries:
+            return None
+        return (
+            f"{self._garbage.size:,} bytes of the system's own records are not needed any more: they are left "
+            "until they are more."
+        )
 
     def _destroy(self, report: CollectionReport, wait_seconds: float) -> CollectionReport:
         holds = self._database.holds
