@@ -28,7 +28,7 @@ class GcResource:
             "keep_days": _days(query_text(req, "keep_days")),
             "actor": context.actor,
         }
-        # Not in a thread: under gevent only the thread of the loop can wait for processes, and blocks no other.
+        # Not in a thread: under gevent only that of the loop can wait for processes, and it blocks nobody.
         send_json(resp, collect_in_process(str(context.database.path), request))
 
 

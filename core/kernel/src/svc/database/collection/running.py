@@ -249,7 +249,7 @@ class Collection:
         if not self._garbage.entries:
             return None
         return (
-            f"{self._garbage.size:,} bytes of the system's own records are not needed any more: they are left "
+            f"{self._garbage.size:,} bytes of the system's own records are not needed any more: left "
             "until they are more."
         )
 
