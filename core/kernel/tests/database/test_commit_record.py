@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.database import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database import Commit, Database, DatabaseTotals, PathChange, TransactionRecord, collect
 from svc.database.commit import CommitSummary
 from svc.database.references import reference_name, reference_path
 from svc.errors import CorruptRecord, InvalidInput, SvcError, UnsupportedFormat
@@ -58,7 +58,7 @@ def test_a_summary_is_read_without_what_the_commit_did() -> None:
         with pytest.raises(CorruptRecord):
             CommitSummary.decode(payload)
     with pytest.raises(UnsupportedFormat):
-        CommitSummary.decode(b"\x8c\x02" + EXAMPLE.encode()[2:])
+        CommitSummary.decode(b"\x8c\x03" + EXAMPLE.encode()[2:])
 
 
 def test_every_kind_of_change_comes_back() -> None:
@@ -155,7 +155,7 @@ def test_a_text_that_is_no_unicode_is_refused() -> None:
 
 def test_a_newer_commit_is_told_from_a_damaged_one() -> None:
     with pytest.raises(UnsupportedFormat):
-        Commit.decode(cbor2.dumps([2]))
+        Commit.decode(cbor2.dumps([3]))
     fields = cbor2.loads(EXAMPLE.encode())
     for index in range(1, len(fields)):
         for wrong in ("text", [1], None, -1, b"short"):
@@ -191,3 +191,20 @@ def test_every_name_of_a_ref_has_a_path_of_its_own(name: str) -> None:
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         reference_path(name)
+
+
+def test_a_commit_that_begins_a_sweep_has_a_version_of_its_own(tmp_path: Path) -> None:
+    """Programs that know version 1 alone, and no sweeps, must not take in what one destroys."""
+    with Database(tmp_path / "x.svcdb") as database:
+        for content in (b"a", b"b"):
+            with database.transaction() as transaction:
+                transaction.put(("f",), content * 1000)
+        before = database.head().sequence
+        collect(database)
+        commits = list(database.commits(before))
+        assert [commit.begins_sweep for commit in commits] == [False, True, False]
+        for commit in commits:
+            payload = commit.encode()
+            assert payload[:2] == bytes((0x8C, 2 if commit.begins_sweep else 1))
+            assert Commit.decode(payload) == commit
+            assert CommitSummary.decode(payload) == commit.summary()

@@ -21,6 +21,8 @@ from svc.paths import Path, format_path
 __all__ = ["Commit", "CommitSummary", "DatabaseTotals", "PathChange", "TransactionRecord"]
 
 PAYLOAD_VERSION = 1
+SWEEP_VERSION = 2
+"""Of a commit that begins a sweep. Programs that know none, and would take in what it destroys, refuse it."""
 CHANGE_KINDS = ("put", "delete", "move", "copy", "link", "mkdir", "ref")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
 
@@ -28,6 +30,7 @@ _KIND_NUMBERS = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
 _UNSIGNED, _TEXT, _ARRAY = 0x00, 0x60, 0x80
 _NULL = b"\xf6"
 _START = bytes((_ARRAY + 12, PAYLOAD_VERSION))
+_SWEEP_START = bytes((_ARRAY + 12, SWEEP_VERSION))
 _SUMMARY_BYTES = 256
 """Fields 0 to 9 have at most 208."""
 
@@ -123,7 +126,7 @@ class CommitSummary(NamedTuple):
             CorruptRecord: it is no commit record.
             UnsupportedFormat: its version is newer than this program.
         """
-        if payload[:2] != _START:
+        if payload[:2] not in (_START, _SWEEP_START):
             return Commit.decode(payload).summary()  # says what is wrong
         decoder = cbor2.CBORDecoder(BytesIO(payload[2:_SUMMARY_BYTES]))
         try:
@@ -154,6 +157,7 @@ class Commit:
             made: damage before it is rot, not a torn append.
         totals: what the database holds after it.
         transactions: what was done.
+        begins_sweep: whether the plan that it brings destroys what is dead.
     """
 
     sequence: int
@@ -167,13 +171,14 @@ class Commit:
     durable_end: int
     totals: DatabaseTotals
     transactions: tuple[TransactionRecord, ...]
+    begins_sweep: bool = False
 
     def encode(self) -> bytes:
         """Returns the canonical CBOR payload of the commit record (docs/format/commit.md)."""
         totals = self.totals
         return b"".join(
             [
-                _START,
+                _SWEEP_START if self.begins_sweep else _START,
                 _head(_UNSIGNED, self.sequence),
                 *((_NULL,) if self.parent is None else (_HASH, self.parent)),
                 _head(_UNSIGNED, self.time_ms),
@@ -221,9 +226,9 @@ class Commit:
             raise CorruptRecord("A commit record is not CBOR.") from error
         if not isinstance(fields, list) or not fields or not isinstance(fields[0], int):
             raise CorruptRecord("A commit record is not of the expected form.")
-        if fields[0] != PAYLOAD_VERSION:
+        if fields[0] not in (PAYLOAD_VERSION, SWEEP_VERSION):
             raise UnsupportedFormat(
-                f"A commit has version {fields[0]}; this program reads {PAYLOAD_VERSION}."
+                f"A commit has version {fields[0]}; this program reads 1 to {SWEEP_VERSION}."
             )
         try:
             return _from_fields(cls, fields)
@@ -232,7 +237,7 @@ class Commit:
 
 
 def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
-    (_, sequence, parent, time_ms, root, system_root, parent_root, parent_system) = fields[:8]
+    (version, sequence, parent, time_ms, root, system_root, parent_root, parent_system) = fields[:8]
     first_offset, durable_end, totals, rows = fields[8:]
     for hash in (root, system_root, parent_root, parent_system, *(() if parent is None else (parent,))):
         if not isinstance(hash, bytes) or len(hash) != HASH_SIZE:
@@ -253,6 +258,7 @@ def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
         durable_end,
         DatabaseTotals(*totals),
         transactions,
+        version == SWEEP_VERSION,
     )
 
 

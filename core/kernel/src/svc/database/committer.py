@@ -63,6 +63,7 @@ class CommitRequest:
         hold: keeps what it refers to, until it is committed.
         recount: chunks and their stored bytes that are added to the totals: what a collection took away,
             as negative numbers.
+        begins_sweep: whether it brings the plan of a collection.
         leads: whether it is its turn to commit what waits.
         wake: set when it leads, and when it was dealt with.
     """
@@ -79,6 +80,7 @@ class CommitRequest:
     error: BaseException | None = None
     hold: Hold | None = None
     recount: tuple[int, int] = (0, 0)
+    begins_sweep: bool = False
     leads: bool = False
     wake: threading.Event = field(default_factory=_event)
 

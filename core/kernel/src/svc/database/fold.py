@@ -395,6 +395,7 @@ class Fold:
             self._head.commit_end,
             self._totals,
             tuple(opened.transactions),
+            any(request.begins_sweep for request in opened.requests),
         )
         payload = commit.encode()
         hash = hash_object(_COMMIT, payload)

@@ -19,7 +19,12 @@ from pathlib import Path
 import lmdb
 
 from svc.database.catch_up import Progress, catch_up
-from svc.database.collection.finishing import carry_out_at_opening, note_done_at_opening
+from svc.database.collection.finishing import (
+    carry_out_at_opening,
+    knows_last_sweep,
+    last_sweep,
+    note_done_at_opening,
+)
 from svc.database.commit import CommitSummary
 from svc.database.findings import (
     SavedEnd,
@@ -155,15 +160,21 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
             log.refuse_cut_short()
         state = SharedState(log, index, cell)
         _agree(state, mark, log.alone, progress)
-        if log.alone and carry_out_at_opening(state, rebuilt):
-            if rebuilt:
+        if log.alone and not rebuilt and not knows_last_sweep(state):
+            index, rebuilt = _made_anew(index, directory), True
+            state = SharedState(log, index, cell)
+            _agree(state, None, True, progress)
+        if log.alone:
+            had_plan = carry_out_at_opening(state, rebuilt)
+            if had_plan and rebuilt:
                 # It was made of records some of which are gone now.
-                index.close()
-                KeyIndex.destroy(directory / "index")
-                index = KeyIndex(directory / "index")
+                index = _made_anew(index, directory)
                 state = SharedState(log, index, cell)
                 _agree(state, None, True, progress)
-            note_done_at_opening(state)
+            if rebuilt:
+                _note_sweep(state)
+            if had_plan:
+                note_done_at_opening(state)
     except BaseException:
         if index is not None:
             index.close()
@@ -174,6 +185,19 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
         log.release_commit_lock()
     kept = () if recovery is None or not recovery.damaged else (finding_of_kept(recovery.damaged),)
     return Opened(state, directory, False, recovery, rebuilt, kept)
+
+
+def _made_anew(index: KeyIndex, directory: Path) -> KeyIndex:
+    index.close()
+    KeyIndex.destroy(directory / "index")
+    return KeyIndex(directory / "index")
+
+
+def _note_sweep(state: SharedState) -> None:
+    """Notes in an index that was made anew that it holds nothing that the last collection destroyed."""
+    with suppress(SvcError):
+        if sweep := last_sweep(state):
+            state.index.note_sweep(sweep)
 
 
 @dataclass(frozen=True, slots=True)

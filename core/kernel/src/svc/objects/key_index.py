@@ -38,6 +38,8 @@ _FIRST_AND_LAST = struct.Struct(">QQ")
 _MARK = struct.Struct("<IQQ16s")
 _FORMAT = 4
 _MARK_KEY = b"mark"
+_SWEEPS_KEY = b"sweeps"
+_SWEEP_BYTES = 16
 _OF_REF = b"\x00"
 """Stands before a root that was not HEAD's but that of a named ref."""
 _DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned", b"damaged")
@@ -428,11 +430,12 @@ class KeyIndex:
             self.restore(hashes)
         return len(hashes) < limit
 
-    def forget_condemned(self, is_dead: Callable[[int], bool]) -> None:
+    def forget_condemned(self, is_dead: Callable[[int], bool], sweep: bytes) -> None:
         """Forgets everything that is condemned: from here on nobody finds it, in no way.
 
         Args:
             is_dead: says whether an object at an offset is not needed, of those that were found damaged.
+            sweep: names what destroys it, 16 bytes.
         """
         self._note_written()
         with self._begin(_CONDEMNED, True) as transaction:
@@ -445,6 +448,26 @@ class KeyIndex:
             ]
             for key in gone:
                 transaction.delete(key, db=damaged)
+            self._put_sweep(transaction, sweep)
+
+    def note_sweep(self, sweep: bytes) -> None:
+        """Notes that nothing is in the index that a sweep has destroyed: it was made anew since."""
+        self._note_written()
+        with self._begin(_META, True) as transaction:
+            self._put_sweep(transaction, sweep)
+
+    def sweeps(self) -> tuple[bytes, ...]:
+        """Returns the names of the last sweeps whose dead the index does not hold, the last one first.
+
+        Two, since it forgets before the plan is committed, which may fail.
+        """
+        value = self._get(_META, _SWEEPS_KEY) or b""
+        return tuple(value[start : start + _SWEEP_BYTES] for start in range(0, len(value), _SWEEP_BYTES))
+
+    def _put_sweep(self, transaction: lmdb.Transaction[bytes], sweep: bytes) -> None:
+        meta = self._shared.databases[_META]
+        before = transaction.get(_SWEEPS_KEY, db=meta) or b""
+        transaction.put(_SWEEPS_KEY, sweep + before[:_SWEEP_BYTES], db=meta)
 
     def leave_clean(self) -> None:
         """Writes the index to disk, so that it is believed after a restart of the machine; blocks.

@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from svc.database.database import Database
     from svc.database.state import SharedState
 
-__all__ = ["carry_out", "carry_out_at_opening", "note_done_at_opening"]
+__all__ = [
+    "carry_out",
+    "carry_out_at_opening",
+    "knows_last_sweep",
+    "last_sweep",
+    "note_done_at_opening",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +75,28 @@ def carry_out(
     request.recount = recount()
     database.commit_alone(request, lambda head: None)
     return sweeper.can_punch
+
+
+def last_sweep(state: SharedState) -> bytes:
+    """Returns the name of the last plan that HEAD's system tree knows; empty where there was none.
+
+    Raises:
+        CorruptRecord: it cannot be read.
+        NotFound: as above.
+    """
+    return bytes.fromhex(read_state(Version(state.objects, state.head().system_root)).sweep)
+
+
+def knows_last_sweep(state: SharedState) -> bool:
+    """Whether the key index has forgotten what the last collection destroyed.
+
+    One that is older than that, put back from a copy, still holds it: deduplication would find what is gone.
+    """
+    try:
+        sweep = last_sweep(state)
+    except SvcError:
+        return False  # It cannot even be read by this index.
+    return not sweep or sweep in state.index.sweeps()
 
 
 def carry_out_at_opening(state: SharedState, rebuilt: bool) -> bool:
@@ -157,7 +185,9 @@ def _begin_recount(state: SharedState) -> Callable[[], tuple[int, int]]:
 
 
 def _end_request(state: SharedState, recorded: CollectionState) -> CommitRequest:
-    ended = CollectionState(horizon=recorded.horizon, at_ms=max(now_ms(), recorded.at_ms))
+    ended = CollectionState(
+        horizon=recorded.horizon, at_ms=max(now_ms(), recorded.at_ms), sweep=recorded.sweep
+    )
     writer = ContentWriter(state.objects, system=True, begin_blocking=state.executor.begin)
     content = writer.store_bytes(ended.encode())
     return CommitRequest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from svc.database.collection.finishing import carry_out
 from svc.database.collection.garbage import Batch, Garbage, YoungChunks, find_garbage
 from svc.database.collection.marking import Marker
 from svc.database.collection.measuring import Measure
-from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState
+from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState, read_state
 from svc.database.collection.report import CollectionProgress, CollectionReport
 from svc.database.commit import CommitSummary
 from svc.database.committer import CommitRequest
@@ -278,7 +279,9 @@ class Collection:
 
     def _publish_horizon(self) -> None:
         """Makes known that versions before the horizon can't be named; before anybody is waited for."""
-        state = CollectionState(horizon=self._horizon, at_ms=now_ms())
+        state = CollectionState(
+            horizon=self._horizon, at_ms=now_ms(), sweep=read_state(self._database.system()).sweep
+        )
         with self._database.transaction(message="Collect garbage") as transaction:
             transaction.put_system(STATE_PATH, state.encode())
 
@@ -311,7 +314,8 @@ class Collection:
             at_ms = now_ms()
             plan = self._database.store_bytes(self._garbage.plan.encode(at_ms), system=True)
             self._state.sync_ahead()
-            state = CollectionState(horizon=self._horizon, pending=True, at_ms=at_ms)
+            sweep = uuid.uuid4()
+            state = CollectionState(horizon=self._horizon, pending=True, at_ms=at_ms, sweep=sweep.hex)
             content = self._database.store_bytes(state.encode(), system=True)
             request = CommitRequest(
                 HEAD_NAME,
@@ -320,8 +324,9 @@ class Collection:
                 None,
                 "Collect garbage",
             )
+            request.begins_sweep = True
             try:
-                self._database.commit_alone(request, self._take_leave)
+                self._database.commit_alone(request, partial(self._take_leave, sweep.bytes))
             except _Late:
                 continue
             return
@@ -341,12 +346,12 @@ class Collection:
             self._locked(partial(self._restore_part, part), len(part))
             del revived[-len(part) :]
 
-    def _take_leave(self, head: Head) -> None:
+    def _take_leave(self, sweep: bytes, head: Head) -> None:
         """Under the commit lock, right before the plan is committed: from here on nobody finds the dead."""
         self._mark_commits(head.sequence)
         if self._marker.revived:
             raise _Late
-        self._index.forget_condemned(lambda offset: offset >> 3 in self._marker.dead)
+        self._index.forget_condemned(lambda offset: offset >> 3 in self._marker.dead, sweep)
 
     def _tell_swept(self, done: int, total: int) -> None:
         self._progress("sweep", done, total)
