@@ -248,6 +248,7 @@ def test_every_command_explains_itself(command: str) -> None:
 def test_without_the_plugin_the_commands_say_which_is_missing(copy: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.svcdb"
     run_svc("put", "-D", database, "-", "/f", stdin=b"x")
-    run_svc("plugins", "disable", "-D", database, "backup")
+    for plugin in ("task.backup", "backup"):
+        run_svc("plugins", "disable", "-D", database, plugin)
     errors = fails(11, "export", "-D", database, "--output", tmp_path / "y.svcdb")
     assert b"backup" in errors

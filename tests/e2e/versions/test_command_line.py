@@ -240,8 +240,8 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_without_the_plugin_the_commands_say_which_is_missing(database: Path) -> None:
-    run_svc("plugins", "disable", "-D", database, "history")
-    run_svc("plugins", "disable", "-D", database, "versions")
+    for plugin in ("history", "task.gc", "versions"):
+        run_svc("plugins", "disable", "-D", database, plugin)
     result = run_svc("snapshot", "list", "-D", database, check=False)
     assert result.returncode == 11
     assert b"versions" in result.stderr

@@ -234,7 +234,7 @@ def test_only_root_changes_the_schedules_by_way_of_files(http: Any) -> None:
     from svc.pipeline.permission import effective_permissions, permits
     from svc.plugin import Operation
 
-    assert effective_permissions(USER, (".config", "cron.json")) == "-r--l---"
+    assert effective_permissions(USER, (".config", "cron.json")) == "-r--lify"
     assert effective_permissions(USER, ("x", ".config")) == "crudlify"
     assert not permits(USER, Operation.CREATE, (".config",))
     assert not permits(USER, Operation.DELETE, (), below=True)

@@ -160,21 +160,9 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
             log.refuse_cut_short()
         state = SharedState(log, index, cell)
         _agree(state, mark, log.alone, progress)
-        if log.alone and not rebuilt and not knows_last_sweep(state):
-            index, rebuilt = _made_anew(index, directory), True
-            state = SharedState(log, index, cell)
-            _agree(state, None, True, progress)
         if log.alone:
-            had_plan = carry_out_at_opening(state, rebuilt)
-            if had_plan and rebuilt:
-                # It was made of records some of which are gone now.
-                index = _made_anew(index, directory)
-                state = SharedState(log, index, cell)
-                _agree(state, None, True, progress)
-            if rebuilt:
-                _note_sweep(state)
-            if had_plan:
-                note_done_at_opening(state)
+            state, rebuilt = _after_collections(state, cell, rebuilt, progress)
+            index = state.index
     except BaseException:
         if index is not None:
             index.close()
@@ -187,17 +175,40 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
     return Opened(state, directory, False, recovery, rebuilt, kept)
 
 
-def _made_anew(index: KeyIndex, directory: Path) -> KeyIndex:
-    index.close()
-    KeyIndex.destroy(directory / "index")
-    return KeyIndex(directory / "index")
+def _after_collections(
+    state: SharedState, cell: SharedCell, rebuilt: bool, progress: Progress | None
+) -> tuple[SharedState, bool]:
+    """Sees to it that the index holds nothing that a collection destroyed, and finishes one that was begun.
+
+    Returns:
+        The state, and whether its index was made anew.
+    """
+    if not rebuilt and not knows_last_sweep(state):
+        state, rebuilt = _with_new_index(state, cell, progress), True
+    had_plan = carry_out_at_opening(state, rebuilt)
+    if had_plan and rebuilt:
+        # It was made of records some of which are gone now.
+        state = _with_new_index(state, cell, progress)
+    if rebuilt:
+        with suppress(SvcError):
+            if sweep := last_sweep(state):
+                state.index.note_sweep(sweep)
+    if had_plan:
+        note_done_at_opening(state)
+    return state, rebuilt
 
 
-def _note_sweep(state: SharedState) -> None:
-    """Notes in an index that was made anew that it holds nothing that the last collection destroyed."""
-    with suppress(SvcError):
-        if sweep := last_sweep(state):
-            state.index.note_sweep(sweep)
+def _with_new_index(state: SharedState, cell: SharedCell, progress: Progress | None) -> SharedState:
+    state.index.close()
+    directory = state.log.state_directory / "index"
+    KeyIndex.destroy(directory)
+    made = SharedState(state.log, KeyIndex(directory), cell)
+    try:
+        _agree(made, None, True, progress)
+    except BaseException:
+        made.index.close()
+        raise
+    return made
 
 
 @dataclass(frozen=True, slots=True)
