@@ -29,6 +29,7 @@ from .conftest import Backups, contents, restored  # noqa: TID252
         ({"backup_dir": ""}, "backup_dir"),
         ({"backup_dir": "a/../../b"}, "backup_dir"),
         ({"backup_dir": "a\0b"}, "backup_dir"),
+        ({"backup_dir": "a\nb"}, "backup_dir"),
         ({"backup_dir": 7}, "backup_dir"),
         ({"retention_count": -1}, "retention_count"),
         ({"retention_count": "all"}, "retention_count"),

@@ -70,7 +70,7 @@ class BackupTask(TaskType):
         """See ``TaskType``; whether the directory is one that may be written is seen when the task runs."""
         given = super().normalize(args, configuration)
         text = given["backup_dir"]
-        if "\0" in text or ".." in Path(text).parts:
+        if not text.isprintable() or ".." in Path(text).parts:
             raise InvalidInput(
                 "The member backup_dir must name a directory in the server's backup directory.",
                 field="backup_dir",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,9 @@ __all__ = ["CONTENT_POLICY", "send_content", "send_json", "send_json_items", "se
 CONTENT_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 """The ``Content-Security-Policy`` of an answer whose route says nothing else: whatever it is taken for, it
 loads and runs nothing and stands in no frame."""
+
+LONGEST_HOLD_SECONDS = 3600.0
+"""For so long at most an answer keeps what it reads from being collected."""
 
 _FLUSH_BYTES = 65536
 _SMALL_BYTES = 65536
@@ -51,13 +55,20 @@ def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
 
 
 class _Held(Iterator[bytes]):
-    """Pieces that are read of a version, which is held until they are sent, or nobody wants them any more."""
+    """Pieces that are read of a version, which is held until they are sent, or nobody wants them any more.
+
+    Or for an hour: a client that takes a few bytes a second would keep collections from giving space back
+    for days. It goes on to be sent what a later collection does not destroy.
+    """
 
     def __init__(self, pieces: Iterator[bytes], hold: Hold) -> None:
         self._pieces = pieces
         self._hold = hold
+        self._held_until = time.monotonic() + LONGEST_HOLD_SECONDS
 
     def __next__(self) -> bytes:
+        if time.monotonic() > self._held_until:
+            self._hold.release()
         try:
             return next(self._pieces)
         except BaseException:  # the end, or an error
