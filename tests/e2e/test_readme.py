@@ -32,7 +32,7 @@ def run(script: str, directory: Path) -> str:
 
 
 def test_the_two_commands_stand_there() -> None:
-    start, test = blocks()[0], blocks()[7]
+    start, test = blocks()[0], blocks()[8]
     assert start.strip() == "pip install uv && uv run svc start"
     assert test.strip() == "pip install uv && uv run tox"
     script = (README.parent / ".ci" / "run").read_text()
@@ -78,3 +78,11 @@ def test_the_search(tmp_path: Path) -> None:
     assert "/books/warden.json" in output
     assert "Leo Tolstoy" in output
     assert '"year": 1869' in output
+
+
+def test_what_keeps_a_database_in_order(tmp_path: Path) -> None:
+    put = f"echo text | {svc_program()} put - /a -D books.svcdb\n"
+    output = run(put + blocks()[7].replace("uv run svc", svc_program()), tmp_path)
+    assert "looked at" in output
+    assert "30 3 * * *" in output
+    assert len(list((tmp_path / "backups").glob("*.svcdb"))) == 1
