@@ -125,6 +125,19 @@ class Holds:
         assert self._cell is not None
         self._cell.write(_CELL.pack(generation, phase))
 
+    def begin_generation(self) -> int:
+        """Begins a generation that nobody can hold yet, and returns it; only the one that collects does so.
+
+        The cell may have been lost while others live who hold more than it says now.
+        """
+        self._count_returned()
+        with self._mutex:
+            own = max(self._counts, default=0)
+        others = -1 if self._storage is None else self._storage.highest_held()
+        generation = max(self.state()[0], own, others) + 1
+        self.publish(generation, Phase.GATED)
+        return generation
+
     def is_held_before(self, generation: int) -> bool:
         """Whether anybody, in any process, holds an earlier generation."""
         self._count_returned()

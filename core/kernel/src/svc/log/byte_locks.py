@@ -22,6 +22,7 @@ __all__ = [
     "COLLECTION",
     "COMMIT",
     "GENERATIONS",
+    "MOST_GENERATIONS",
     "PRESENCE",
     "LocksUnavailable",
     "NativeLock",
@@ -52,6 +53,8 @@ COLLECTION = 2**62 + 4
 
 GENERATIONS = 2**62 + 2**40
 """Where one byte for each generation of the collection begins, locked shared by those who hold it."""
+
+MOST_GENERATIONS = 2**40
 
 _FLOCK = struct.Struct("hhqqi4x")
 _BUSY = (errno.EAGAIN, errno.EACCES)

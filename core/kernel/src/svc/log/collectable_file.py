@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from svc.log.byte_locks import (
     COLLECTION,
     GENERATIONS,
+    MOST_GENERATIONS,
     LocksUnavailable,
     first_locked,
     hold_byte,
@@ -48,6 +49,17 @@ class CollectableFile:
     def others_hold_before(self, generation: int) -> bool:
         """Whether another opening holds a generation before this one; never blocks."""
         return generation > 0 and first_locked(self._descriptor(), GENERATIONS, generation) is not None
+
+    def highest_held(self) -> int:
+        """The greatest generation that another opening holds, -1 where none is; never blocks."""
+        found, start = -1, 0
+        while (
+            byte := first_locked(self._descriptor(), GENERATIONS + start, MOST_GENERATIONS - start)
+        ) is not None:
+            # What is found may have begun before the range.
+            found = max(byte - GENERATIONS, start)
+            start = found + 1
+        return found
 
     def try_acquire_collection(self) -> bool:
         """Excludes other collections if nobody collects now; never blocks. Ends with ``close``, too."""

@@ -218,6 +218,10 @@ class CollectableStorage(Protocol):
         """Returns whether another opening holds a lower generation."""
         ...
 
+    def highest_held(self) -> int:
+        """Returns the greatest generation that another opening holds; -1 where none is held."""
+        ...
+
     def try_acquire_collection(self) -> bool:
         """Excludes other collections; returns whether it does. The end of the opening gives it back."""
         ...

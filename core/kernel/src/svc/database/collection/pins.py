@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from svc.clock import now_ms
@@ -83,7 +84,10 @@ class Pins:
         """Yields what was pinned since a time, and within the hour before it; some of it more than once."""
         for name in self._names():
             if int(name) >= after_ms // _HOUR_MS:
-                content = (self._directory / name).read_bytes()
+                try:
+                    content = (self._directory / name).read_bytes()
+                except IsADirectoryError:
+                    continue  # nobody of us made it
                 for at in range(0, len(content) - HASH_SIZE + 1, HASH_SIZE):
                     yield content[at : at + HASH_SIZE]
 
@@ -91,7 +95,8 @@ class Pins:
         """Removes what was pinned before a time."""
         for name in self._names():
             if int(name) < before_ms // _HOUR_MS:
-                (self._directory / name).unlink(missing_ok=True)
+                with suppress(IsADirectoryError, FileNotFoundError):
+                    (self._directory / name).unlink()
 
     def begin(self) -> None:
         """Keeps pins from now on, if they are not kept yet in this boot of the machine."""
@@ -99,7 +104,7 @@ class Pins:
         place = self._directory / _SINCE
         try:
             try:
-                if place.read_text("ascii").startswith(own):
+                if place.read_bytes().startswith(own.encode()):
                     return
             except FileNotFoundError:
                 self._directory.mkdir(mode=0o700, exist_ok=True)

@@ -288,8 +288,7 @@ class Collection:
     def _open_gate(self, wait_seconds: float) -> None:
         """Begins a new generation, and waits until nobody holds an earlier one."""
         holds = self._database.holds
-        generation = holds.state()[0] + 1
-        holds.publish(generation, Phase.GATED)
+        generation = holds.begin_generation()
         began = time.monotonic()
         while holds.is_held_before(generation):
             waited = time.monotonic() - began
