@@ -39,7 +39,7 @@ def test_a_collection_answers_with_its_report(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "target, body",
+    ("target", "body"),
     [
         ("/system/gc", b'{"dry_run": true}'),
         ("/system/gc?dry-run=true", b""),

@@ -1,4 +1,4 @@
-"""A plan that was not carried out, and a program that knows nothing of plans: it goes on writing behind it."""
+"""A plan that was not carried out, and a program that knows nothing of plans goes on writing."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ def test_what_was_committed_behind_a_plan_survives_it(tmp_path: Path) -> None:
     database.close()
 
     # As a release does that has no collections: it makes the index from the log, and carries no plan out.
-    with mock.patch("svc.database.opening.carry_out_at_opening", lambda state: False):
-        with Database(copy) as old, old.transaction() as transaction:
-            transaction.put(("again",), old.store_bytes(LARGE))
+    with (
+        mock.patch("svc.database.opening.carry_out_at_opening", return_value=False),
+        Database(copy) as old,
+        old.transaction() as transaction,
+    ):
+        transaction.put(("again",), old.store_bytes(LARGE))
     with Database(copy) as new:
         entry = new.at().get(("again",))
         assert entry is not None
