@@ -5,12 +5,13 @@ from __future__ import annotations
 import falcon
 
 from svc.errors import InvalidInput
-from svc.plugin import SvcRequest, query_flag, query_text, requires_root, send_json
+from svc.plugin import SvcRequest, has_body, query_flag, query_text, requires_root, send_json
 from svc_task_gc.process import collect_in_process
 
 __all__ = ["GcResource"]
 
 _MOST_DAYS = 100_000
+_PARAMETERS = ("dry_run", "keep_days")
 
 
 class GcResource:
@@ -22,6 +23,13 @@ class GcResource:
 
         ``keep_days`` is taken instead of that of the settings.
         """
+        unknown = [name for name in req.params if name not in _PARAMETERS]
+        if unknown or has_body(req):
+            # What was meant to be a dry run must not be taken for the real one.
+            raise InvalidInput(
+                "This takes the query parameters dry_run and keep_days, no others, and no body.",
+                field=unknown[0] if unknown else "body",
+            )
         context = req.context
         request = {
             "dry_run": query_flag(req, "dry_run"),
