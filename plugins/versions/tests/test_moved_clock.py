@@ -29,8 +29,9 @@ END = datetime(2040, 3, 2, tzinfo=UTC)
 
 EXTENT = Extent("LIFECYCLE")
 STEPS = EXTENT.scaled(120)
-SOME_MONTH_IS_SHORTER = timedelta(days=3)
-"""A snapshot of the 31st may stay until the next month begins, where the month has no such day."""
+SOME_MONTH_IS_SHORTER = timedelta(days=3, minutes=1)
+"""A snapshot of the 31st may stay until the next month begins, where the month has no such day; the minute is
+for the job, which has read the clock before the test does."""
 
 Step = Callable[[datetime, dict[str, int]], dict[str, Any]]
 
