@@ -85,7 +85,7 @@ def test_a_snapshot_is_what_it_was(backups: Backups, shop: Database, tmp_path: P
     assert len(backups.names()) == 1
 
 
-@pytest.mark.parametrize("text", ["./backups/", "backups", "./backups", "{absolute}"])
+@pytest.mark.parametrize("text", ["./backups/", "backups", "./backups", ".", "{absolute}"])
 def test_the_default_is_the_backup_directory_of_the_server(backups: Backups, text: str) -> None:
     result = backups(backup_dir=text.format(absolute=backups.directory))
     assert result["backup_dir"] == str(backups.directory)
@@ -99,7 +99,7 @@ def test_directories_lie_in_it(backups: Backups, text: str) -> None:
         assert made.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("text", ["/tmp", "{absolute}/../elsewhere", "link"])
+@pytest.mark.parametrize("text", ["/tmp", "{absolute}/../elsewhere", "link", "x" * 256])
 def test_and_nowhere_else(backups: Backups, tmp_path: Path, text: str) -> None:
     backups.directory.mkdir()
     (backups.directory / "link").symlink_to(tmp_path)

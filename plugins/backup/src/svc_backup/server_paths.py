@@ -12,6 +12,7 @@ from svc.errors import InvalidInput
 
 __all__ = ["DIRECTORY_VARIABLE", "backup_directory", "directory_in_backups", "path_in_backups"]
 
+_LONGEST_NAME = 255
 DIRECTORY_VARIABLE = "SVC_BACKUP_DIRECTORY"
 """Names another directory; part of the deployment, so that no request can change it."""
 
@@ -56,21 +57,23 @@ def directory_in_backups(database_path: Path, text: str, field: str) -> Path:
 
     Args:
         database_path: where the database lies.
-        text: ``./backups/`` for the backup directory itself, wherever it is; ``./backups/x`` or ``x`` for one
+        text: ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or ``x`` for one
             in it, or its absolute path.
         field: the member of the body, for errors.
 
     Raises:
         InvalidInput: it leads out of the directory, also through links, or is no name of a directory.
     """
-    parts = [part for part in Path(text).parts if part != "."] if "\0" not in text else []
+    parts = [part for part in Path(text).parts if part != "."]
+    if "\0" in text or not text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        raise _outside(field)
     if parts[:1] == ["backups"]:
         parts = parts[1:]
-        if not parts:
-            return Path(os.path.realpath(backup_directory(database_path)))
-    named = os.path.join(*parts) if parts else ""
     top = os.path.realpath(backup_directory(database_path))
-    if named and os.path.isabs(named) and os.path.realpath(named) == top:
+    if not parts:
+        return Path(top)
+    named = os.path.join(*parts)
+    if os.path.isabs(named) and os.path.realpath(named) == top:
         return Path(top)
     return path_in_backups(database_path, named, field)
 
