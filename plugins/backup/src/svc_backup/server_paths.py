@@ -57,8 +57,8 @@ def directory_in_backups(database_path: Path, text: str, field: str) -> Path:
 
     Args:
         database_path: where the database lies.
-        text: ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or ``x`` for one
-            in it, or its absolute path.
+        text: ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or
+            ``x`` for one in it, or its absolute path.
         field: the member of the body, for errors.
 
     Raises:
