@@ -127,8 +127,6 @@ class KeyIndex:
         self._closed = False
         self._noted = False
 
-    # -- reading -------------------------------------------------------------------------------
-
     def find(self, hash: Hash) -> Place | None:
         """Returns where an object lies, or None. Costs about 1.5 µs.
 
@@ -280,8 +278,6 @@ class KeyIndex:
             return number, size
 
         return count
-
-    # -- writing -------------------------------------------------------------------------------
 
     def write(
         self,
