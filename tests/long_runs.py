@@ -35,7 +35,7 @@ class Extent:
         self.scale = float(os.environ.get(f"SVC_TEST_{kind}_SCALE", "1"))
         self.seed = int(os.environ.get(f"SVC_TEST_{kind}_SEED", "1"))
 
-    def scaled(self, count: int, *, most: int | None = None) -> int:
+    def scaled(self, count: float, *, most: int | None = None) -> int:
         """Returns how many of something to do: ``count`` in a short run, at least one."""
         number = max(1, round(count * self.scale))
         return number if most is None else min(number, most)

@@ -1,6 +1,6 @@
-"""Runs all tests, two runs of pytest at a time: much of a test's time is waiting for servers and disks.
+"""Runs all tests, three runs of pytest at a time: much of a test's time is waiting for servers and disks.
 
-Each run takes the next part of the list, the longest first, so that both are busy to the end. Where memory
+Each run takes the next part of the list, the longest first, so that all are busy to the end. Where memory
 allows it, the databases of most tests are made there: they wait for no disk. What is tested on a
 disk is named in ``ON_DISK``.
 
@@ -24,21 +24,22 @@ from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-RUNS = 2
+RUNS = 3
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 8 * 1024**3
 LONGEST_FIRST = (
-    "core/server/tests",
     "tests/e2e",
-    "core/kernel/tests",
-    "plugins/query",
-    "plugins/tasks",
     "tests/attack",
+    "core/server/tests",
     "tests/crash",
-    "plugins/files",
-    "tests/versions_model",
+    "core/kernel/tests",
+    "tests/realdata",
+    "plugins/query",
+    "tests/plugins",
+    "plugins/tasks",
     "core/worker/tests",
+    "plugins/files",
 )
 TESTED_WITH = {
     "query": (
@@ -49,10 +50,18 @@ TESTED_WITH = {
         "parsers",
         "files",
         "users",
+        "events",
     ),
-    "tasks": ("files",),
+    "tasks": ("files", "events"),
+    "events": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
+    "events-sse": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
+    "sharing": ("events",),
+    "task-gc": ("events",),
+    "users": ("events",),
+    "versions": ("events",),
 }
-"""A driver is tested with what extends it, and by files that are put."""
+"""A driver is tested with what extends it, an extension with the driver that it can do without, and by files
+that are put."""
 
 ENVIRONMENTS = Path(os.environ.get("TOX_ENV_DIR", ROOT / ".tox" / "py")) / "alone"
 ON_DISK = ("tests/attack", "tests/crash", "tests/compat", "tests/realdata")

@@ -9,6 +9,8 @@ PLUGINS = (
     "auth.magic-link",
     "auth.self",
     "backup",
+    "events",
+    "events.sse",
     "files",
     "history",
     "index.exact",

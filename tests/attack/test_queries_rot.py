@@ -37,7 +37,7 @@ def filled(server: Server) -> None:
     pytest.fail(f"Never flushed: {status}")
 
 
-def healed(client: Client, seconds: float = 20.0) -> bool:
+def healed(client: Client, seconds: float = 60.0) -> bool:
     """Whether queries answer rightly in the end; whatever else they answer meanwhile has words."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -70,9 +70,17 @@ def test_rows_that_were_cut_off(new_server: Callable[..., Server]) -> None:
     filled(server)
     assert server.stop() == 0
     rows = view(server) / "data.mdb"
-    os.truncate(rows, rows.stat().st_size // 2 // 4096 * 4096)
+    # So little of it that what every opening reads is gone: of the rest, free pages may be the most.
+    os.truncate(rows, 8 * 4096)
     client = server.start().client()
     assert healed(client)
-    told = json.loads(client.get("/system/health").body)
-    assert told["status"] == "degraded"
-    assert {finding["code"] for finding in told["findings"]} == {"view.renewed"}
+    # While everything is indexed anew on a busy machine, a view may be told to stand still as well.
+    end = time.monotonic() + 60
+    while True:
+        told = json.loads(client.get("/system/health").body)
+        assert "findings" in told, told
+        codes = {finding["code"] for finding in told["findings"]}
+        if codes == {"view.renewed"} or time.monotonic() > end:
+            break
+        time.sleep(0.5)
+    assert (told["status"], codes) == ("degraded", {"view.renewed"}), told

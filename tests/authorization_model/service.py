@@ -71,7 +71,9 @@ class Service:
 
 @functools.cache
 def plugins() -> Plugins:
-    return load_with_testing_auth("files", "history", "versions", "backup", "query", "index.exact")
+    return load_with_testing_auth(
+        *("files", "history", "versions", "backup", "query", "index.exact", "events", "events.sse")
+    )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import zipfile
 from typing import Any
@@ -49,6 +50,30 @@ def test_reads_are_those_of_the_model(seed: int, tmp_path_factory: pytest.TempPa
             check_blobs(service, View(caller, head), past)
             check_deleted(service, View(caller, head), past)
             check_history(service, View(caller, past, head), head)
+            check_events(service, caller)
+
+
+def check_events(service: Service, caller: Caller) -> None:
+    """Of all entries those are told that the caller may read or list, and no event has none."""
+    url = "/system/events?follow=false&last_event_id=0&events=entries_created,entries_deleted"
+
+    def told(answer: Any) -> list[tuple[str, str, list[str]]]:
+        events = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+        return [
+            (event["event_id"], event["event_type"], [entry["path"] for entry in event["payload"]["entries"]])
+            for event in events
+        ]
+
+    def shows(text: str) -> bool:
+        path = tuple(name for name in text.split("/") if name)
+        return may(caller, "r", path) or may(caller, "l", path)
+
+    everything = told(service.as_root("GET", url))
+    assert everything
+    expected = [
+        (event_id, name, [path for path in paths if shows(path)]) for event_id, name, paths in everything
+    ]
+    assert told(service("GET", url)) == [event for event in expected if event[2]], caller
 
 
 def denial(caller: Caller) -> int:

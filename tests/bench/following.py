@@ -14,7 +14,7 @@ from report import seconds_of
 
 from svc.database import Database, Transaction, ViewReader
 from svc.paths import Path as TreePath
-from svc.plugins import load_plugins
+from svc.plugins import initialize, load_plugins, register_views
 from svc.tree import Entry
 
 _IN_DIRECTORY = 1_000
@@ -26,9 +26,12 @@ def views(bench: Bench) -> None:
     """Views catching up with 1,000,000 new files, and with those copied, moved, deleted, restored at once."""
     count = bench.choose(1_000_000, 20_000)
     with Database(bench.directory / "views.svcdb") as database:
+        plugins = load_plugins(None)
+        initialize(database, plugins)
+        register_views(database, plugins)
         with unsynced():
             _fill(database, count)
-        readers = [database.register_view(item.value) for item in load_plugins(None).registries.views]
+        readers = [database.view(item.value.name) for item in plugins.registries.views]
         total, worked = 0.0, time.process_time()
         for reader in readers:
             seconds = seconds_of(reader.catch_up)

@@ -1,4 +1,4 @@
-"""Full text beside SQLite FTS5, in one run: building, asking, small commits, and which documents are best.
+"""Full text beside SQLite FTS5 and tantivy alone: building, asking, small commits, which documents are best.
 
     python tests/bench/fulltext.py [--documents 100000] [--rounds 5]
 
@@ -21,9 +21,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import tantivy
 from pyroaring import BitMap
 from svc_index_fulltext.index_type import FulltextIndexType
 from svc_index_fulltext.operator import SearchOperator
+from svc_index_fulltext.writing import HEAP_BYTES
 from svc_query.api import IndexDocument, Leaf
 
 KIND = FulltextIndexType()
@@ -87,6 +89,25 @@ class Ours:
 
     def size(self) -> int:
         return self.reader.size
+
+
+class Bare:
+    """The library alone: text and number, its own tokenizer for words in lower case, one thread as here."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("text", stored=False)
+        builder.add_integer_field("id", stored=False, indexed=True, fast=True)
+        self.writer = tantivy.Index(builder.build(), path=str(directory)).writer(HEAP_BYTES, 1)
+
+    def add(self, first: int, texts: list[str]) -> None:
+        for number, text in enumerate(texts, first):
+            document = tantivy.Document()
+            document.add_integer("id", number)
+            document.add_text("text", text)
+            self.writer.add_document(document)
+        self.writer.commit()
 
 
 class Sqlite:
@@ -226,6 +247,23 @@ def measure(directory: Path, count: int, rounds: int) -> None:
         print(f"| {label} | {figures['svc']:,.3g} | {figures['FTS5']:,.3g} | {shown:.2f} |")
 
 
+def compare_building(directory: Path, count: int, rounds: int) -> None:
+    """Prints how fast documents are taken in beside the library alone, in turns."""
+    texts = sentences(count)
+    print("\n| | svc | tantivy alone | svc / tantivy |\n|---|---|---|---|")
+    for flush in (REBUILD_FLUSH, FLUSH):
+        spent: dict[str, list[float]] = {"svc": [], "tantivy": []}
+        for turn in range(rounds):
+            for name, kind in (("svc", Ours), ("tantivy", Bare)):
+                one = kind(directory / f"{name}-{flush}-{turn}")
+                began = time.perf_counter()
+                for first in range(0, count, flush):
+                    one.add(first, texts[first : first + flush])
+                spent[name].append(time.perf_counter() - began)
+        ours, bare = (count / statistics.median(spent[name]) for name in ("svc", "tantivy"))
+        print(f"| build, {flush:,} a commit, documents/s | {ours:,.3g} | {bare:,.3g} | {ours / bare:.2f} |")
+
+
 # -- ranking ---------------------------------------------------------------------------------------
 
 ASKED = [
@@ -338,6 +376,7 @@ def main() -> None:
     directory = Path(tempfile.mkdtemp(prefix="svc-fulltext-"))
     try:
         measure(directory, given.documents, given.rounds)
+        compare_building(directory, given.documents, given.rounds)
         compare_ranks(directory)
     finally:
         shutil.rmtree(directory)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import processes
 from blake3 import blake3
 from client import Client
 from measurement import Bench, renew, write_random
@@ -36,11 +37,11 @@ def speed(bench: Bench) -> None:
             renew(source)
             return upload(own, f"/files/f{next(runs)}", source)
 
-        puts, copies = interleave(bench.rounds(2), put, lambda: _copy(source, bench.directory / "copy"))
+        puts, copies = interleave(bench.rounds(2), put, lambda: copy(source, bench.directory / "copy"))
         name = f"{source.stat().st_size >> 20:,} MiB file"
         bench.report.compare(f"PUT of a {name}", puts, "MB/s", "cp + fsync", copies, 0.4)
         last = f"/files/f{next(runs) - 1}"
-        _check(own, last, source)
+        check(own, last, source)
         size = source.stat().st_size
         gets, files = interleave(
             bench.rounds(3), lambda: download(own, last, size), lambda: download(static, "/source", size)
@@ -54,7 +55,7 @@ def memory(bench: Bench) -> None:
     size = source.stat().st_size
     with svc(bench.directory / "memory.svcdb") as own:
         upload(own, "/files/first", source)
-        before = max(_resident(process) for process in _children(own.pid))
+        before = max(_resident(process) for process in processes.children(own.pid))
         renew(source)
         threads = [
             threading.Thread(target=upload, args=(own, "/files/second", source)),
@@ -64,7 +65,7 @@ def memory(bench: Bench) -> None:
             thread.start()
         peak = 0
         while any(thread.is_alive() for thread in threads):
-            peak = max(peak, *(_resident(process) for process in _children(own.pid)))
+            peak = max(peak, *(_resident(process) for process in processes.children(own.pid)))
             time.sleep(0.02)
     work = f"memory of a worker, {size >> 20:,} MiB up and down at once"
     bench.report.limit(work, [peak / (1 << 20)], "MiB", 150)
@@ -113,7 +114,7 @@ def _costs(own: Client, files: Client, static: Path, content: bytes) -> Iterator
     yield "nginx GET", seconds_of(lambda: files.get(f"/{name}", size))
 
 
-def _check(server: Server, path: str, source: Path) -> None:
+def check(server: Server, path: str, source: Path) -> None:
     """Makes sure that the server gives back what the file holds."""
     expected = blake3(max_threads=blake3.AUTO).update_mmap(source).digest()
     got = blake3(max_threads=blake3.AUTO)
@@ -124,7 +125,9 @@ def _check(server: Server, path: str, source: Path) -> None:
     assert process.returncode == 0 and got.digest() == expected, f"{path} is not what was stored"
 
 
-def _copy(source: Path, target: Path) -> float:
+def copy(source: Path, target: Path) -> float:
+    """Copies a file and syncs the copy; returns MB/s."""
+
     def copy() -> None:
         subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
         with open(target, "rb+") as file:
@@ -138,10 +141,6 @@ def _write(path: Path, content: bytes) -> None:
     with open(path, "wb", buffering=0) as file:
         file.write(content)
         os.fdatasync(file.fileno())
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _resident(pid: int) -> int:

@@ -41,7 +41,8 @@ _AIMS = {"exact": 0.5, "range": 0.5, "part": 2.0, "words": 5.0}
 _TITLES = {
     "exact": "exact query, 20 rows",
     "range": "range of 2 fields, ordered, 20 rows",
-    "part": "substring of 6 characters, 20 rows",
+    "part": "substring of 6 characters, first 20 rows by path",
+    "part_any": "the same, and SQLite gives any 20 rows",
     "words": "full text, two words, best 20",
 }
 
@@ -73,7 +74,7 @@ class _Questions:
             where = [_leaf("year", "eq", known["year"]), _leaf("price", "lt", known["price"])]
             order = [{"field": "price"}]
             return {"where": where, "order_by": order}, [known["year"], known["price"]]
-        if kind == "part":
+        if kind.startswith("part"):
             start = rng.randrange(max(1, len(known["title"]) - 6))
             part = known["title"][start : start + 6]
             return {"where": _leaf("title", "contains", part)}, ['"' + part.replace('"', '""') + '"']
@@ -143,7 +144,7 @@ def _compare_queries(bench: Bench, asker: Asker, connection: sqlite3.Connection,
         _same_answers(asker, connection, STATEMENTS[kind], questions, kind)
         ours, theirs = interleave(bench.rounds(5), of_svc, of_sqlite)
         work = f"{title}, {count:,} documents"
-        bench.report.compare(work, ours, "1/s", "SQLite", theirs, _AIMS[kind])
+        bench.report.compare(work, ours, "1/s", "SQLite", theirs, _AIMS.get(kind))
 
 
 def _same_answers(

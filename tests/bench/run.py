@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import background
 import backing_up
 import beside_load
 import collection
@@ -28,8 +29,10 @@ import kernel
 import large_files
 import objects
 import opening
+import overwriting
 import query
 import starting
+import streaming
 import verifying
 import versioning
 from measurement import Bench
@@ -39,6 +42,8 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "get": http_files.get,
     "put": http_files.put,
     "put-workers": http_files.put_by_workers,
+    "background": background.puts,
+    "rest": background.memory,
     "identity": identity.identity,
     "worker": http_worker.worker,
     "kernel-put": kernel.durable_puts,
@@ -46,6 +51,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "import": importing.from_memory,
     "load": importing.from_disk,
     "large": large_files.speed,
+    "overwrite": overwriting.overwrites,
     "memory": large_files.memory,
     "sizes": large_files.sizes,
     "update": directories.updates,
@@ -53,6 +59,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "views": following.views,
     "open": opening.opening,
     "start": starting.starts,
+    "streams": streaming.streams,
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,

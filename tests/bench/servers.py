@@ -109,12 +109,14 @@ def svc(database: Path, *options: str) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def running_svc(database: Path, auth: str) -> Iterator[tuple[Server, Path]]:
+def running_svc(
+    database: Path, auth: str, environment: Mapping[str, str] = os.environ
+) -> Iterator[tuple[Server, Path]]:
     """``svc start`` as it is installed, with an auth mode and one worker; and the file that it prints to."""
     port = _free_port()
     command = [program("svc"), "start", "-D", str(database), "--auth", auth, "--workers", "1"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--access-log", "false"]
-    with _running(command, database.parent, f"svc-{auth}", _says_ready) as pid:
+    with _running(command, database.parent, f"svc-{auth}", _says_ready, environment) as pid:
         yield Server(port, pid), database.parent / f"svc-{auth}.log"
 
 

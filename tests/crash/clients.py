@@ -82,15 +82,15 @@ class JournalingClient:
         self._expect(response, 200, 201)
         found = read_directory(client, self.journal.name)
         assert found.pop(MARK) == digest(mark)
+        # Before anything is settled: where the connection is cut here, all of this is done again.
+        document = self._stored_document(client) if DOCUMENT in found else {}
         earlier = self.journal.acknowledged.pop(MARK, None)
         assert earlier is None or self.journal.under_way is not None
         self.journal.settle(found)
         self.journal.acknowledged[MARK] = digest(mark)
-        self._document = self._stored_document(client)
+        self._document = document
 
     def _stored_document(self, client: Client) -> dict[str, int]:
-        if DOCUMENT not in self.journal.acknowledged:
-            return {}
         document: dict[str, int] = json.loads(client.read(f"{self.journal.name}/{DOCUMENT}"))
         return document
 

@@ -131,7 +131,7 @@ def test_the_log_cut_anywhere_in_its_last_batches_holds_its_whole_commits(
             shutil.copytree(kept, f"{cut}.d")
         if beside == "the index of the whole log" and length < states[-1][0]:
             check_refused(cut, length)
-            shutil.rmtree(f"{cut}.d")
+            continue  # without what lies beside it, it is opened elsewhere
         with another_boot(), Database(cut) as database:
             ends = [end for end, _ in states if end <= length]
             assert database.head().sequence == len(ends) - 1, length

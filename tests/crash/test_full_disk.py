@@ -12,6 +12,8 @@ import pytest
 
 from crash.clients import JournalingClient, Load, check_server
 from crash.scale import SCALE, SEED
+from svc.database import Database, collect, verify
+from svc.errors import InsufficientStorage
 from svc_blackbox.client import Client, files
 from svc_blackbox.server import Server, run_svc
 
@@ -126,3 +128,23 @@ def test_many_clients_at_once_lose_nothing_to_a_full_disk(server: Server, small_
     check_server(server.client(), load.clients)
     assert server.stop() == 0
     run_svc("verify", "-D", server.database)
+
+
+def test_a_collection_that_finds_no_space_says_so_and_is_done_when_there_is_some(small_disk: Path) -> None:
+    with Database(small_disk / "x.svcdb") as database:
+        for contents in (lambda: os.urandom(3_000), lambda: b"small"):
+            with database.transaction() as transaction:
+                for number in range(1_500):
+                    transaction.put((f"{number}",), contents())
+        del transaction
+        with (small_disk / "rest").open("wb", buffering=0) as rest, pytest.raises(OSError):
+            while True:
+                rest.write(bytes(100_000))
+        for _ in range(2):
+            with pytest.raises(InsufficientStorage):
+                collect(database, upload_hours=0)
+            version = database.at()
+            assert all(version.read_all(entry) == b"small" for _, entry in version.entries(()))
+        (small_disk / "ballast").unlink()
+        assert collect(database, upload_hours=0).reclaimed_bytes > 4_000_000
+        assert verify(database).ok

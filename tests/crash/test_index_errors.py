@@ -36,6 +36,9 @@ class Reader:
         self._thread.start()
 
     def stop(self) -> None:
+        deadline = time.monotonic() + 60
+        while self.answers <= 20 and self._thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
         self._stop.set()
         self._thread.join(60)
         assert not self._thread.is_alive()

@@ -27,6 +27,9 @@ from svc_blackbox.server import Server, free_port
 
 FOR_EVER = "private, max-age=31536000, immutable"
 CONTENT = os.urandom(300_000)
+STREAMS = ("/system/events", "/events/stream", "/events/me")
+"""Would go on for ever."""
+
 PUBLIC = {"/", "/share", "/system/health", "/blobs/config"}
 
 NGINX = """
@@ -115,9 +118,13 @@ def requests_of_every_route() -> list[tuple[str, str]]:
     routes = bind_routes(with_root_page((*kernel_routes(None), *plugins.registries.routes.all())))  # type: ignore[arg-type]
     assert len(routes) > 30
     values = {"hash": "0" * 64, "path": "there/file", "plugin_id": "backup", "name": "one"}
-    return sorted(
-        (method, re.sub(r"\{(\w+)[^}]*\}", lambda field: values.get(field[1], "x"), route.template))
+    targets = {
+        route: re.sub(r"\{(\w+)[^}]*\}", lambda field: values.get(field[1], "x"), route.template)
         for route in routes
+    }
+    return sorted(
+        (method, f"{target}?follow=false" if target in STREAMS else target)
+        for route, target in targets.items()
         for method in route.allowed
     )
 

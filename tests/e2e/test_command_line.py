@@ -18,7 +18,7 @@ PLACES = ["file", "url"]
 def place(request: pytest.FixtureRequest, new_server: Callable[..., Server], tmp_path: Path) -> str:
     """What ``-D`` names: a database file, or a server."""
     if request.param == "url":
-        return new_server("served").url
+        return new_server("served", "--workers", "1").url
     database = tmp_path / "local.svcdb"
     (tmp_path / "nothing").mkdir()
     run_svc("load", "-D", database, tmp_path / "nothing")

@@ -115,6 +115,23 @@ def test_on_a_small_filesystem(server: Callable[[Path], Server], small_disk: Pat
     finish(running, stored)
 
 
+def test_the_history_is_read_on_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
+    database, source = small_disk / "x.svcdb", tmp_path / "source"
+    for number in range(3):
+        source.write_bytes(b"line\n" * (number + 1))
+        run_svc("put", "-D", database, source, "/a")
+    with (
+        (small_disk / "ballast").open("ab", buffering=0) as ballast,
+        pytest.raises(OSError, match="No space"),
+    ):
+        while True:
+            ballast.write(bytes(4096))
+    log = json.loads(run_svc("log", "-D", database, "--json").stdout)
+    assert len(log["commits"]) == 3
+    blame = json.loads(run_svc("blame", "-D", database, "/a", "--json").stdout)
+    assert [line["version"] for line in blame["lines"]] == [row["version"] for row in log["commits"]][::-1]
+
+
 def workers_of(database: Path) -> list[int]:
     found = run_svc("status", "-D", database, "--json", check=False)
     return [worker["pid"] for worker in json.loads(found.stdout)["workers"]]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from svc.database import Database
 from svc.log import RECORD_HEADER_SIZE
@@ -97,6 +100,24 @@ def content_of(path: Path, name: str) -> bytes:
         return database.at().read_all(database.at().get(("docs", name)))
 
 
+@pytest.mark.parametrize("options", ["", "--keep-times", "--delete --jobs 2"])
+def test_what_was_lost_comes_back_with_the_directory_that_it_came_from(tmp_path: Path, options: str) -> None:
+    file = tmp_path / "x.svcdb"
+    source = tmp_path / "docs"
+    source.mkdir()
+    for name in ("whole", "lost"):
+        (source / name).write_bytes(name.encode() * 300)
+    load = f"svc load docs /docs {options} -D x.svcdb --json"
+    assert shell(load, tmp_path).returncode == 0
+    rot(file, ("docs", "lost"))
+    assert shell("svc verify --repair -D x.svcdb", tmp_path).returncode == 7
+    told = json.loads(shell(load, tmp_path).stdout)
+    assert (told["files"], told["unchanged_files"]) == (1, 1)
+    assert content_of(file, "lost") == b"lost" * 300
+    assert shell("svc verify -D x.svcdb", tmp_path).returncode == 0
+    assert json.loads(shell(load, tmp_path).stdout)["unchanged_files"] == 2
+
+
 def test_a_server_gives_what_is_damaged_here(tmp_path: Path) -> None:
     """Chunks of its HEAD one by one; directories and what only older versions have by an export."""
     path, other = tmp_path / "x.svcdb", tmp_path / "other.svcdb"
@@ -123,3 +144,32 @@ def test_a_server_gives_what_is_damaged_here(tmp_path: Path) -> None:
         sequence = next(one.sequence for one in database.commits() if len(one.transactions[0].changes) == 2)
         older = database.version_of(database.commit(sequence).root)
         assert older.read_all(older.get(("docs", "old"))) == b"old" * 300
+
+
+def test_a_damaged_commit_degrades_a_server_from_the_verification_to_the_repair(tmp_path: Path) -> None:
+    path = tmp_path / "x.svcdb"
+    shell("echo kept > kept; svc put kept /docs/kept -D x.svcdb", tmp_path)
+    store(path, a=b"a" * 900)
+    store(path, b=b"b" * 900)
+    shutil.copy(path, tmp_path / "backup.svcdb")
+    with Database(path, read_only=True) as database:
+        sequence = database.head().sequence - 1
+        place = database.objects.index.commit_place(sequence)
+    with open(path, "r+b") as file:
+        file.seek(place[0] + RECORD_HEADER_SIZE + 60)
+        file.write(b"rotten!")
+    with start_server(path, "--auth", "disabled", plugins=PLUGINS) as server:
+        assert server.get("/system/health").json()["status"] == "healthy"
+        assert run_svc("verify", "-D", str(path)).exit_code == 7
+        health = server.get("/system/health").json()
+        assert health["status"] == "degraded"
+        (told,) = health["findings"]
+        assert told["code"] == "database.damaged_commits"
+        assert f"of commit {sequence}." in told["message"]
+        assert run_svc("status", "-D", str(path)).exit_code == 13
+        assert run_svc("status", "--url", server.url).exit_code == 13
+    assert (
+        run_svc("verify", "--repair", "--from", "backup.svcdb", "-D", str(path), cwd=tmp_path).exit_code == 0
+    )
+    with start_server(path, "--auth", "disabled", plugins=PLUGINS) as server:
+        assert server.get("/system/health").json()["status"] == "healthy"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,10 +55,16 @@ def trees() -> list[tuple[str, ast.Module]]:
     return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(), str(path))) for path in SOURCES]
 
 
+@functools.cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    return list(ast.walk(tree))
+
+
+@functools.cache
 def imported(tree: ast.Module) -> set[str]:
     """The packages that a module imports, at any depth of nesting."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -67,10 +72,13 @@ def imported(tree: ast.Module) -> set[str]:
     return found
 
 
-def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            yield ast.unparse(node.func), node
+@functools.cache
+def calls(tree: ast.Module) -> list[tuple[str, ast.Call]]:
+    return [
+        (ast.unparse(node.func), node)
+        for node in nodes(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
+    ]
 
 
 def test_there_are_sources_to_look_at() -> None:
@@ -107,11 +115,11 @@ def test_yaml_is_read_by_the_safe_loader_alone() -> None:
     tree = dict(trees())[path]
     used = {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
     }
     assert used == OF_YAML
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "yaml"]
+    assert not [node for node in nodes(tree) if isinstance(node, ast.ImportFrom) and node.module == "yaml"]
 
 
 def test_xml_is_read_without_entities_and_without_anything_elsewhere() -> None:
@@ -159,6 +167,6 @@ def test_certificates_of_others_are_checked(what: str) -> None:
     found = {
         path
         for path, tree in trees()
-        if any(what in (getattr(node, "attr", None), getattr(node, "id", None)) for node in ast.walk(tree))
+        if any(what in (getattr(node, "attr", None), getattr(node, "id", None)) for node in nodes(tree))
     }
     assert found <= {OWN_PROBE}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import importlib.metadata
 import re
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -44,17 +45,18 @@ def modules(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if ".egg-info" not in path.parts)
 
 
-def imports(path: Path) -> Iterator[tuple[str, str | None, int]]:
+@functools.cache
+def imports(path: Path) -> list[tuple[str, str | None, int]]:
     """Every import of a module, at any depth of nesting: module, name (None: the module itself), line."""
+    found: list[tuple[str, str | None, int]] = []
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, None, node.lineno
+            found += [(alias.name, None, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: a relative import"
             assert node.module is not None
-            for alias in node.names:
-                yield node.module, alias.name, node.lineno
+            found += [(node.module, alias.name, node.lineno) for alias in node.names]
+    return found
 
 
 def test_there_are_plugins_to_look_at() -> None:
@@ -125,6 +127,7 @@ def test_the_kernel_needs_no_server() -> None:
     assert found == []
 
 
+@functools.cache
 def descriptors() -> dict[str, PluginDescriptor]:
     """The descriptors of our plugins, by package."""
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -68,7 +69,8 @@ OPTIONS = {option.name for one in DESCRIPTORS for option in one.options}
 PATHS = {owned for one in DESCRIPTORS for owned in one.system_paths}
 
 
-def literals(path: Path) -> Iterator[tuple[str, int]]:
+@functools.cache
+def literals(path: Path) -> list[tuple[str, int]]:
     """The texts in a module that are no docstrings, also those within f-strings."""
     tree = ast.parse(path.read_text())
     prose = {
@@ -76,9 +78,11 @@ def literals(path: Path) -> Iterator[tuple[str, int]]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            yield node.value, node.lineno
+    return [
+        (node.value, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+    ]
 
 
 def test_there_is_something_to_look_for() -> None:
@@ -164,6 +168,7 @@ def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
         SystemPath("plugins", BackupRule.INCLUDE),
         SystemPath("collection", BackupRule.SKIP),
         SystemPath("collection-plan", BackupRule.SKIP),
+        SystemPath("packed-commits", BackupRule.SKIP),
     ]
     rows = [(f"/{owned.path}", "svc", RULES[owned.backup]) for owned in kernel]
     for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_third_party import ROOT, Installation, copy_source  # noqa: TID252
+from .installation import ROOT, Installation, Wheelhouse  # noqa: TID252
 
 SOURCE = ROOT / "contrib" / "auth-oidc"
 PAGE = ROOT / "docs" / "plugins" / "writing-an-auth-mode.md"
@@ -19,10 +19,9 @@ BESIDE = ("core/kernel", "core/client", "core/worker", "core/server", "core/test
 pytestmark = pytest.mark.timeout(400)
 
 
-def test_its_own_tests_pass_where_it_is_installed(tmp_path: Path) -> None:
+def test_its_own_tests_pass_where_it_is_installed(tmp_path: Path, wheelhouse: Wheelhouse) -> None:
     installed = Installation(tmp_path / "venv")
-    sources = [str(copy_source(name, tmp_path / name)) for name in (*BESIDE, "contrib/auth-oidc")]
-    installed.add(*sources, "pytest")
+    installed.add(*wheelhouse.wheels(*BESIDE, "contrib/auth-oidc"), "pytest")
     done = subprocess.run(
         [installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
          str(SOURCE / "tests")],

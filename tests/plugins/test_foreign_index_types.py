@@ -13,7 +13,8 @@ import pytest
 
 from svc_testing.hook_pages import files_of_page
 
-from .test_third_party import ROOT, Installation, copy_source, write_distribution  # noqa: TID252
+from .installation import ROOT, Installation, Wheelhouse  # noqa: TID252
+from .test_third_party import write_distribution  # noqa: TID252
 
 SOURCE = ROOT / "contrib" / "index-vector"
 PAGE = ROOT / "docs" / "plugins" / "writing-an-index-type.md"
@@ -27,11 +28,11 @@ BESIDE = (
 pytestmark = pytest.mark.timeout(400)
 
 
-def test_their_own_tests_pass_where_they_are_installed(tmp_path: Path) -> None:
+def test_their_own_tests_pass_where_they_are_installed(tmp_path: Path, wheelhouse: Wheelhouse) -> None:
     sample = write_distribution(tmp_path / "acme-domain", "acme.domain", "acme_domain", files_of_page(PAGE))
     installed = Installation(tmp_path / "venv")
-    sources = [str(copy_source(name, tmp_path / name)) for name in (*BESIDE, "contrib/index-vector")]
-    installed.add(*sources, str(sample), "pytest", "hypothesis")
+    svc = wheelhouse.wheels(*BESIDE, "contrib/index-vector")
+    installed.add(*svc, *wheelhouse.build(sample), "pytest", "hypothesis")
     for tests in (SOURCE / "tests", sample / "tests"):
         done = subprocess.run(
             [installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",

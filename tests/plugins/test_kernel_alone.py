@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_third_party import Installation, copy_source  # noqa: TID252
+from .installation import Installation, Wheelhouse  # noqa: TID252
 
 PROGRAM = """
     import importlib.util
@@ -27,10 +27,9 @@ PROGRAM = """
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    base = tmp_path_factory.mktemp("kernel")
-    installed = Installation(base / "venv")
-    installed.add(str(copy_source("core/kernel", base / "kernel")))
+def python(tmp_path_factory: pytest.TempPathFactory, wheelhouse: Wheelhouse) -> str:
+    installed = Installation(tmp_path_factory.mktemp("kernel") / "venv")
+    installed.add(*wheelhouse.wheels("core/kernel"))
     return installed.python
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +13,12 @@ from svc_default import PLUGINS
 from svc_testing import Completed, Server, run_svc, start_server
 from svc_testing.hook_pages import files_of_page
 
-ROOT = Path(__file__).parents[2]
+from .installation import ROOT, Installation, Wheelhouse, members  # noqa: TID252
+
 TEMPLATE = ROOT / "contrib" / "template"
 PAGE = ROOT / "docs" / "plugins" / "driving-a-family.md"
 PLUGIN = "acme.greeter"
-# Sixteen distributions are built and installed, which takes minutes on a machine with other work.
+# All distributions are built and installed, which takes minutes on a machine with other work.
 pytestmark = pytest.mark.timeout(400)
 DEFAULT_SET = ",".join(PLUGINS)
 
@@ -39,19 +38,14 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def environment(tmp_path_factory: pytest.TempPathFactory, wheelhouse: Wheelhouse) -> Environment:
     base = tmp_path_factory.mktemp("stranger")
-    members = sorted(
-        str(path.parent.relative_to(ROOT))
-        for folder in ("core", "plugins")
-        for path in (ROOT / folder).glob("*/setup.cfg")
-    )
     installed = Installation(base / "venv")
-    installed.add(*(str(copy_source(name, base / name)) for name in (*members, "svc")), "pytest")
+    installed.add(*wheelhouse.wheels(*members()), "pytest")
     environment = Environment(installed.python, base)
     made = environment.svc("plugins", "new", PLUGIN, "their-own-place")
     assert made.exit_code == 0, made.stderr
-    installed.add(str(base / "their-own-place"), *map(str, write_family(base)))
+    installed.add(*wheelhouse.build(base / "their-own-place", *write_family(base)))
     return environment
 
 
@@ -92,45 +86,6 @@ def write_distribution(target: Path, plugin_id: str, package: str, files: dict[s
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     return target
-
-
-def copy_source(name: str, target: Path) -> Path:
-    """Copies one of svc's distributions, so that building it writes nothing beside the original."""
-    source = ROOT if name == "svc" else ROOT / name
-    target.mkdir(parents=True)
-    for part in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        if (source / part).exists():
-            shutil.copy(source / part, target)
-    shutil.copytree(
-        source / "src", target / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
-    )
-    # The workspace that says where its other members are is not there any more.
-    project = target / "pyproject.toml"
-    project.write_text(project.read_text(encoding="utf-8").partition("[tool.uv")[0], encoding="utf-8")
-    return target
-
-
-class Installation:
-    """A virtual environment, made by uv where that is at hand."""
-
-    def __init__(self, directory: Path) -> None:
-        self.python = str(directory / "bin" / "python")
-        uv = shutil.which("uv")
-        if uv is not None:
-            run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
-            self._installer = [uv, "pip", "install", "--quiet", "--python", self.python]
-        else:
-            run([sys.executable, "-m", "venv", str(directory)])
-            self._installer = [self.python, "-m", "pip", "install", "--quiet"]
-
-    def add(self, *sources: str) -> None:
-        """Installs distributions."""
-        run([*self._installer, *sources])
-
-
-def run(words: list[str]) -> None:
-    completed = subprocess.run(words, capture_output=True, text=True)
-    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.fixture

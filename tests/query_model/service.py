@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import random
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
 from blake3 import blake3
 from falcon.testing import Result, TestClient
 from svc_query.indexing import finish_work
@@ -50,7 +50,7 @@ def identity_with_grants(caller: Caller) -> Identity:
         allow, deny = flags(one.allow), flags(one.deny)
         grant = checked_grant(one.path, "g", allow=allow, deny=deny, path_pattern=one.pattern, created_at=1)
         rules.append(rule_of(grant))
-    return dataclasses.replace(identity, rights=GrantedRights(rules))
+    return msgspec.structs.replace(identity, rights=GrantedRights(rules))
 
 
 def flags(letters: str) -> str:

@@ -19,6 +19,7 @@ from svc_client.transport import Transport
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     seen: ClassVar[list[tuple[str, str, str | None]]] = []
+    more = threading.Event()
     busy = 0
     tokens = 0
     wanted = 1
@@ -71,6 +72,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b"-5\r\nxxxxx\r\n")
             except OSError:
                 pass
+        elif self.path == "/in-pieces":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"5\r\nfirst\r\n")
+            self.more.wait(30)
+            self.wfile.write(b"6\r\nsecond\r\n0\r\n\r\n")
         elif self.path == "/html":
             self._answer(500, b"<html>oops</html>")
         elif self.path == "/short":
@@ -177,6 +185,15 @@ def test_a_token_that_a_server_repeats_is_masked(connections: Transport) -> None
 def test_a_body_that_ends_early_is_an_error(connections: Transport) -> None:
     with pytest.raises(errors.ServiceUnavailable, match="ended before"):
         _get(connections, "/short")
+
+
+def test_a_body_that_goes_on_is_read_as_it_arrives(connections: Transport) -> None:
+    arriving = connections.request("GET", "/in-pieces").arriving()
+    assert next(arriving) == b"first"
+    _Handler.more.set()
+    assert list(arriving) == [b"second"]
+    with pytest.raises(errors.ServiceUnavailable):
+        list(connections.request("GET", "/short").arriving())
 
 
 def test_an_answer_to_a_body_that_is_still_being_sent_is_heard(connections: Transport) -> None:

@@ -1,4 +1,7 @@
-"""One list of what is wrong: status, doctor, health and log show the same, whoever found it."""
+"""One list of what is wrong: status, doctor, health and log show the same, whoever found it.
+
+Each failure is that of a plugin of its own; those that leave each other alone are shown by one server.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from svc_testing import DistributionFactory
 
-SECRET = "xyzzy-what-it-said"
-PLUGIN_ID = "test.ill"
+SECRET = "xyzzy-what-NUMBER-said"
 
 DESCRIPTOR = """
 from svc.plugins import PluginDescriptor
 {before}
-PLUGIN = PluginDescriptor("test.ill", "1.0", "For tests", {api}, "svc_test_ill.plugin")
+PLUGIN = PluginDescriptor("test.ill-NUMBER", "1.0", "For tests", {api}, "svc_test_ill_NUMBER.plugin")
 {after}
 """
 
@@ -41,19 +43,19 @@ def fail():
         raise RuntimeError("{SECRET} at " + str(Path.cwd()))
 
 class View:
-    name = "test.ill-view"
+    name = "test.ill-NUMBER-view"
     format = 1
     def apply(self, commit, before, after, storage):
         fail()
 
 class Job(BackgroundJob):
-    name = "ill-job"
+    name = "ill-NUMBER-job"
     interval_s = 0.2
     def run(self, context):
         fail()
 
 class LongJob(BackgroundJob):
-    name = "ill-job"
+    name = "ill-NUMBER-job"
     interval_s = 0.2
     stuck_after_s = 0.5
     def run(self, context):
@@ -62,15 +64,20 @@ class LongJob(BackgroundJob):
                 break
 
 class Check(HealthCheck):
-    name = "ill-check"
+    name = "ill-NUMBER-check"
     def check(self, context):
         fail()
-        if Path("ailing").exists():
+        return HealthReport()
+
+class Ailing(HealthCheck):
+    name = "ill-NUMBER-check"
+    def check(self, context):
+        if Path("ill").exists():
             return HealthReport(HealthStatus.DEGRADED, "The index is behind.")
         return HealthReport()
 
 class OddCheck(HealthCheck):
-    name = "ill-check"
+    name = "ill-NUMBER-check"
     def check(self, context):
         return "well" if Path("ill").exists() else HealthReport()
 
@@ -83,14 +90,17 @@ class Mode(AuthMode):
 class Reader:
     @public
     def on_get(self, req, resp):
-        req.context.database.view("test.ill-view").read(lambda storage: None)
+        req.context.database.view("test.ill-NUMBER-view").read(lambda storage: None)
         send_json(resp, {{}})
 """
 
 
+Then: TypeAlias = "Callable[[Case, Failure], None]"
+
+
 @dataclass(frozen=True)
 class Failure:
-    """One thing that goes wrong.
+    """One thing that goes wrong. ``NUMBER`` stands for the number of its plugin.
 
     Attributes:
         code: of the finding.
@@ -102,46 +112,60 @@ class Failure:
         options: of ``svc start``.
         source: what the finding is about.
         descriptor: what stands before and after it, and its API.
+        is_alone: whether it needs a server without other failures.
+        number: of its plugin.
     """
 
     code: str
     body: str = ""
     says: str = SECRET
     files: tuple[str, ...] = ("ill",)
-    then: Callable[[Case], None] | None = None
+    then: Then | None = None
     heals: bool = False
     options: tuple[str, ...] = ()
-    source: str = PLUGIN_ID
+    source: str = "test.ill-NUMBER"
     descriptor: tuple[str, str, str] = ("", "", "(1, 1)")
+    is_alone: bool = False
+    number: int = 0
+
+    def numbered(self, number: int) -> Failure:
+        """Returns that of one plugin."""
+        body, says, source = (
+            text.replace("NUMBER", str(number)) for text in (self.body, self.says, self.source)
+        )
+        return replace(self, body=body, says=says, source=source, number=number)
 
 
 def hook(name: str, arguments: str, line: str) -> str:
     return f"@hookimpl\ndef {name}({arguments}):\n    {line}\n"
 
 
-def disable(plugin_id: str) -> Callable[[Case], None]:
-    def do(case: Case) -> None:
-        assert case.run("plugins", "disable", plugin_id).returncode == 0
+def disable(plugin_id: str = "") -> Then:
+    """Disables a plugin; by default the one that fails."""
+
+    def do(case: Case, failure: Failure) -> None:
+        disabled = plugin_id or failure.source
+        assert case.run("plugins", "disable", disabled).returncode == 0
         case.get("/system/plugins")
 
     return do
 
 
-def commit(case: Case) -> None:
+def commit(case: Case, failure: Failure) -> None:
     assert case.run("plugins", "enable", "test.server").returncode == 0
     assert case.run("plugins", "disable", "test.server").returncode == 0
 
 
-def read_view(case: Case) -> None:
-    commit(case)
+def read_view(case: Case, failure: Failure) -> None:
+    commit(case, failure)
     assert case.get("/ill")[0] == 500
 
 
-def ask(case: Case) -> None:
+def ask(case: Case, failure: Failure) -> None:
     assert case.get("/system/plugins")[0] == (500 if Path(case.work / "ill").exists() else 200)
 
 
-def stop_background(case: Case) -> None:
+def stop_background(case: Case, failure: Failure) -> None:
     """Stops it at work: one that stops while it opens the database keeps everybody else from opening it."""
     pid = case.eventually(case.background)
     elected_at = case.heartbeat()
@@ -150,7 +174,7 @@ def stop_background(case: Case) -> None:
     case.stopped = pid
 
 
-def kill_background(case: Case) -> None:
+def kill_background(case: Case, failure: Failure) -> None:
     pid = case.eventually(case.background)
     (case.work / "ill").touch()
     with contextlib.suppress(ProcessLookupError):
@@ -164,7 +188,7 @@ START = hook("svc_start", "context", "fail()")
 COMMAND = hook(
     "svc_register_commands",
     "commands",
-    'commands.add(LazyCommand("ill", "svc_test_ill.absent:ill", "Is ill"))',
+    'commands.add(LazyCommand("ill", "svc_test_ill_NUMBER.absent:ill", "Is ill"))',
 )
 DYING = "import sys\n" + hook(
     "svc_background", "context, jobs", "Path('ill').exists() and os.kill(os.getpid(), signal.SIGKILL)"
@@ -193,9 +217,7 @@ FAILURES = {
         "plugin.start-failed", START, options=("--background", "false")
     ),
     "it fails to begin in the background": Failure("plugin.background-failed", hook(*JOBS, "fail()")),
-    "it fails to stop": Failure(
-        "plugin.stop-failed", hook("svc_stop", "context", "fail()"), then=disable(PLUGIN_ID)
-    ),
+    "it fails to stop": Failure("plugin.stop-failed", hook("svc_stop", "context", "fail()"), then=disable()),
     "it refuses to be enabled at first": Failure(
         "plugin.not-enabled", hook("svc_enable", "context", "fail()"), says="svc plugins enable"
     ),
@@ -213,33 +235,56 @@ FAILURES = {
     "a health check raises": Failure("check.failed", hook(*CHECKS, "health_checks.add(Check())"), heals=True),
     "a health check is degraded": Failure(
         "check.degraded",
-        hook(*CHECKS, "health_checks.add(Check())"),
+        hook(*CHECKS, "health_checks.add(Ailing())"),
         says="The index is behind.",
-        files=("ailing",),
         heals=True,
     ),
     "a health check gives something else": Failure(
         "check.failed", hook(*CHECKS, "health_checks.add(OddCheck())"), says="HealthReport", heals=True
     ),
-    "a command cannot be imported": Failure("command.broken", COMMAND, says="svc_test_ill.absent"),
+    "a command cannot be imported": Failure("command.broken", COMMAND, says="svc_test_ill_NUMBER.absent"),
     "the auth mode is disabled": Failure(
         "auth.unavailable",
         says="svc plugins enable auth.testing",
         then=disable("auth.testing"),
         source="auth.testing",
+        is_alone=True,
     ),
-    "the auth mode raises": Failure("auth.failing", MODE, options=("--auth", "ill"), then=ask),
+    "the auth mode raises": Failure("auth.failing", MODE, options=("--auth", "ill"), then=ask, is_alone=True),
     "the background process hangs": Failure(
-        "background.silent", IMPATIENT, says="does not respond", then=stop_background, source="server"
+        "background.silent",
+        IMPATIENT,
+        says="does not respond",
+        then=stop_background,
+        source="server",
+        is_alone=True,
     ),
     "the background process dies at each start": Failure(
-        "background.crashing", DYING, says="times in a row", files=(), then=kill_background, source="server"
+        "background.crashing",
+        DYING,
+        says="times in a row",
+        files=(),
+        then=kill_background,
+        source="server",
+        is_alone=True,
     ),
 }
 
 
+def grouped() -> dict[str, list[str]]:
+    """Returns which failures one server shows, by a name for it."""
+    groups: dict[str, list[str]] = {}
+    for name, failure in FAILURES.items():
+        words = ["those that end" if failure.heals else "those that stay", *failure.options]
+        groups.setdefault(name if failure.is_alone else " ".join(words), []).append(name)
+    return groups
+
+
+GROUPS = grouped()
+
+
 class Case:
-    """A running server with an ill plugin, and all that can be asked."""
+    """A running server with ill plugins, and all that can be asked."""
 
     def __init__(self, work: Path, server: Any, environment: dict[str, str], eventually: Any) -> None:
         self.work = work
@@ -296,35 +341,51 @@ def eventually() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def failure(request: pytest.FixtureRequest) -> Failure:
-    found: Failure = FAILURES[request.param]
-    return found
+def failures(request: pytest.FixtureRequest) -> list[Failure]:
+    numbers = {name: number for number, name in enumerate(FAILURES, 1)}
+    return [FAILURES[name].numbered(numbers[name]) for name in GROUPS.get(request.param, [request.param])]
 
 
 @pytest.fixture
-def environment(environment: dict[str, str], failure: Failure, tmp_path: Path) -> dict[str, str]:
+def environment(environment: dict[str, str], failures: list[Failure], tmp_path: Path) -> dict[str, str]:
     factory = DistributionFactory(tmp_path / "site", in_process=False)
-    before, after, api = failure.descriptor
-    modules = {
-        "svc_test_ill.descriptor": DESCRIPTOR.format(before=before, after=after, api=api),
-        "svc_test_ill.plugin": COMMON + failure.body,
-    }
-    factory.install(
-        "svc-test-ill", modules=modules, entry_points={PLUGIN_ID: "svc_test_ill.descriptor:PLUGIN"}
-    )
-    variables = factory.environment(environment)
-    return {**variables, "SVC_PLUGINS": f"{environment['SVC_PLUGINS']},{PLUGIN_ID}"}
+    allowed = [environment["SVC_PLUGINS"]]
+    for failure in failures:
+        before, after, api = failure.descriptor
+        package = f"svc_test_ill_{failure.number}"
+        plugin_id = f"test.ill-{failure.number}"
+        texts = {
+            "descriptor": DESCRIPTOR.format(before=before, after=after, api=api),
+            "plugin": COMMON + failure.body,
+        }
+        modules = {
+            f"{package}.{name}": text.replace("NUMBER", str(failure.number)) for name, text in texts.items()
+        }
+        factory.install(
+            package.replace("_", "-"),
+            modules=modules,
+            entry_points={plugin_id: f"{package}.descriptor:PLUGIN"},
+        )
+        allowed.append(plugin_id)
+    return {**factory.environment(environment), "SVC_PLUGINS": ",".join(allowed)}
 
 
 @pytest.fixture
 def case(
-    start: Callable[..., Any], environment: dict[str, str], failure: Failure, tmp_path: Path, eventually: Any
+    start: Callable[..., Any],
+    environment: dict[str, str],
+    failures: list[Failure],
+    tmp_path: Path,
+    eventually: Any,
 ) -> Iterator[Case]:
-    for name in failure.files:
-        (tmp_path / name).touch()
-    made = Case(tmp_path, start("--log-format", "json", *failure.options), environment, eventually)
-    if failure.then is not None:
-        failure.then(made)
+    for failure in failures:
+        for name in failure.files:
+            (tmp_path / name).touch()
+    server = start("--log-format", "json", *failures[0].options)
+    made = Case(tmp_path, server, environment, eventually)
+    for failure in failures:
+        if failure.then is not None:
+            failure.then(made, failure)
     yield made
     if made.stopped:
         with contextlib.suppress(ProcessLookupError):
@@ -364,49 +425,60 @@ def lines_of(log: str) -> list[Any]:
     return [line for line in lines if line.get("logger") == "svc.findings"]
 
 
-@pytest.mark.parametrize("failure", FAILURES, indirect=True)
-def test_all_surfaces_show_what_is_wrong(case: Case, failure: Failure, eventually: Any) -> None:
-    wanted = (failure.code, failure.source)
-    eventually(lambda: wanted in identities(shown_by_health(case)))
+def said_by(findings: list[Any], failure: Failure) -> str:
+    """Returns what a list of findings says of one failure."""
+    chosen = [one for one in findings if (one["code"], one["source"]) == (failure.code, failure.source)]
+    return json.dumps(chosen)
+
+
+@pytest.mark.parametrize("failures", GROUPS, indirect=True)
+def test_all_surfaces_show_what_is_wrong(case: Case, failures: list[Failure], eventually: Any) -> None:
+    wanted = {(failure.code, failure.source) for failure in failures}
+    eventually(lambda: wanted <= identities(shown_by_health(case)))
 
     def agree() -> bool:
         """Whether all of them say the same, and nothing but that."""
         shown = identities(shown_by_status(case))
-        return wanted in shown == identities(shown_by_doctor(case)) == identities(shown_by_health(case))
+        return wanted <= shown == identities(shown_by_doctor(case)) == identities(shown_by_health(case))
 
     eventually(agree)
     public = json.dumps(case.get("/system/health")[1])
-    assert SECRET not in public
+    assert "xyzzy" not in public
     assert str(case.work) not in public
     for words in (("status",), ("plugins", "doctor")):
         done = case.run(*words)
         assert done.returncode in (13, 10)
-        assert failure.code in done.stdout
-        assert failure.says in done.stdout
-    told = [line for line in lines_of(case.server.log.read_text()) if line.get("code") == failure.code]
-    assert told, case.server.log.read_text()
-    assert failure.says in json.dumps(told[0])
-    if failure.code not in ("auth.unavailable", "auth.failing"):
+        for failure in failures:
+            assert failure.code in done.stdout
+            assert failure.says in done.stdout
+    lines = lines_of(case.server.log.read_text())
+    for failure in failures:
+        told = [line for line in lines if line.get("code") == failure.code]
+        assert any(failure.says in json.dumps(line) for line in told), case.server.log.read_text()
+    if not any(failure.code in ("auth.unavailable", "auth.failing") for failure in failures):
         found = case.get("/system/findings")[1]["findings"]
-        assert failure.says in json.dumps(found)
+        assert all(failure.says in said_by(found, failure) for failure in failures)
         assert all(finding["since_ms"] for finding in found)
-    if failure.heals:
-        for name in failure.files:
-            (case.work / name).unlink()
+    if failures[0].heals:
+        (case.work / "ill").unlink()
         eventually(lambda: shown_by_health(case) == [])
         eventually(lambda: shown_by_status(case) == [])
         assert shown_by_doctor(case) == []
         ended = [line for line in lines_of(case.server.log.read_text()) if "any more" in line["event"]]
-        assert failure.code in {line["code"] for line in ended}
+        assert {failure.code for failure in failures} <= {line["code"] for line in ended}
     assert case.server.stop() == 0
 
 
-@pytest.mark.parametrize("failure", ["its import raises"], indirect=True)
+@pytest.mark.parametrize("failures", ["its import raises"], indirect=True)
 def test_a_plugin_that_the_server_does_not_allow_is_nobodys_trouble(
-    environment: dict[str, str], start: Callable[..., Any], tmp_path: Path, eventually: Any
+    environment: dict[str, str],
+    failures: list[Failure],
+    start: Callable[..., Any],
+    tmp_path: Path,
+    eventually: Any,
 ) -> None:
     (tmp_path / "ill").touch()
-    assert PLUGIN_ID in environment["SVC_PLUGINS"]
+    assert failures[0].source in environment["SVC_PLUGINS"].split(",")
     server = start("--plugins", "test.server,auth.testing")
     case = Case(tmp_path, server, environment, eventually)
     assert shown_by_health(case) == []
@@ -414,4 +486,4 @@ def test_a_plugin_that_the_server_does_not_allow_is_nobodys_trouble(
     assert shown_by_status(case) == shown_by_doctor(case) == []
     assert server.stop() == 0
     # Where nobody serves it, what the shell allows counts.
-    assert identities(shown_by_doctor(case)) == {("plugin.broken", PLUGIN_ID)}
+    assert identities(shown_by_doctor(case)) == {("plugin.broken", failures[0].source)}

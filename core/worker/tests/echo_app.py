@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import time
 
 from svc_worker import pause
+from svc_worker.connections import Connection
 
 FILE = os.environ.get("ECHO_FILE", "")
 
@@ -235,6 +237,14 @@ def complain(environ, start_response):
     return [b"ok"]
 
 
+def count_connections(environ, start_response):
+    """Tells how many connections are in memory. From the first call on the collector frees none of them."""
+    gc.disable()
+    count = sum(type(thing) is Connection for thing in gc.get_objects())
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [json.dumps(count).encode()]
+
+
 ROUTES = {
     f"/{function.__name__.replace('_', '-')}": function
     for function in (
@@ -267,6 +277,7 @@ ROUTES = {
         compute_between,
         compute_declared,
         complain,
+        count_connections,
     )
 }
 

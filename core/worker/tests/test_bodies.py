@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -173,3 +174,36 @@ def test_a_client_that_stops_in_its_body_gets_400_and_no_traceback(server, targe
         assert answer is not None
         assert answer.status == 400
     assert server.log.count("Traceback") == before
+
+
+@pytest.mark.parametrize(
+    ("head_and_body", "status"),
+    [
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nshort", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nlate", 408),
+    ],
+)
+def test_a_request_that_broke_off_is_freed_at_once_and_not_by_the_collector(
+    launch, head_and_body: bytes, status: int
+) -> None:
+    server = launch(SVC_BODY_TIMEOUT="1")
+
+    def connections() -> int:
+        with Client(server.address) as client:
+            return client.ask("/count-connections").json
+
+    assert connections() == 1
+    for _ in range(3):
+        with Client(server.address) as client:
+            client.send(head_and_body)
+            if status == 400:
+                client.socket.shutdown(1)
+            answer = client.answer()
+            assert answer is not None
+            assert answer.status == status
+    deadline = time.monotonic() + 10
+    while connections() > 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
-from svc_worker.memory import prefer_full_pools
+import pytest
+from scripted import SETTINGS
+
+from svc_worker import sweep
+from svc_worker.memory import prefer_full_pools, shrink
 
 _POOL = 16384
 _LENGTH = 400 - sys.getsizeof(b"")
@@ -65,3 +70,37 @@ def test_another_allocator_is_left_alone() -> None:
         check=True,
     )
     assert int(run.stdout) < 16_000_000
+
+
+def test_a_set_that_was_large_takes_what_its_members_need() -> None:
+    members = set(range(6000))
+    for number in range(10, 6000):
+        members.discard(number)
+    shrink(members)
+    assert members == set(range(10))
+    assert sys.getsizeof(members) < 2000
+
+
+class _Gone:
+    """A stream that waits for nothing."""
+
+    deadline = sweep.NEVER
+
+
+def test_memory_is_given_back_when_many_have_left_and_again_at_growing_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+    given: list[float] = []
+    dropped: list[float] = []
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: now)
+    monkeypatch.setattr(sweep, "trim", lambda: given.append(now - 1000))
+    streams = {_Gone() for _ in range(sweep.TRIM_AFTER)}
+    looking = sweep.Sweep(streams, set(), SETTINGS, lambda: dropped.append(now - 1000))
+    looking.run()
+    streams.clear()
+    for _ in range(200):
+        now += sweep.SWEEP_SECONDS
+        looking.run()
+    assert dropped == [1.25]
+    assert [later - earlier for earlier, later in pairwise(given)] == [0.25, 0.5, 1, 2, 4, 8]

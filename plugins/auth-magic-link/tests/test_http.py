@@ -155,7 +155,7 @@ def test_of_many_who_use_a_code_at_once_one_is_signed_in(served) -> None:
 
 def test_who_signs_in_by_a_link_and_who_does_not_is_written(served, caplog, monkeypatch) -> None:
     # Other tests of this minute have used up what is written of one address.
-    monkeypatch.setattr("svc_auth_self.sign_in_log.MOST_FAILURES", 1_000_000)
+    monkeypatch.setattr("svc.pipeline.address_log.MOST_LINES", 1_000_000)
     caplog.set_level(logging.INFO, "svc.plugin.auth.self.sign-in")
     code = create_code(served.database, ANN_ID)
     served.verify(code)

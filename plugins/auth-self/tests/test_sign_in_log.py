@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
+from svc.plugin import AddressLog
 from svc_auth_self import sign_in_log
 
 from .conftest import Clock, Http, Serve  # noqa: TID252
 
+MOST_LINES = 30
 LOGGER = "svc.plugin.auth.self.sign-in"
 
 
 @pytest.fixture(autouse=True)
 def _no_failures_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sign_in_log, "_failures", sign_in_log._Failures())
+    monkeypatch.setattr(sign_in_log, "_refused", AddressLog(sign_in_log._log, "refused sign-ins"))
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -68,19 +70,10 @@ def test_who_signs_in_and_who_is_refused_is_written_with_the_reason_and_no_secre
 
 
 def test_who_guesses_fills_no_disk(http: Http, caplog: pytest.LogCaptureFixture) -> None:
-    for _ in range(sign_in_log.MOST_FAILURES + 20):
+    for _ in range(MOST_LINES + 20):
         assert http.sign_in("svc_k_" + "0" * 32 + "_" + "0" * 64).status_code in (401, 429)
     written = lines(caplog)
-    assert len(written) == sign_in_log.MOST_FAILURES + 1
+    assert len(written) == MOST_LINES + 1
     assert "not written" in written[-1]["event"]
     assert {line.get("reason") for line in written} >= {"too many have failed from this address"}
     assert http.sign_in(http.root_key).status_code == 429
-
-
-def test_another_minute_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(sign_in_log.time, "monotonic", lambda: now[0])
-    failures = sign_in_log._Failures()
-    assert [failures.count("a"), failures.count("a"), failures.count("b")] == [1, 2, 1]
-    now[0] += 60
-    assert failures.count("a") == 1

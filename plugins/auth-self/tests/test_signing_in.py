@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from svc.plugin import ROOT_USER_ID, AuthContext
+from svc.plugin import ROOT_USER_ID, AuthContext, Database
 from svc.plugins import accepts_root_key
 from svc_auth_self.api import RateLimiter
 from svc_auth_self.jobs import prune_chains, prune_ended_chains
 from svc_auth_self.mode import SelfContainedAuthMode
 from svc_auth_self.refresh import chains_of
 from svc_auth_self.root_key import ensure_root_key, reset_root_key
+from svc_auth_self.signing import rotate
 
 from .conftest import Clock, Http, Serve  # noqa: TID252
 
@@ -343,7 +345,7 @@ def test_a_limiter_outlives_its_process_and_holds_no_names(tmp_path: Any) -> Non
 def test_a_limiter_that_is_full_makes_room(
     tmp_path: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("svc_auth_self.limiter._MOST_KEYS", 100)
+    monkeypatch.setattr("svc_auth_self.limit_storage._MOST_KEYS", 100)
     limiter = RateLimiter(tmp_path, "mails")
     for number in range(100):
         assert limiter.hit(str(number), 1, 60) is None
@@ -422,3 +424,12 @@ def test_a_mode_without_keys_says_so(tmp_path: Any, method: str, path: str) -> N
         )
     assert (answer.status_code, answer.json["code"]) == (409, "CONFLICT")
     assert "--auth testing" in answer.json["error"]
+
+
+def test_whether_a_signing_key_is_old_is_found_out_without_the_library_that_makes_keys(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database(tmp_path / "x.svcdb") as database:
+        assert rotate(database, 60) is not None
+        monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+        assert rotate(database, 60, older_than_ms=0) is None

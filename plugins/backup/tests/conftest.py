@@ -10,13 +10,14 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import cbor2
 import pytest
 from falcon.testing import Result, TestClient
+from msgspec import Struct, field
+from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from svc.cli import main
@@ -70,8 +71,7 @@ def svc_plugins() -> Sequence[str]:
     return ("backup",)
 
 
-@dataclass
-class Source:
+class Source(Struct):
     """A database with two versions.
 
     Attributes:
@@ -222,8 +222,7 @@ def sealed(header: bytes) -> bytes:
 # -- forging -----------------------------------------------------------------------------------
 
 
-@dataclass
-class Piece:
+class Piece(Struct):
     """One record of a file, its content uncompressed. What is None follows from the content."""
 
     kind: ObjectKind | int
@@ -257,8 +256,7 @@ class Piece:
         )
 
 
-@dataclass
-class Forge:
+class Forge(Struct):
     """A file taken apart, to be changed and put together with valid checksums and hashes."""
 
     header: bytes
@@ -318,8 +316,7 @@ def piece() -> type[Piece]:
 # -- commands ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """What a command left."""
 
     code: int

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from repair_material import flip, records_of
+from svc.hashing import ObjectKind
+from svc.plugin import collect as collect_garbage
 from svc_history.view import HISTORY_VIEW
 from svc_testing import simulate_collection
 
@@ -161,3 +164,45 @@ def test_who_sees_little_is_told_nothing_of_what_collected_commits_hid(
     assert http.get(f"/versions/commits/{hidden}").status_code == 404
     rows = get(http, "/versions/history/open/a", commits="true")["history"]
     assert [(row["version"], row["message"]) for row in rows] == [(seen, None)]
+
+
+def test_a_damaged_record_shows_who_sees_little_the_rest(
+    http: Any, commit: Any, collect: Any, make_user: Any
+) -> None:
+    seen = commit({"/open/a": b"1"})
+    lost = commit({"/open/b": b"1", "/hidden/b": b"1"})
+    sequence = http.database.head().sequence
+    http.database.view(HISTORY_VIEW).catch_up()
+    place = records_of(http.database.path, ObjectKind.COMMIT)[sequence - 1].offset
+    last = commit({"/open/c": b"1"})
+    collect(sequence)
+    flip(http.database.path, *range(place + 100, place + 150))
+    http.database.drop_caches()
+    http.become(make_user({"/open": "rl"}))
+    assert [row["version"] for row in get(http, "/versions/log")["commits"]] == [last, seen]
+    assert http.get(f"/versions/commits/{sequence}").status_code == 404
+    assert http.get(f"/versions/commits/{lost}").status_code == 404
+    for path in ("/open", "/open/b"):
+        shown = [row["version"] for row in get(http, "/versions/log", path=path)["commits"]]
+        assert lost in shown
+        get(http, f"/versions/blame{path}")
+        of_path = get(http, f"/versions/history{path}", commits="true")["history"]
+        assert {row["version"] for row in of_path} >= set(shown)
+
+
+def test_commits_that_a_collection_has_packed_are_in_the_log_as_before(http: Any) -> None:
+    database = http.database
+    began = database.head().sequence
+    for number in range(200):
+        with database.transaction(actor="somebody", message=f"number {number}") as transaction:
+            transaction.put(("a",), b"%d" % number)
+    versions = [database.commit(sequence).root.hex() for sequence in range(began + 1, began + 201)]
+    collect_garbage(database)
+    assert database.objects.index.commit_place(5) is None
+    first = get(http, "/versions/log", limit="120")
+    second = get(http, "/versions/log", limit="120", after=first["next_cursor"])
+    rows = first["commits"] + second["commits"]
+    told = {row["version"]: row for row in rows if row["message"] and row["message"].startswith("number")}
+    assert [told[version]["message"] for version in versions] == [f"number {n}" for n in range(200)]
+    shown = get(http, f"/versions/commits/{began + 5}")
+    assert (shown["collected"], shown["message"]) == (True, "number 4")

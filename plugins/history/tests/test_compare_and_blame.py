@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from svc.plugin import Database
 from svc_history.blaming import BlameLimits, blame_lines
-from svc_history.reading import open_history
 from svc_history.viewer import Viewer
+from svc_history.walking import open_history
 
 LIMITS = BlameLimits(1 << 20, 1 << 26)
 

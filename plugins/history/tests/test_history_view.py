@@ -8,7 +8,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path as FilePath
 from threading import Barrier, Thread
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from svc.errors import NotFound, SvcError
 from svc.plugin import Commit, Database, Entry, EntryKind, Path, ViewReader

@@ -13,6 +13,7 @@ from svc_index_trigram.counting import at_least
 from svc_index_trigram.folding import fold, fold_with_places, words_of
 from svc_index_trigram.index import TrigramIndex
 from svc_index_trigram.operators import OPERATORS
+from svc_index_trigram.predicates import JaroWinklerSimilarity
 from svc_query.api import Leaf
 from svc_query.testing.terms import TermIndexTypeContract, any_values, texts
 
@@ -153,6 +154,13 @@ def test_jaro_winkler_has_a_threshold():
     near = compile_leaf("fuzzy", "martha", algorithm="jaro_winkler")
     assert near.test("marhta") == pytest.approx(0.9611, abs=1e-4)
     assert compile_leaf("fuzzy", "martha", algorithm="jaro_winkler", threshold=0.97).test("marhta") is None
+
+
+def test_jaro_winkler_offers_words_that_are_just_near_enough():
+    predicate = compile_leaf("fuzzy", "rsaenra", algorithm="jaro_winkler", threshold=0.85)
+    assert isinstance(predicate, JaroWinklerSimilarity)
+    assert predicate.test("rsasnarii") == 0.85
+    assert predicate.near("rsaenra", ["rsasnarii", "xyz"]) == ["rsasnarii"]
 
 
 def test_similar_counts_triples_of_both_over_those_of_either():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from svc_task_backup.files import BackupFile, BackupFiles, outdated
 from svc_task_backup.task import BACKUP
-from svc_tasks.api import TaskCancelled
+from svc_tasks.api import TaskCancelled, enqueue, list_tasks
 
 from svc.errors import InsufficientStorage, InvalidInput, NotFound, RefusedFile
 from svc.plugin import Database
@@ -106,6 +106,22 @@ def test_and_nowhere_else(backups: Backups, tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidInput):
         backups(backup_dir=text.format(absolute=backups.directory))
     assert backups.names(tmp_path) == ["data"]
+
+
+@pytest.mark.parametrize("text", ["/tmp", "{absolute}/../elsewhere", "link", "x" * 256, "file", "file/x"])
+def test_such_a_directory_is_refused_before_the_task_waits(
+    backups: Backups, tmp_path: Path, text: str
+) -> None:
+    backups.directory.mkdir()
+    (backups.directory / "link").symlink_to(tmp_path)
+    (backups.directory / "file").touch()
+    with pytest.raises(InvalidInput) as refused:
+        enqueue(backups.database, BACKUP, {"backup_dir": text.format(absolute=backups.directory)})
+    assert refused.value.details["field"] == "backup_dir"
+    assert "directory" in refused.value.message
+    assert list_tasks(backups.database) == []
+    assert enqueue(backups.database, BACKUP, {"backup_dir": "new/one"}).status == "pending"
+    assert backups.names() == ["file", "link"]
 
 
 def test_the_deployment_names_another_directory(

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import re
 import shutil
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,10 +24,10 @@ from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.running.supervisor import Supervisor
 
 from svc.cli import main
-from svc.errors import SvcError
-from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, extensions_of
+from svc.errors import DatabaseBusy, SvcError
+from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, extensions_of, hash_content
 from svc.plugins import initialize, load_plugins, parse_allowed
-from svc_testing import PathRights, load_with_testing_auth, serve_in_process
+from svc_testing import PathRights, load_with_testing_auth, serve_in_process, start_server
 from svc_versions.api import list_snapshots
 from svc_versions.snapshots import rename_snapshot
 
@@ -106,6 +111,7 @@ class TestRoute:
         assert done.json["allocated_after"] < done.json["allocated_before"] - 900_000
         (snapshot,) = list_snapshots(http.database)
         assert snapshot.name == done.json["snapshot"]
+        assert done.json["snapshot_is_new"] is True
         assert snapshot.name.startswith(SAFETY_PREFIX)
         assert snapshot.kind == "automatic"
         kept = content(http.database, "kept")
@@ -129,6 +135,16 @@ class TestRoute:
         collect(http.database, progress=meet)
         assert answers[0].status_code == 503
         assert answers[0].headers["retry-after"] == "10"
+
+
+def test_what_the_deployment_sets_holds_for_a_request(path: Path) -> None:
+    with Database(path) as database:
+        fill(database)
+        with start_server(path, "--plugin-option", "task.gc.keep_days=30", plugins=ALL) as server:
+            report = server.request("POST", "/system/gc").json()
+            assert report["garbage_entries"] == 0
+            report = server.request("POST", "/system/gc?keep_days=0").json()
+            assert report["reclaimed_bytes"] > 1_000_000
 
 
 def test_where_snapshots_are_switched_off_none_is_made(http: Http) -> None:
@@ -200,9 +216,68 @@ def test_the_shell_collects_beside_those_who_have_the_file_open(database: Databa
     shown = run("gc")
     assert "bytes were reclaimed" in shown
     assert SAFETY_PREFIX in shown
-    assert json.loads(run("gc", "--json"))["garbage_entries"] < dry["garbage_entries"]
+    assert "which an earlier" not in shown
+    again = run("gc")
+    assert "which an earlier collection made" in again
+    named = re.findall(SAFETY_PREFIX + r"\d+", shown + again)
+    assert named[0] == named[1]
+    said = json.loads(run("gc", "--json"))
+    assert said["garbage_entries"] < dry["garbage_entries"]
+    assert (said["snapshot"], said["snapshot_is_new"]) == (named[0], False)
     assert content(database, "kept") is not None
     run("gc", "--keep-days", "-1", check=2)
+
+
+AS_SOMEBODY = """\
+import os, sys
+from svc.cli import main
+# The interpreter's own files may be closed to others: the first call imports all that is needed.
+for user in (0, 65534):
+    print(end="", flush=True)
+    os.ftruncate(1, 0)
+    os.lseek(1, 0, os.SEEK_SET)
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+    try:
+        main(sys.argv[1:])
+    except SystemExit as end:
+        code = end.code or 0
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("closed", [".", "pins"])
+def test_who_may_only_read_the_file_counts_what_would_go(closed: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        path = Path(directory, "x.svcdb")
+        with Database(path) as database:
+            initialize(database, load_plugins(parse_allowed(",".join(ALL))))
+            fill(database)
+            database.pin([hash_content(b"what a client was told of")])
+            beside = database.state_directory
+        for one in (path.parent, path, beside, *beside.rglob("*")):
+            one.chmod(0o755 if one.is_dir() else 0o644)
+        (beside / closed).chmod(0o700)
+        before = path.read_bytes()
+        with tempfile.TemporaryFile("w+") as told:
+            words = ("gc", "--dry-run", "--json", "-D", str(path))
+            environment = {**os.environ, "SVC_PLUGINS": ",".join(ALL)}
+            done = subprocess.run(
+                [sys.executable, "-c", AS_SOMEBODY, *words],
+                env=environment,
+                stdout=told,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            told.seek(0)
+            assert done.returncode == 0, done.stderr
+            report = json.load(told)
+        assert report["dry_run"] is True
+        assert "uploaded ahead" in report["warning"]
+        assert "24 hours" in report["warning"]
+        assert path.read_bytes() == before
 
 
 def test_compacting_gives_back_what_holes_could_not(
@@ -257,6 +332,22 @@ def test_of_the_safety_snapshots_the_newest_stay(path: Path) -> None:
         found = list_snapshots(database)
         assert len(found) == 3
         assert renamed.root in {one.root for one in found}
+
+
+def test_a_collection_that_is_refused_leaves_no_snapshot(path: Path) -> None:
+    with Database(path) as database, Database(path) as other:
+        fill(database)
+        refused = []
+
+        def meet(_phase: str, _done: int, _total: int) -> None:
+            if not refused:
+                with pytest.raises(DatabaseBusy) as caught:
+                    collect_garbage(other, None)
+                refused.append(caught.value)
+
+        collect_garbage(database, GcConfiguration(safety_snapshot=False), progress=meet)
+        assert refused
+        assert list_snapshots(database) == []
 
 
 def test_little_garbage_of_the_system_is_left_and_told(path: Path) -> None:

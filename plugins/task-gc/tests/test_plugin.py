@@ -38,5 +38,5 @@ def test_every_argument_command_and_member_of_the_report_is_described() -> None:
     for name in COMMANDS:
         assert f"`svc {name}" in PAGE
     http = (DOCS / "http" / "gc.md").read_text(encoding="utf-8")
-    for name in (*CollectionReport.__dataclass_fields__, "snapshot"):
+    for name in (*CollectionReport.__struct_fields__, "snapshot"):
         assert f"| `{name}` |" in http

@@ -74,6 +74,41 @@ def test_damage_makes_health_degraded_until_it_is_stored_again(database: Databas
     assert read_found(database) is None
 
 
+def test_health_is_degraded_until_the_last_of_many_is_stored_again(database: Database, run: Run) -> None:
+    contents = {f"f{number}": NOISE(300) for number in range(20)}
+    put(database, **contents)
+    hashes = {database.at().get((name,)).hash.hex(): name for name in contents}
+    for name in contents:
+        damage(database, name)
+    assert run()["damaged"] == 20
+    *others, last = (hashes[one] for one in sorted(hashes))
+    put(database, **{f"again-{name}": contents[name] for name in others})
+    assert health(database).status is HealthStatus.DEGRADED
+    put(database, **{f"again-{last}": contents[last]})
+    assert health(database).status is HealthStatus.HEALTHY
+
+
+def test_a_damaged_commit_makes_health_degraded_until_it_is_repaired(database: Database, run: Run) -> None:
+    for number in range(5):
+        put(database, a=NOISE(300 + number))
+    offset, length = database.objects.index.commit_places(2, 1)[0][1:]
+    saved = database.path.read_bytes()[offset : offset + length]
+    flip(database.path, offset + 100)
+    result = run()
+    assert (result["damaged"], result["damaged_paths"], result["damaged_commits"]) == (1, [], [3])
+    report = health(database)
+    assert report.status is HealthStatus.DEGRADED
+    assert report.details["commits"] == [3]
+    assert "database.damaged_commits" in {one.code for one in database.findings()}
+    with open(database.path, "r+b") as file:
+        file.seek(offset)
+        file.write(saved)
+    assert health(database).status is HealthStatus.HEALTHY
+    assert run()["damaged"] == 0
+    assert read_found(database) is None
+    assert "database.damaged_commits" not in {one.code for one in database.findings()}
+
+
 def test_health_looks_again_only_now_and_then(
     database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +155,30 @@ def test_no_more_is_read_than_the_rate_allows(database: Database, context: Make)
     began = time.monotonic()
     VerifyTask().run(context(bytes_per_second=400_000))
     assert time.monotonic() - began >= 0.9
+
+
+def test_the_walk_of_the_versions_keeps_to_the_rate_and_can_be_stopped(
+    database: Database, context: Make
+) -> None:
+    with database.transaction() as transaction:
+        for number in range(5_000):
+            transaction.put((f"directory {number % 50}", f"a file with a long name {number}"), b"")
+    size = database.head().commit_end
+    began = time.monotonic()
+    VerifyTask().run(context(bytes_per_second=size))
+    # Nearly all of the log are directories: it is read once, and they are once more.
+    assert time.monotonic() - began >= 1.7
+    stopped = context(bytes_per_second=size)
+
+    def stop() -> None:
+        if len(stopped.begun) == 2:
+            raise TaskStopped
+
+    stopped.check = stop
+    began = time.monotonic()
+    with pytest.raises(TaskStopped):
+        VerifyTask().run(stopped)
+    assert time.monotonic() - began < 1.7
 
 
 def test_a_collection_between_two_steps_is_no_damage(

@@ -20,10 +20,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 from svc_tasks.api import Task, list_tasks
-from svc_tasks.records import SCHEDULES, ScheduleState, read_record
+from svc_tasks.records import SCHEDULES, ScheduleState
 
 from long_runs import Extent
-from svc.database import Database
+from svc.database import Database, read_record
 from svc.plugins import Plugins, enable, initialize
 from svc_testing import DistributionFactory, Server, start_server
 from svc_testing.processes import svc_command
@@ -234,17 +234,24 @@ def state_of(database: Database, name: str) -> ScheduleState | None:
     return read_record(system, system.get((*SCHEDULES, name)), ScheduleState)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, strange: DistributionFactory) -> Iterator[Server]:
-    path = tmp_path_factory.mktemp("served") / "served.svcdb"
+@contextmanager
+def serving(path: Path, strange: DistributionFactory, *options: str) -> Iterator[Server]:
+    """A server with a background process."""
     plugins: Sequence[str] = ("files", "tasks", "acme.strange")
     environment = {name: value for name, value in os.environ.items() if name.startswith("SVC_TEST_")}
     with start_server(
         path,
-        *("--workers", "2", "--background", "true"),
+        *("--background", "true", *options),
         plugins=plugins,
         env=strange.environment(environment),
     ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, strange: DistributionFactory) -> Iterator[Server]:
+    path = tmp_path_factory.mktemp("served") / "served.svcdb"
+    with serving(path, strange, "--workers", "2") as running:
         yield running
 
 
@@ -293,6 +300,17 @@ def test_what_a_stranger_does_wrong_leaves_the_server_alone(server: Server) -> N
     assert send(server, "GET", "/system/health")["status"] == "degraded"
     told = finished_of(server, send(server, "POST", "/system/tasks/tell"))["result"]
     assert set(told["plugins"].split(",")) >= {"files", "tasks", "acme.strange"}
+
+
+def test_the_limit_of_entries_that_the_server_was_told_holds_for_tasks(
+    tmp_path: Path, strange: DistributionFactory
+) -> None:
+    with serving(tmp_path / "x.svcdb", strange, "--max-tree-entries", "8") as server:
+        done = finished_of(server, send(server, "POST", "/system/tasks/count", {"to": 4}))
+        assert done["status"] == "completed"
+        refused = finished_of(server, send(server, "POST", "/system/tasks/count", {"to": 9}))
+        assert refused["status"] == "failed"
+        assert "8" in refused["error"]
 
 
 def test_a_schedule_is_stored_as_a_file_and_seen_by_the_routes(server: Server) -> None:

@@ -87,6 +87,7 @@ def test_a_task_that_fails_says_why_and_exits_with_1(where: str) -> None:
         ("run", "count", "--arg", "to=x"),
         ("run", "count", "--arg", "to"),
         ("run", "bad-check"),
+        ("run", "picky", "--arg", "file=none"),
         ("show", "f" * 32),
         ("show", "nothing"),
         ("cancel", "f" * 32),

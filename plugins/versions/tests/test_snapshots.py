@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from svc.database.repair import repair
+from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.plugin import Database
 from svc_versions.lifecycle import LifecycleChange, change_lifecycle
 from svc_versions.restoring import restore_snapshot
@@ -216,3 +217,29 @@ def test_a_snapshot_costs_the_same_whatever_the_database_holds(database: Databas
     small = cost("s")
     write(database, {f"/d{number % 50}/{number}": "x" for number in range(5000)})
     assert cost("t") <= small + 512
+
+
+def test_a_snapshot_whose_document_was_lost_is_one_without(tmp_path: Path) -> None:
+    path = tmp_path / "x.svcdb"
+    with Database(path) as database:
+        write(database, {"/a": "1"})
+        create_snapshot(database, "one", {"why": ["lost"]}, actor="ann")
+        system = database.system()
+        entry = system.get(("versions", "snapshots", "one"))
+        assert entry is not None
+        assert entry.record is not None
+        (chunk,) = database.objects.read_record(entry.record).chunks
+        offset = database.objects.find(chunk).offset
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(b"rotten" * 20)
+    with Database(path) as database, pytest.raises(CorruptRecord):
+        list_snapshots(database)
+    assert len(repair(path).lost) == 1
+    with Database(path) as database:
+        (found,) = list_snapshots(database)
+        assert (found.name, found.created_by, found.kind) == ("one", None, "manual")
+        assert contents(database, snapshot="one") == {"/a": "1"}
+        write(database, {"/a": "2"})
+        delete_snapshot(database, "one")
+        assert list_snapshots(database) == []

@@ -5,10 +5,12 @@ import sqlite3
 
 CONNECTION = sqlite3.connect("documents.sqlite", isolation_level=None, check_same_thread=False)
 ROWS = "SELECT documents.path, year, price FROM documents"
+PARTS = f"{ROWS} JOIN parts ON parts.rowid = documents.rowid WHERE parts MATCH ?"
 STATEMENTS = {
     "exact": f"{ROWS} WHERE author = ? ORDER BY path LIMIT 20",
     "range": f"{ROWS} WHERE year = ? AND price < ? ORDER BY price LIMIT 20",
-    "part": f"{ROWS} JOIN parts ON parts.rowid = documents.rowid WHERE parts MATCH ? LIMIT 20",
+    "part": f"{PARTS} ORDER BY documents.path LIMIT 20",
+    "part_any": f"{PARTS} LIMIT 20",
     "words": f"{ROWS} JOIN texts ON texts.rowid = documents.rowid WHERE texts MATCH ? ORDER BY rank LIMIT 20",
 }
 

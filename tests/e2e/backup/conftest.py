@@ -33,7 +33,7 @@ def client(source: Source) -> Iterator[Client]:
 @pytest.fixture
 def fresh_target(new_server: Callable[..., Server]) -> Client:
     """A connection to a server on an empty database of this test, which has never seen a version."""
-    return new_server("target").client(timeout=120)
+    return new_server("target", "--workers", "1").client(timeout=120)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A backup of half a gigabyte goes out of one server and into another, and neither holds much of it."""
+"""A backup of a third of a gigabyte goes out of one server and into another, and neither holds much of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc_blackbox.memory import watch_memory
 from svc_blackbox.server import Server
 from svc_blackbox.versions import head_version
 
-SIZE = 512 << 20
+SIZE = 320 << 20
 BOUND = 150 << 20
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import jwt
 import msgspec
 import urllib3
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from msgspec import Struct
 
 __all__ = ["FetchFailed", "SigningKey", "fetch_keys", "is_trusted_url"]
 
@@ -39,8 +39,7 @@ class FetchFailed(Exception):
     """A document did not come, or is not of the required form."""
 
 
-@dataclass(frozen=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """A public key of the issuer.
 
     Attributes:
@@ -59,12 +58,12 @@ class SigningKey:
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Discovery(msgspec.Struct):
+class _Discovery(Struct):
     issuer: str
     jwks_uri: str
 
 
-class _KeySet(msgspec.Struct):
+class _KeySet(Struct):
     keys: list[dict[str, Any]]
 
 

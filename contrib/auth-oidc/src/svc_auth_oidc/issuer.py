@@ -11,8 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from svc.errors import ServiceUnavailable
 from svc.plugin import run_blocking
@@ -27,8 +28,7 @@ _WAITING = 16
 """Most requests that wait for a fetch at a time, each on a thread; further ones are told to come again."""
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(Struct, frozen=True):
     """What is known of the issuer; replaced as a whole. Times are of a monotonic clock."""
 
     keys: Mapping[str | None, SigningKey] = field(default_factory=dict)

@@ -6,11 +6,12 @@ import re
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 from urllib.parse import urlsplit
 
 import jwt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import AuthRequired, UsageError
 from svc.plugin import (
@@ -79,8 +80,7 @@ class OidcAuthMode(AuthMode):
         raise AuthRequired("The auth mode is not bound to a database.")
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A token that was checked: by which key, whose it is, and until when that holds (Unix seconds)."""
 
     kid: str | None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from svc.confidential import Confidential
 from svc.errors import AuthRequired, UsageError
 from svc_client.address import ServerAddress
 
@@ -24,7 +25,7 @@ __all__ = ["CredentialStore", "SignIn", "StoredTokens"]
 _RENEW_BEFORE_S = 30
 
 
-class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+class SignIn(Confidential, frozen=True, kw_only=True):
     """A sign-in at one server. Its representation shows no token.
 
     Attributes:
@@ -34,13 +35,12 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
         user: who signed in, for people.
     """
 
+    shown = ("user", "expires_at")
+
     token: str
     expires_at: float
     refresh_token: str | None = None
     user: str | None = None
-
-    def __repr__(self) -> str:
-        return f"SignIn(user={self.user!r}, expires_at={self.expires_at})"
 
 
 class _Document(msgspec.Struct, kw_only=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import msgspec
+from msgspec import Struct
 
 from svc.errors import NotFound, ServiceUnavailable, SvcError
 from svc.paths import Path, format_path, parse_path
@@ -22,8 +22,7 @@ __all__ = ["BatchResult", "Content", "Files", "ReadAt", "file_url"]
 _KINDS = {"file": EntryType.FILE, "directory": EntryType.DIRECTORY, "symlink": EntryType.SYMLINK}
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAt:
+class ReadAt(Struct, frozen=True):
     """The state that is read; HEAD when nothing is named. The first that is given wins.
 
     Attributes:
@@ -76,14 +75,14 @@ class Content:
         return self._response.read(size)
 
 
-class BatchResult(msgspec.Struct, frozen=True):
+class BatchResult(Struct, frozen=True):
     """What a batch did: one result for each operation, and the version that it made."""
 
     results: list[dict[str, Any]]
     version: str
 
 
-class _Listing(msgspec.Struct):
+class _Listing(Struct):
     path: str
     items: list[EntryInfo]
     has_more: bool
@@ -91,13 +90,13 @@ class _Listing(msgspec.Struct):
     next_cursor: str | None = None
 
 
-class _Deleted(msgspec.Struct):
+class _Deleted(Struct):
     items: list[DeletedFile]
     has_more: bool
     next_cursor: str | None = None
 
 
-class _Version(msgspec.Struct):
+class _Version(Struct):
     version: str
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from svc.confidential import Confidential
 from svc_client.credentials import SignIn
 from svc_client.models import ApiKey, NewApiKey
 from svc_client.transport import Transport
@@ -18,8 +19,10 @@ __all__ = ["Keys"]
 _PAGE = 1_000
 
 
-class _SignedIn(msgspec.Struct):
+class _SignedIn(Confidential, frozen=True):
     """The answer of ``POST /auth/token``."""
+
+    shown = ("expires_in",)
 
     token: str
     expires_in: float

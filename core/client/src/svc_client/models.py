@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from svc.confidential import Confidential
+
 __all__ = [
     "AbandonedFork",
     "ApiKey",
@@ -65,12 +67,14 @@ class Page(Struct, Generic[T], frozen=True):
         next_cursor: what the next page begins at, as its ``after``; None: this is the last.
         total: how many there are in all, where the server says it.
         truncated: whether the list ends before all was looked at.
+        damaged_commits: numbers of commits that were met and whose records the server can't read.
     """
 
     items: list[T]
     next_cursor: str | None
     total: int | None = None
     truncated: bool = False
+    damaged_commits: tuple[int, ...] = ()
 
 
 class EntryInfo(Struct, frozen=True, kw_only=True):
@@ -220,7 +224,11 @@ class Merge(Struct, frozen=True, rename={"source": "from"}):
 
 
 class Commit(Struct, frozen=True, kw_only=True):
-    """A commit of the log; ``changes`` is None where there are too many to count."""
+    """A commit of the log; ``changes`` is None where there are too many to count.
+
+    ``collected`` says that its versions are gone, ``certain`` (false) that it may not have touched the path,
+    ``damaged`` that its record can't be read.
+    """
 
     version: str | None
     parent: str | None
@@ -231,6 +239,9 @@ class Commit(Struct, frozen=True, kw_only=True):
     message: str | None
     users: list[str] | UnsetType = UNSET
     changes: Counts | None
+    collected: bool | UnsetType = UNSET
+    certain: bool | UnsetType = UNSET
+    damaged: bool | UnsetType = UNSET
 
 
 class ChangeSide(Struct, frozen=True, kw_only=True):
@@ -270,6 +281,8 @@ class CommitDetails(Struct, frozen=True, kw_only=True):
     has_more: bool
     next_cursor: str | None
     truncated: bool = False
+    collected: bool | UnsetType = UNSET
+    damaged: bool | UnsetType = UNSET
 
 
 class Comparison(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
@@ -285,17 +298,20 @@ class HistoryRow(Struct, frozen=True, kw_only=True):
 
     snapshot: str | None
     timestamp: int
-    change_type: str
+    change_type: str | None
     size: int | None
     content_type: str | None
     content_hash: str | None
-    entry_type: EntryType
+    entry_type: EntryType | None
     version: str
     sequence: int | UnsetType = UNSET
     user: str | UnsetType | None = UNSET
     message: str | UnsetType | None = UNSET
     users: list[str] | UnsetType = UNSET
     changes: Counts | UnsetType | None = UNSET
+    collected: bool | UnsetType = UNSET
+    certain: bool | UnsetType = UNSET
+    damaged: bool | UnsetType = UNSET
 
 
 class BlameLine(Struct, frozen=True, kw_only=True):
@@ -308,6 +324,8 @@ class BlameLine(Struct, frozen=True, kw_only=True):
     timestamp: int
     user: str | None
     path: str | UnsetType = UNSET
+    collected: bool | UnsetType = UNSET
+    damaged: bool | UnsetType = UNSET
 
 
 class BlameEntry(Struct, frozen=True, kw_only=True):
@@ -322,6 +340,8 @@ class BlameEntry(Struct, frozen=True, kw_only=True):
     timestamp: int
     user: str | None
     truncated: bool | UnsetType = UNSET
+    collected: bool | UnsetType = UNSET
+    damaged: bool | UnsetType = UNSET
 
 
 class Blame(Struct, frozen=True, kw_only=True):
@@ -335,6 +355,7 @@ class Blame(Struct, frozen=True, kw_only=True):
     truncated: bool = False
     has_more: bool = False
     next_cursor: str | None = None
+    damaged_commits: tuple[int, ...] = ()
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
@@ -389,8 +410,10 @@ class ApiKey(Struct, frozen=True):
     rules: list[dict[str, str]]
 
 
-class NewApiKey(Struct, frozen=True):
+class NewApiKey(Confidential, frozen=True):
     """An API key that was just made, with its text. Its representation does not show that."""
+
+    shown = ("key_id", "user_id")
 
     key_id: str
     key: str
@@ -398,9 +421,6 @@ class NewApiKey(Struct, frozen=True):
     label: str
     expires_at: int
     rules: list[dict[str, str]]
-
-    def __repr__(self) -> str:
-        return f"NewApiKey(key_id={self.key_id!r}, user_id={self.user_id!r})"
 
 
 class WhoAmI(Struct, frozen=True):

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from svc.confidential import Confidential
 from svc.paths import Path, format_path
 from svc_client.models import Page
 from svc_client.paging import all_items
@@ -57,8 +58,10 @@ class ShareLink(Struct, frozen=True, kw_only=True):
     expires_at: int
 
 
-class NewShareLink(Struct, frozen=True, kw_only=True):
+class NewShareLink(Confidential, frozen=True, kw_only=True):
     """A link that was just made: ``url`` and ``token`` hold its key, which is not shown again."""
+
+    shown = ("key_id", "paths")
 
     url: str
     token: str
@@ -66,9 +69,6 @@ class NewShareLink(Struct, frozen=True, kw_only=True):
     permissions: str
     expires_at: int
     paths: list[str]
-
-    def __repr__(self) -> str:
-        return f"NewShareLink(key_id={self.key_id!r}, paths={self.paths!r})"
 
 
 class _Shares(Struct):

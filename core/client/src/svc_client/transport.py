@@ -13,6 +13,7 @@ import msgspec
 import urllib3
 import urllib3.exceptions
 
+from svc.confidential import Confidential
 from svc.errors import AuthRequired, NotFound, ServiceUnavailable, SvcError
 from svc_client.address import Credentials, ServerAddress
 from svc_client.credentials import SignIn, StoredTokens
@@ -87,6 +88,24 @@ class Response:
         """Yields the body in pieces of at most 1 MiB, and closes the answer at the end or when left."""
         try:
             while piece := self.read():
+                yield piece
+        finally:
+            self.close()
+
+    def arriving(self) -> Iterator[bytes]:
+        """Yields the body as it arrives, without waiting for more: for streams that go on.
+
+        Raises:
+            ServiceUnavailable: the connection ended before the body did, or nothing came for too long.
+        """
+        try:
+            while True:
+                try:
+                    piece = self._raw.read1(PIECE, decode_content=False)
+                except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+                    raise self._transport.unreachable(error) from error
+                if not piece:
+                    return
                 yield piece
         finally:
             self.close()
@@ -372,8 +391,10 @@ class Transport:
         return error_of_answer(self.address.url, response.status, reason, response.headers, content)
 
 
-class _Token(msgspec.Struct):
+class _Token(Confidential, frozen=True):
     """The answer of ``POST /auth/token`` and ``POST /auth/refresh``."""
+
+    shown = ("expires_in",)
 
     token: str
     expires_in: float

@@ -52,12 +52,14 @@ class _Log(msgspec.Struct):
     commits: list[Commit]
     has_more: bool
     next_cursor: str | None
+    damaged_commits: tuple[int, ...] = ()
 
 
 class _History(msgspec.Struct):
     history: list[HistoryRow]
     has_more: bool
     next_cursor: str | None
+    damaged_commits: tuple[int, ...] = ()
 
 
 class Versions:
@@ -207,7 +209,7 @@ class Versions:
         """Returns a page of the commits that touched what is at or below a path, newest first."""
         query = _query(path=_text(path), fork=fork, limit=limit, after=after)
         found = self._transport.json("GET", "/versions/log", _Log, query=query)
-        return Page(found.commits, found.next_cursor)
+        return Page(found.commits, found.next_cursor, damaged_commits=found.damaged_commits)
 
     def log(self, path: str | Path = "/", *, fork: str | None = None) -> Iterator[Commit]:
         """Yields the commits that touched what is at or below a path, newest first."""
@@ -245,7 +247,7 @@ class Versions:
             query["commits"] = "true"
         url = file_url("/versions/file-history/", path)
         found = self._transport.json("GET", url, _History, query=query)
-        return Page(found.history, found.next_cursor)
+        return Page(found.history, found.next_cursor, damaged_commits=found.damaged_commits)
 
     def history(self, path: str | Path, *, commits: bool = False) -> Iterator[HistoryRow]:
         """Yields what became of a path, newest first; see ``history_page``."""

@@ -51,9 +51,11 @@ from svc.database import is_whole_again as is_whole_again
 from svc.database import name_damage as name_damage
 from svc.database import parse_time as parse_time
 from svc.database import pause as pause
+from svc.database import read_record as read_record
 from svc.database import reference_name as reference_name
 from svc.database import reference_path as reference_path
 from svc.database import run_blocking as run_blocking
+from svc.database import same_content as same_content
 from svc.database import scrub as scrub
 from svc.globs import PathGlob as PathGlob
 from svc.globs import segment_expression as segment_expression
@@ -72,10 +74,12 @@ from svc.paths import format_path as format_path
 from svc.paths import is_system_path as is_system_path
 from svc.paths import parse_path as parse_path
 from svc.pipeline import PIECE_SIZE as PIECE_SIZE
+from svc.pipeline import AddressLog as AddressLog
 from svc.pipeline import BodyStream as BodyStream
 from svc.pipeline import Limits as Limits
 from svc.pipeline import RequestContext as RequestContext
 from svc.pipeline import SvcRequest as SvcRequest
+from svc.pipeline import accepts_query_token as accepts_query_token
 from svc.pipeline import body_stream as body_stream
 from svc.pipeline import conditions_of as conditions_of
 from svc.pipeline import context_of as context_of
@@ -100,6 +104,7 @@ from svc.pipeline import query_number as query_number
 from svc.pipeline import query_text as query_text
 from svc.pipeline import quote_etag as quote_etag
 from svc.pipeline import read_json as read_json
+from svc.pipeline import renew_caller as renew_caller
 from svc.pipeline import requires as requires
 from svc.pipeline import requires_any as requires_any
 from svc.pipeline import requires_identity as requires_identity
@@ -122,6 +127,7 @@ from svc.plugins import AuthMode as AuthMode
 from svc.plugins import BackgroundJob as BackgroundJob
 from svc.plugins import BackupRule as BackupRule
 from svc.plugins import CommandRegistry as CommandRegistry
+from svc.plugins import Confidential as Confidential
 from svc.plugins import ContentCheck as ContentCheck
 from svc.plugins import Credentials as Credentials
 from svc.plugins import Extension as Extension

@@ -266,7 +266,7 @@ def test_numbers_have_the_form_of_their_noun() -> None:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("redirection", "code"),
-    [(">/dev/full", 9), (">&-", 0), ("2>&- >&-", 0), (r"| (exec 0<&-; sleep 5); exit ${PIPESTATUS[0]}", 141)],
+    [(">/dev/full", 9), (">&-", 0), ("2>&- >&-", 0), (r"| (exec 0<&-; sleep 1); exit ${PIPESTATUS[0]}", 141)],
 )
 def test_an_output_that_cannot_be_written(
     database: str, unbuffered: str, redirection: str, code: int
@@ -283,6 +283,19 @@ def test_an_output_that_cannot_be_written(
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     assert Path(database).read_bytes() == before
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("info -D nowhere.svcdb", 3), ("info -D nowhere.svcdb --json", 3), ("info --nothing", 2)],
+)
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(
+    tmp_path: Path, unbuffered: str, words: str, code: int
+) -> None:
+    script = f"{sys.executable} -c 'import svc.cli; svc.cli.main()' {words} 2>/dev/full"
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    assert subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment).returncode == code
 
 
 def test_a_place_that_takes_no_files_is_not_called_missing(capsys: pytest.CaptureFixture[str]) -> None:

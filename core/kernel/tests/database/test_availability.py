@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from svc.database import EMPTY_ROOT, Database
-from svc.errors import NotFound, VersionCollected
+from svc.errors import CorruptRecord, NotFound, VersionCollected
 from svc.hashing import Hash
+from svc.log import RECORD_HEADER_SIZE
 from svc_testing import live_objects, simulate_collection
 
 
@@ -84,7 +85,8 @@ def test_a_root_that_came_again_is_there_by_its_last_commit(database: Database, 
     roots = history(database, 2)
     with database.transaction() as transaction:
         transaction.set_ref("HEAD", roots[0])
-    history(database, 1)
+    with database.transaction() as transaction:
+        transaction.put(("b.txt",), b"later")
     assert (database.commit_of(roots[0]), database.last_commit_of(roots[0])) == (1, 3)
     simulate_collection(database, 3)
     assert database.at(roots[0]).get(("b.txt",)) is not None
@@ -126,3 +128,22 @@ def test_the_simulation_forgets_all_but_what_is_available(database: Database) ->
     left = {hash for hash, _ in database.objects.index.objects()}
     assert left == live_objects(database) & left
     assert len(left) > 5
+
+
+def test_the_present_version_can_be_read_where_the_record_of_the_horizon_is_damaged(path: Path) -> None:
+    with Database(path) as database:
+        roots = history(database, 3)
+        simulate_collection(database, 2)
+        system = database.system()
+        entry = system.get(("collection",))
+        assert entry is not None
+        place = database.objects.find(system.chunks(entry)[0][0])
+    with path.open("r+b") as file:
+        file.seek(place.offset + RECORD_HEADER_SIZE)
+        file.write(b"rotten")
+    with Database(path, read_only=True) as database:
+        version = database.at(database.head().root)
+        assert version.read_all(version.get(("b.txt",))) == b"present 2"
+        for root in roots[:2]:
+            with pytest.raises(CorruptRecord):
+                database.at(root)

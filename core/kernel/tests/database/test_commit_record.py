@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import cbor2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from svc.database import Commit, Database, DatabaseTotals, PathChange, TransactionRecord, collect
 from svc.database.commit import CommitSummary
@@ -58,7 +58,7 @@ def test_a_summary_is_read_without_what_the_commit_did() -> None:
         with pytest.raises(CorruptRecord):
             CommitSummary.decode(payload)
     with pytest.raises(UnsupportedFormat):
-        CommitSummary.decode(b"\x8c\x03" + EXAMPLE.encode()[2:])
+        CommitSummary.decode(b"\x8c\x04" + EXAMPLE.encode()[2:])
 
 
 def test_every_kind_of_change_comes_back() -> None:
@@ -155,7 +155,7 @@ def test_a_text_that_is_no_unicode_is_refused() -> None:
 
 def test_a_newer_commit_is_told_from_a_damaged_one() -> None:
     with pytest.raises(UnsupportedFormat):
-        Commit.decode(cbor2.dumps([3]))
+        Commit.decode(cbor2.dumps([4]))
     fields = cbor2.loads(EXAMPLE.encode())
     for index in range(1, len(fields)):
         for wrong in ("text", [1], None, -1, b"short"):

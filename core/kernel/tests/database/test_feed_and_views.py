@@ -131,3 +131,59 @@ def test_long_keys_and_prefixes_and_positions(database: Database) -> None:
         assert storage.get(b"a/" + b"x" * 601) is None
 
     reader.read(check)
+
+
+def test_a_commit_is_decoded_once_for_all_views(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OtherLog(PathLog):
+        name = "test.others"
+
+    readers = [database.register_view(view) for view in (PathLog(), OtherLog())]
+    fill(database, 100)
+    decoded: list[int] = []
+    decode = Commit.decode
+
+    def note(payload: bytes) -> Commit:
+        commit = decode(payload)
+        decoded.append(commit.sequence)
+        return commit
+
+    monkeypatch.setattr(Commit, "decode", note)
+    assert [reader.catch_up() for reader in readers] == [100, 100]
+    assert sorted(decoded) == list(range(1, 101))
+
+
+def test_commits_that_were_kept_make_room_for_later_ones(database: Database) -> None:
+    database.register_view(PathLog())
+    fill(database, 600)
+    assert [commit.sequence for commit in database.commits()] == list(range(1, 601))
+    assert [commit.sequence for commit in database.commits()] == list(range(1, 601))
+
+
+def test_what_differs_is_found_once_for_all_who_compare(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(database, 1)
+    before = database.at()
+    fill(database, 3)
+    after = database.at()
+    found = list(before.differences(after))
+    # "f0" is written again: it differs where a millisecond has passed.
+    assert [name for name, _, _ in found][-2:] == ["f1", "f2"]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a node is read again")
+
+    monkeypatch.setattr(type(database.objects), "read_node", refuse)
+    assert list(before.differences(after)) == found
+
+
+def test_what_differs_in_many_names_or_was_not_read_to_the_end_is_found_anew(database: Database) -> None:
+    before = database.at()
+    with database.transaction() as transaction:
+        for number in range(100):
+            transaction.put((f"{number:03}",), b"x")
+    after = database.at()
+    next(before.differences(after))
+    for _ in range(2):
+        assert [name for name, _, _ in before.differences(after)] == [f"{number:03}" for number in range(100)]
+    assert not database.objects.cache.differences

@@ -7,12 +7,13 @@ import struct
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.errors import CorruptRecord
 from svc.objects.chunking import MAXIMUM_CHUNK, MINIMUM_CHUNK, Chunker, Window
 from svc.objects.codecs import Codec, CompressionTrial, compress, decompress
+from svc.objects.expected_chunks import ExpectedChunks
 
 
 def chunks_of(content: bytes, pieces: list[int]) -> list[bytes]:
@@ -28,9 +29,9 @@ def chunks_of(content: bytes, pieces: list[int]) -> list[bytes]:
             room[: len(part)] = part
             window.size += len(part)
             if len(part) == len(room):
-                chunks += [bytes(chunk) for chunk in chunker.cut(window)]
+                chunks += [bytes(chunk) for _, chunk in chunker.cut(window)]
                 window.size = 0
-    return chunks + [bytes(chunk) for chunk in chunker.cut(window, is_last=True)]
+    return chunks + [bytes(chunk) for _, chunk in chunker.cut(window, is_last=True)]
 
 
 @given(st.binary(max_size=9000))
@@ -95,3 +96,54 @@ def test_chunk_boundaries_are_those_of_the_format() -> None:
     """Golden vector: another boundary would give another root hash to the same files."""
     numbers = struct.pack("<250000I", *(number * 2654435761 % 2**32 for number in range(250_000)))
     assert [len(chunk) for chunk in chunks_of(numbers, [])] == GOLDEN_LENGTHS
+
+
+def cut_with(expected: ExpectedChunks | None, content: bytes) -> list[tuple[bytes, bytes]]:
+    """The chunks of a content, each behind its hash."""
+    chunker, window = Chunker(expected=expected), Window()
+    chunks: list[tuple[bytes, bytes]] = []
+    for begin in range(0, len(content), 1 << 20):
+        part = content[begin : begin + (1 << 20)]
+        window.size = 0
+        window.room[: len(part)] = part
+        window.size = len(part)
+        chunks += [(hash, bytes(chunk)) for hash, chunk in chunker.cut(window, is_last=len(part) < 1 << 20)]
+    return chunks
+
+
+@given(
+    size=st.integers(100_000, 2_500_000),
+    edits=st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 200_000), st.integers(0, 200_000)), min_size=0, max_size=4
+    ),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=60)
+def test_what_a_content_is_expected_to_hold_changes_no_boundary(
+    size: int, edits: list[tuple[float, int, int]], seed: int
+) -> None:
+    source = random.Random(seed)
+    old = source.randbytes(size)
+    new = old
+    for place, removed, inserted in edits:
+        at = int(place * len(new))
+        new = new[:at] + source.randbytes(inserted) + new[at + removed :]
+    new = new[: len(new) - (len(new) % (1 << 20) == 0)]
+    before = [(hash, len(chunk)) for hash, chunk in cut_with(None, old[: len(old) - 1])]
+    assert cut_with(ExpectedChunks(before), new) == cut_with(None, new)
+
+
+def test_chunks_that_are_expected_and_come_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = random.Random(2).randbytes(3_000_000)
+    chunks = cut_with(None, content)
+    expected = ExpectedChunks([(hash, len(chunk)) for hash, chunk in chunks])
+    changed = bytearray(content)
+    changed[1_500_000] ^= 1
+    asked: list[int] = []
+    note = expected.note
+    monkeypatch.setattr(expected, "note", lambda hash: (asked.append(1), note(hash)))
+    found = cut_with(expected, bytes(changed))
+    assert b"".join(chunk for _, chunk in found) == changed
+    assert len(found) == len(chunks)
+    # The one that has changed, what is cut until one comes that both have, and the end.
+    assert len(asked) <= 5

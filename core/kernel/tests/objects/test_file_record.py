@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import cbor2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from svc.errors import CorruptRecord, SvcError, UnsupportedFormat
 from svc.hashing import ObjectKind, hash_object

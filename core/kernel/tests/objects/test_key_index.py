@@ -48,6 +48,31 @@ def test_the_first_place_of_an_object_and_the_first_commit_of_a_root_stay(tmp_pa
     index.close()
 
 
+def test_commits_that_packs_hold_have_roots_and_no_place(tmp_path: Path) -> None:
+    index = KeyIndex(tmp_path)
+    assert not index.knows_packs()
+    assert index.last_commit_place(9) is None
+    index.write([], [IndexedCommit(number, number * 10, 6, b"r" * 32) for number in (3, 4, 6)], MARK)
+    assert [index.last_commit_place(until) for until in (2, 3, 5, 6, 99)] == [
+        None,
+        (30, 6),
+        (40, 6),
+        (60, 6),
+        (60, 6),
+    ]
+    index.forget_commits([3, 5])
+    assert index.commit_places(0, 9) == [(4, 40, 6), (6, 60, 6)]
+    assert index.first_commit_of_root(b"r" * 32) == 3
+    # In whatever order they come.
+    index.add_roots([(9, b"r" * 32, (b"f" * 32,)), (1, b"r" * 32, ()), (5, b"n" * 32, ())])
+    assert (index.first_commit_of_root(b"r" * 32), index.last_commit_of_root(b"r" * 32)) == (1, 9)
+    assert (index.first_commit_of_root(b"f" * 32), index.last_commit_of_root(b"f" * 32)) == (None, 9)
+    assert index.first_commit_of_root(b"n" * 32) == 5
+    index.note_packs()
+    assert index.knows_packs()
+    index.close()
+
+
 def test_all_objects_are_walked_in_pieces(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path)
     keys = [number.to_bytes(32, "big") for number in range(10_000)]

@@ -14,6 +14,7 @@ import pytest
 from svc.database import Database
 from svc.errors import InsufficientStorage, PayloadTooLarge
 from svc.objects.content import ContentWriter
+from svc.objects.expected_chunks import ExpectedChunks
 from svc_testing.faults import Fault, inject
 
 WINDOW = 1024 * 1024
@@ -155,3 +156,59 @@ def test_uploads_at_once_do_not_mix_and_one_may_be_killed(tmp_path: Path) -> Non
         [sys.executable, "-c", _GREENLETS, str(tmp_path / "x.svcdb")], capture_output=True, text=True
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_a_file_that_is_stored_again_is_cut_as_it_would_be_elsewhere(tmp_path: Path) -> None:
+    content = bytearray(random.Random(3).randbytes(5_000_000))
+    with Database(tmp_path / "a.svcdb") as database:
+        for changed in (0, 2_000_000, 4_999_999):
+            content[changed] ^= 1
+            like = database.at().get(("f",))
+            with database.transaction() as transaction:
+                transaction.put(("f",), database.store(io.BytesIO(content), like=like))
+        again = database.at().get(("f",))
+        assert read_back(database, "f") == content
+    with Database(tmp_path / "b.svcdb") as database:
+        with database.transaction() as transaction:
+            transaction.put(("f",), database.store(io.BytesIO(content)))
+        once = database.at().get(("f",))
+    assert again is not None and once is not None
+    assert (again.hash, again.record) == (once.hash, once.record)
+
+
+def test_only_chunks_that_this_process_has_cut_are_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = random.Random(4).randbytes(1_000_000)
+    matched: list[bool] = []
+    match = ExpectedChunks.match
+
+    def note(self: ExpectedChunks, view: memoryview) -> tuple[bytes, int] | None:
+        found = match(self, view)
+        matched.append(found is not None)
+        return found
+
+    monkeypatch.setattr(ExpectedChunks, "match", note)
+    for _ in range(2):
+        matched.clear()
+        with Database(tmp_path / "a.svcdb") as database:
+            for _ in range(2):
+                like = database.at().get(("f",))
+                assert not any(matched)
+                with database.transaction() as transaction:
+                    transaction.put(("f",), database.store(io.BytesIO(content), like=like))
+            assert any(matched)
+
+
+def test_what_is_stored_already_is_not_synced_ahead_of_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = bytearray(random.Random(5).randbytes(3_000_000))
+    with Database(tmp_path / "a.svcdb") as database:
+        syncs: list[int] = []
+        monkeypatch.setattr(type(database._state), "sync_ahead", lambda _: syncs.append(1))
+        for expected in (1, 1):
+            with database.transaction() as transaction:
+                transaction.put(("f",), database.store(io.BytesIO(content)))
+            assert len(syncs) == expected
+            content[1_000_000] ^= 1

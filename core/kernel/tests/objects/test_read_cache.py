@@ -204,3 +204,13 @@ def test_a_closed_database_reads_nothing_from_kept_offsets(database: Database) -
     database.close()
     with pytest.raises(DatabaseClosed):
         version.read_all(entry)
+
+
+def test_too_many_differences_are_forgotten() -> None:
+    cache = ReadCache()
+    for number in range(5000):
+        cache.put_differences(ROOT, number.to_bytes(HASH_SIZE, "big"), [("a", None, ENTRY)])
+    assert 0 < len(cache.differences) < 4096
+    assert (ROOT, (4999).to_bytes(HASH_SIZE, "big")) in cache.differences
+    cache.clear()
+    assert not cache.differences

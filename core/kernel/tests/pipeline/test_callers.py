@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import falcon
 import pytest
-from falcon.testing import TestClient
+from falcon.testing import TestClient, create_environ
+from msgspec.structs import replace
 
 from svc.database import Database
-from svc.errors import AuthRequired
+from svc.errors import AuthRequired, NotFound
 from svc.pipeline import (
     Application,
     Operation,
@@ -21,8 +21,11 @@ from svc.pipeline import (
     accepts_query_token,
     check_route,
     create_app,
+    renew_caller,
     requires,
+    requires_identity,
     send_json,
+    send_stream,
 )
 from svc.plugins import (
     AuthContext,
@@ -106,6 +109,7 @@ def app(tmp_path: Path, mode: NamesMode) -> Iterator[Application]:
     registries = make_registries(check_route)
     with registries.adding("test.routes"):
         registries.routes.add("/names/{path:path}", NameResource())
+        registries.routes.add("/going-on", GoingOnResource())
     with registries.adding("test.auth"):
         registries.auth_modes.add(mode)
     registries.freeze()
@@ -236,3 +240,41 @@ def test_what_is_kept_is_bounded(app: Application, mode: NamesMode, monkeypatch:
         assert sum(len(one.decisions) for one in callers.by_authorization.values()) <= 10
     app.drop_caches()
     assert not callers.by_authorization
+
+
+class GoingOnResource:
+    """Answers as long as the caller is somebody: a name for each piece."""
+
+    @accepts_query_token
+    @requires_identity
+    def on_get(self, req: Any, resp: falcon.Response) -> None:
+        def names() -> Iterator[bytes]:
+            while True:
+                yield req.context.identity.name.encode()
+                try:
+                    renew_caller(req)
+                except (AuthRequired, NotFound) as error:
+                    yield type(error).__name__.encode()
+                    return
+
+        send_stream(resp, names(), None)
+
+
+@pytest.mark.parametrize("by_query", [False, True], ids=["by a field", "by the query"])
+def test_an_answer_that_takes_long_learns_what_became_of_its_caller(
+    app: Application, mode: NamesMode, by_query: bool
+) -> None:
+    environ = create_environ(
+        "/going-on",
+        query_string="token=ann" if by_query else "",
+        headers={} if by_query else bearer("ann"),
+    )
+    pieces = iter(app(environ, lambda *_: None))
+    assert [next(pieces) for _ in range(3)] == [b"ann"] * 3
+    mode.callers["ann"] = Identity("ann", "ann by now")
+    put(database_of(app))
+    # The piece that was made already says what was true then.
+    assert [next(pieces) for _ in range(2)][-1] == b"ann by now"
+    del mode.callers["ann"]
+    put(database_of(app))
+    assert list(pieces)[-1] == b"AuthRequired"

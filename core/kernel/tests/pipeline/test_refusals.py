@@ -9,7 +9,7 @@ import pytest
 from falcon.testing import TestClient
 
 from svc.pipeline import Application
-from svc.pipeline.refusals import MOST_LINES
+from svc.pipeline.address_log import MOST_LINES
 
 SECRET = "a-secret-that-nobody-may-read"
 

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from svc.database import Database
-from svc.errors import PluginError, PluginMissing, ReadOnly
+from svc.database.repair import repair
+from svc.errors import CorruptRecord, PluginError, PluginMissing, ReadOnly
+from svc.log import RECORD_HEADER_SIZE
 from svc.plugins import (
     ActivePlugins,
     ProblemKind,
@@ -392,6 +394,34 @@ def test_a_record_that_cannot_be_read_is_told_and_can_be_removed(recorder, path)
             ("plugin.record", plugin_id, "")
         ]
         disable(database, plugins, plugin_id)
+        assert plugin_findings(plugins, database) == []
+
+
+def test_a_record_that_a_repair_could_not_save_is_told_and_can_be_written_anew(recorder, install, path):
+    plugin_id, other = recorder(), install("other", "")
+    plugins = load_plugins([plugin_id, other])
+    with Database(path) as database:
+        assert initialize(database, plugins) == ()
+        system = database.system()
+        places = []
+        for one in (("plugins", plugin_id), ("plugin-set",)):
+            entry = system.get(one)
+            chunk = database.objects.read_record(entry.record).chunks[0] if entry.record else entry.hash
+            places.append(database.objects.find(chunk))
+    with path.open("r+b") as file:
+        for place in places:
+            file.seek(place.offset + RECORD_HEADER_SIZE + 2)
+            file.write(b"rotten")
+    with Database(path) as database, pytest.raises(CorruptRecord):
+        enabled_plugins(database)
+    assert len(repair(path).lost) == 2
+    with Database(path) as database:
+        assert list(enabled_plugins(database)) == [other]
+        assert ("plugin.record", plugin_id, "") in {
+            found.identity for found in plugin_findings(plugins, database)
+        }
+        enable(database, plugins, plugin_id)
+        assert set(enabled_plugins(database)) == {plugin_id, other}
         assert plugin_findings(plugins, database) == []
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from svc.errors import PluginError, PluginMissing
-from svc.plugins import ProblemKind, load_plugins, parse_allowed, select_auth_mode
+from svc.plugins import PluginProblem, ProblemKind, load_plugins, parse_allowed, select_auth_mode
 
 GOOD_ROUTE = """
 class Hello:
@@ -83,6 +83,34 @@ def test_code_that_is_not_allowed_is_never_imported(install):
     plugins = load_plugins([good])
     assert "test.forbidden" in plugins.installed
     assert not any(name.startswith("svc_test_forbidden") for name in sys.modules)
+
+
+def test_a_registry_that_is_not_wanted_stays_empty_and_the_others_are_filled(install):
+    source = (
+        route("/good")
+        + """
+@hookimpl
+def svc_register_health_checks(health_checks):
+    class Check(HealthCheck):
+        name = "fine"
+        def check(self, context):
+            return HealthReport()
+    health_checks.add(Check())
+"""
+    )
+    plugin_id = install("good", source)
+    plugins = load_plugins([plugin_id], without=("routes",))
+    assert plugins.problems == ()
+    assert list(plugins.registries.routes.all()) == []
+    assert plugins.registries.health_checks.get("fine") is not None
+
+
+def test_a_plugin_that_another_boot_found_broken_is_out_of_use(install):
+    good, broken = install("good", route("/good")), install("broken", "raise RuntimeError('imported')")
+    problem = PluginProblem(broken, ProblemKind.DUPLICATE, "A name is taken.")
+    plugins = load_plugins([good, broken], without=("routes",), known=[problem])
+    assert plugins.problems == (problem,)
+    assert list(plugins.descriptors) == [good]
 
 
 def test_without_a_list_everything_installed_is_loaded(install):

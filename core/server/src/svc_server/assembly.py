@@ -5,8 +5,9 @@ Runs in the process that serves (and in the check before a start), never in guni
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from svc.database import Database
 from svc.pipeline import (
@@ -19,6 +20,7 @@ from svc.pipeline import (
     create_service_app,
 )
 from svc.plugins import (
+    PluginProblem,
     Plugins,
     SelectedAuthMode,
     initialize,
@@ -29,15 +31,14 @@ from svc.plugins import (
 from svc_server.options import ServerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from svc.executor import Executor
 
 __all__ = ["Assembly", "assemble", "boot_plugins", "make_application", "opener_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(Struct, frozen=True):
     """What a server is made of, before its database.
 
     Attributes:
@@ -60,14 +61,21 @@ def assemble(settings: ServerSettings) -> Assembly:
     return Assembly(plugins, select_auth_mode(plugins, settings["auth"]))
 
 
-def boot_plugins(settings: ServerSettings) -> Plugins:
+def boot_plugins(
+    settings: ServerSettings, *, without: Collection[str] = (), known: Sequence[PluginProblem] = ()
+) -> Plugins:
     """Boots the plugins with the settings of this deployment.
+
+    Args:
+        settings: which plugins, and their options.
+        without: registries to leave empty, as ``load_plugins`` takes them.
+        known: what a whole boot found wrong, likewise.
 
     Raises:
         PluginMissing: an option needs a plugin that is not in use here.
         UsageError, PluginError: a plugin option is not valid.
     """
-    plugins = load_plugins(settings["plugins"], check_route=check_route)
+    plugins = load_plugins(settings["plugins"], check_route=check_route, without=without, known=known)
     for value in settings.of_plugins:
         plugins.require(value.plugin_id, value.place)
     given = [(value.plugin_id, value.settings) for value in settings.of_plugins]

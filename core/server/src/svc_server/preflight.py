@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from svc.errors import DatabaseNotFound, SvcError, UsageError
-from svc.plugins import AuthMode
+from svc.plugins import AuthMode, PluginProblem, ProblemKind
 from svc_server.assembly import assemble, opener_of
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings
@@ -27,17 +28,18 @@ if TYPE_CHECKING:
 __all__ = ["Findings", "Preflight", "PreflightError"]
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What the check found.
 
     Attributes:
         loopback_only: whether the auth mode lets everybody in.
         lines: what the auth mode wants to be printed, such as a bootstrap key.
+        problems: what is wrong with plugins.
     """
 
     loopback_only: bool
     lines: tuple[str, ...]
+    problems: tuple[PluginProblem, ...]
 
 
 class PreflightError(SvcError):
@@ -78,7 +80,10 @@ class Preflight:
         outcome: dict[str, Any] = json.loads(report)
         if "error" in outcome:
             raise PreflightError(outcome["error"], outcome["exit_code"])
-        return Findings(outcome["loopback_only"], tuple(outcome["lines"]))
+        problems = tuple(
+            PluginProblem(name, ProblemKind(kind), text) for name, kind, text in outcome["problems"]
+        )
+        return Findings(outcome["loopback_only"], tuple(outcome["lines"]), problems)
 
 
 def _run_child(settings: ServerSettings, write_end: int) -> None:
@@ -120,7 +125,8 @@ def _look(settings: ServerSettings) -> dict[str, Any]:
             opener_of(settings, assembly.plugins, assembly.auth)(progress) as database,
         ):
             lines.extend(mode.prepare(assembly.auth.context(database, assembly.plugins)))
-    return {"loopback_only": mode.loopback_only, "lines": lines}
+    problems = [(one.plugin_id, one.kind.value, one.message) for one in assembly.plugins.problems]
+    return {"loopback_only": mode.loopback_only, "lines": lines, "problems": problems}
 
 
 def _refuse_unshared(location: str, backends: Mapping[str, StorageBackend]) -> None:

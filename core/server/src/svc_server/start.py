@@ -23,6 +23,7 @@ from gunicorn.util import load_class  # type: ignore[import-untyped]
 
 from svc.errors import SvcError
 from svc.pipeline import Lifetime
+from svc.plugins import PluginProblem
 from svc_server.assembly import make_application
 from svc_server.background.forked import fork_background
 from svc_server.background.supervision import Supervisor
@@ -67,7 +68,7 @@ def serve(settings: ServerSettings, resolve: Callable[[], ServerSettings], prefl
     listener = bind_socket(choose_host(settings["host"], found.loopback_only), settings["port"])
     for line in found.lines:
         click.echo(line)
-    application = ServerProcess(settings, resolve, listener)
+    application = ServerProcess(settings, resolve, listener, found.problems)
     # What is imported stays for good: no process that is forked goes through it, or copies it for that.
     gc.freeze()
     gc.enable()
@@ -90,7 +91,7 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
 
     def __init__(self, app: ServerProcess) -> None:
         super().__init__(app)
-        self._background = Supervisor(app.settings, launch=fork_background)
+        self._background = Supervisor(app.settings, launch=fork_background, problems=app.problems)
 
     def manage_workers(self) -> None:
         """Looks after workers, then after the background process; about every second."""
@@ -129,11 +130,17 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         settings: the settings.
         resolve: gives them anew.
         listener: the listening socket.
+        problems: what the check before the start found wrong with plugins.
     """
 
     def __init__(
-        self, settings: ServerSettings, resolve: Callable[[], ServerSettings], listener: socket.socket
+        self,
+        settings: ServerSettings,
+        resolve: Callable[[], ServerSettings],
+        listener: socket.socket,
+        problems: tuple[PluginProblem, ...],
     ) -> None:
+        self.problems = problems
         self.settings = settings
         self.report = BootReport()
         self._resolve = resolve

@@ -87,6 +87,7 @@ class Hanging(BackgroundJob):
     interval_s = 0.05
     def run(self, context):
         while Path("hang-job").exists():
+            Path("hangs").touch()
             time.sleep(0.05)
 
 
@@ -95,6 +96,13 @@ def svc_register_views(views):
     views.add(Names())
     views.add(Fragile())
     views.add(Working())
+
+
+@hookimpl
+def svc_register_routes(routes):
+    Path(f"routes-of-{os.getpid()}").touch()
+    if Path("fail-routes").exists():
+        raise RuntimeError("The routes were asked to fail.")
 
 
 @hookimpl

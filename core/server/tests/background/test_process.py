@@ -110,6 +110,7 @@ def test_it_ends_soon_also_while_a_job_hangs(
 ) -> None:
     (made.parent / "hang-job").touch()
     process = background()
+    eventually((made.parent / "hangs").exists)
     eventually(lambda: any(job["running_since_ms"] for job in told().get("jobs", ())))
     process.terminate()
     began = time.monotonic()
@@ -138,6 +139,26 @@ def test_a_server_keeps_one_and_starts_another_when_it_is_killed(
     assert server.stop() == 0
     assert not alive(second)
     assert not is_elected(made)
+
+
+def test_it_imports_nothing_of_what_answers_requests(
+    start: Callable[..., Any], made: Path, told: Told, eventually: Eventually
+) -> None:
+    start("-D", "x.svcdb")
+    pid = eventually(lambda: pid_of(told))
+    asked = {int(path.name.rpartition("-")[2]) for path in made.parent.glob("routes-of-*")}
+    assert asked and pid not in asked
+
+
+def test_a_plugin_whose_routes_fail_is_out_of_use_here_too(
+    start: Callable[..., Any], made: Path, told: Told, eventually: Eventually
+) -> None:
+    (made.parent / "fail-routes").touch()
+    server = start("-D", "x.svcdb")
+    eventually(lambda: told().get("pid"))
+    assert json.loads(server.get("/system/health")[1])["status"] == "degraded"
+    assert applied(told, "test.names") == -1
+    assert not (made.parent / "runs").exists()
 
 
 def test_it_does_not_outlive_a_server_that_is_killed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_written_comes_before_all_else(
 ) -> None:
     head = database.head()
     with monkeypatch.context() as patch:
-        patch.setattr(type(database), "head", lambda _self: dataclasses.replace(head, latched=True))
+        patch.setattr(type(database), "head", lambda _self: msgspec.structs.replace(head, latched=True))
         found = status()
     assert (found.condition, found.exit_code, found.database.latched) == ("unwritable", 9, True)
     monkeypatch.setattr(database.objects.log, "disk_space", lambda: (100, 1_000_000))

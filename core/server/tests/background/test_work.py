@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 
 from svc.database import Database
-from svc.errors import PluginError
+from svc.errors import PluginError, ServiceUnavailable
 from svc.plugins import BackgroundJob, Plugins, disable, enable
 from svc.processes.state_file import JobState, ViewState
 from svc_server.background import work as work_module
-from svc_server.background.failures import LONGEST_WAIT_S, wait_after
+from svc_server.background.failures import LONGEST_WAIT_S, trace_of, wait_after
 from svc_server.background.jobs import JobList
 from svc_server.background.work import BackgroundWork
 from svc_testing import simulate_collection
@@ -180,7 +181,8 @@ def test_a_job_that_does_not_end_is_left_behind(
 ) -> None:
     monkeypatch.setattr(work_module, "STOP_SECONDS", 0.2)
     (work / "hang-job").touch()
-    eventually(lambda: job(running, "hanging").running_since_ms)
+    eventually((work / "hangs").exists)
+    assert job(running, "hanging").running_since_ms
     assert running.stop() is False
     (work / "hang-job").unlink()
     eventually(running.stop)
@@ -213,6 +215,20 @@ def test_the_name_of_a_job_is_taken_once() -> None:
     jobs.add(Named())
     with pytest.raises(PluginError, match="taken"):
         jobs.add(Named())
+
+
+@pytest.mark.parametrize(
+    ("error", "is_traced"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), False),
+        (OSError(errno.EIO, "Input/output error"), True),
+        (ServiceUnavailable("Not now."), False),
+        (ValueError("It is wrong."), True),
+    ],
+)
+def test_the_log_has_no_trace_of_what_a_sentence_says(error: Exception, is_traced: bool) -> None:
+    assert trace_of(error) is (error if is_traced else None)
 
 
 def test_waits_grow_and_are_bounded() -> None:

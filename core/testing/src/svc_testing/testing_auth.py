@@ -7,12 +7,13 @@ but the kernel beside it, and no production server can be started with this mode
 
 from __future__ import annotations
 
-import dataclasses
 import hmac
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
+
+import msgspec
 
 from svc.errors import AuthRequired
 from svc.plugins import (
@@ -111,7 +112,7 @@ class TestingAuthMode(AuthMode):
         if given is not identity:
             if len(self._made) >= _IDENTITIES:
                 self._made.clear()
-            named = dataclasses.replace(identity, auth_mode=self.name)
+            named = msgspec.structs.replace(identity, auth_mode=self.name)
             self._made[id(identity)] = (identity, named)
         return named
 

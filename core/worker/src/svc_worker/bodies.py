@@ -201,6 +201,11 @@ class RequestBody(abc.ABC):
             pass
         return False
 
+    def forget_frames(self) -> None:
+        """Ends the reference cycle of a body and its flaw, whose traceback holds the whole request."""
+        if self.flaw is not None:
+            self.flaw.__traceback__ = self.flaw.__context__ = None
+
     def _read_small(self, size: int) -> bytes:
         piece = self._take_kept(size)
         while len(piece) < size and self._refill():

@@ -167,6 +167,8 @@ class Connection:
             body = self._body_of(parser)
             environ["wsgi.input"] = body
         self._respond(environ, body)
+        if body.flaw is not None:
+            body.forget_frames()
         if self.stream.is_closed:
             return False
         if self.keep_alive and not body.is_finished:

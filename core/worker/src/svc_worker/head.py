@@ -121,8 +121,9 @@ class HeadParser:
         return environ
 
     def close(self) -> None:
-        """Ends the reference cycle of parser and llhttp."""
+        """Ends the reference cycles of the parser, with llhttp and with the traceback of a flaw."""
         self._llhttp = None
+        self._flaw = None
         self._known = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -16,13 +16,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from itertools import repeat
+from itertools import count, repeat
+from typing import Any
 
 from gevent.event import Event
 
 from svc_worker.responses import learn_statuses
 
-__all__ = ["make_ahead", "prefer_full_pools", "trim"]
+__all__ = ["make_ahead", "prefer_full_pools", "shrink", "trim"]
 
 _POOL_SHIFT = 14
 _POOL_BYTES = 1 << _POOL_SHIFT
@@ -64,6 +65,14 @@ def trim() -> None:
         _malloc_trim(0)
 
 
+def shrink(*sets: set[Any]) -> None:
+    """Lets sets that have been large take what their members need; by itself a set keeps its table."""
+    for members in sets:
+        kept = list(members)
+        members.clear()
+        members.update(kept)
+
+
 def prefer_full_pools() -> None:
     """Lets new small objects go where the fewest gaps are, so that what is nearly empty becomes empty.
 
@@ -103,6 +112,6 @@ def _maker(size: int) -> Callable[[], object]:
     if size == 16:
         return object
     if size == 32:
-        return float
+        return count(1 << 40).__next__  # A float would go to those that the interpreter keeps for the next.
     length = size - _BYTES_OVERHEAD
     return lambda: bytes(length)

@@ -22,12 +22,12 @@ TRIM_AFTER = 200
 QUIET_SECONDS = 1.0
 """It is given back when none has ended for so long."""
 
-AGAIN_SECONDS = 1.25
-AGAIN_TIMES = 4
-"""So much later it is done once more, and so often: what was in use at first has been replaced by then.
+TRIMS = 7
+"""It is given back so often: at once, at the next sweep, and after twice as long each time, in 16 seconds.
 
-What is replaced in each sweep mostly goes to and fro between two places, since the interpreter keeps the last
-one for the next. An odd number of sweeps lets each of the two be found free in turn.
+What was in use has been replaced by then, and the place that it had is found free. Of what is replaced all
+the time the interpreter keeps the last one for the next, so that it goes to and fro between two places: two
+sweeps in a row find each of them free in turn.
 """
 
 LATEST_SECONDS = 10.0
@@ -79,8 +79,8 @@ class Sweep:
         self._watched: dict[Stream, _Watch] = {}
         self._last = time.monotonic()
         self._most = self._count = 0
-        self._again_at = NEVER
-        self._again_times = 0
+        self._trim_at = NEVER
+        self._trims = 0
         self._ended_at = self._began_to_end_at = self._last
 
     def run(self) -> None:
@@ -140,11 +140,11 @@ class Sweep:
             self._began_to_end_at = now
         elif now - self._ended_at >= QUIET_SECONDS or now - self._began_to_end_at >= LATEST_SECONDS:
             self._most = self._count
-            self._again_at, self._again_times = now + AGAIN_SECONDS, AGAIN_TIMES
+            self._trim_at, self._trims = now, 0
             if self._drop_caches is not None:
                 self._drop_caches()
-            trim()
-        if now >= self._again_at:
-            self._again_times -= 1
-            self._again_at = now + AGAIN_SECONDS if self._again_times else NEVER
+        if now >= self._trim_at:
+            wait_s = SWEEP_SECONDS * 2**self._trims
+            self._trims += 1
+            self._trim_at = now + wait_s if self._trims < TRIMS else NEVER
             trim()

@@ -24,7 +24,7 @@ from svc_worker.connections import Connection
 from svc_worker.files import FileWrapper
 from svc_worker.hooks import Hooks
 from svc_worker.listening import Listener, connections_that_fit
-from svc_worker.memory import make_ahead
+from svc_worker.memory import make_ahead, shrink
 from svc_worker.settings import HttpSettings, unsupported_settings
 from svc_worker.streams import UNSENT_BYTES, PlainStream, Stream, StreamExpired
 from svc_worker.sweep import SWEEP_SECONDS, Sweep
@@ -32,7 +32,6 @@ from svc_worker.tls import TlsStream
 
 __all__ = ["Worker"]
 
-HEARTBEAT_SECONDS = 1.0
 STOP_POLL_SECONDS = 0.05
 
 
@@ -68,15 +67,16 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         self._prepare()
         pool = Pool(connections_that_fit(self.worker_connections, self.log))
         servers = [self._listen(listener, pool) for listener in self.sockets]
-        sweeper = gevent.spawn(self._sweep)
+        sweep = Sweep(self._streams, self.connections, self.settings, lambda: self._drop_caches(pool))
+        gevent.spawn_later(SWEEP_SECONDS, make_ahead)
+        # In this greenlet: when memory is given back, nothing of a wait of its own is in use then.
         while self.alive:
-            self.notify()
-            self._wake.wait(HEARTBEAT_SECONDS)
+            self._look_after(sweep)
+            self._wake.wait(SWEEP_SECONDS)
         self.is_serving = False
         for server in servers:
             server.close()
-        self._finish(pool)
-        sweeper.kill()
+        self._finish(pool, sweep)
 
     def count_request(self) -> None:
         """Counts a request, and ends the worker after its last one."""
@@ -208,27 +208,29 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
             raise
         return stream
 
-    def _sweep(self) -> None:
-        """Looks after the connections, and turns the clock of the ``Date`` field."""
+    def _look_after(self, sweep: Sweep) -> None:
+        """Reports to the master, turns the clock of the ``Date`` field, and looks at the connections."""
+        self.notify()
+        self._set_date()
+        sweep.run()
+
+    def _drop_caches(self, pool: Any) -> None:
+        """Forgets what is kept of former requests, before memory is given back."""
         drop_caches = getattr(self.application, "drop_caches", None)
-        sweep = Sweep(self._streams, self.connections, self.settings, drop_caches)
-        gevent.sleep(SWEEP_SECONDS)
-        make_ahead()
-        while True:
-            self._set_date()
-            sweep.run()
-            gevent.sleep(SWEEP_SECONDS)
+        if drop_caches is not None:
+            drop_caches()
+        shrink(self._streams, self.connections, pool.greenlets)
 
     def _set_date(self) -> None:
         self.date = f"Date: {formatdate(usegmt=True)}\r\n"
 
-    def _finish(self, pool: Any) -> None:
+    def _finish(self, pool: Any, sweep: Sweep) -> None:
         """Lets requests at work end, for as long as is allowed."""
         deadline = time.monotonic() + self.cfg.graceful_timeout
         while self._hang_up_idle() or len(pool):
             if time.monotonic() >= deadline:
                 break
-            self.notify()
+            self._look_after(sweep)
             gevent.sleep(STOP_POLL_SECONDS)
         if len(pool):
             self.log.warning("%d requests did not end within the graceful timeout.", len(pool))

@@ -13,7 +13,8 @@ import random
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.plugin import Database, run_blocking
 from svc_auth_magic_link.codes import create_code, drop_code
@@ -34,8 +35,7 @@ _DELAY_SECONDS = (0.1, 0.6)
 _log = logging.getLogger("svc.plugin.auth.magic-link")
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """Somebody asks for a link."""
 
     email: str
@@ -43,8 +43,7 @@ class _Request:
     settings: MagicLinkSettings
 
 
-@dataclass(frozen=True, slots=True)
-class _Mail:
+class _Mail(Struct, frozen=True):
     """A link that is to be sent; it gets its code when it is."""
 
     user_id: str

@@ -15,6 +15,7 @@ import msgspec
 
 from svc.errors import AuthRequired, InvalidInput, RateLimited
 from svc.plugin import (
+    Confidential,
     context_of,
     hash_content,
     public,
@@ -49,8 +50,10 @@ class _Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     email: Annotated[str, msgspec.Meta(min_length=1, max_length=320)]
 
 
-class _Verified(msgspec.Struct, frozen=True):
+class _Verified(Confidential, frozen=True):
     """The answer to a code."""
+
+    shown = ("expires_in",)
 
     token: str
     expires_in: int

@@ -12,10 +12,8 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from svc.errors import NotFound
-from svc.plugin import ROOT_USER_ID, Database, Transaction, Version
+from svc.plugin import ROOT_USER_ID, Confidential, Database, Transaction, Version
 from svc_auth_self.records import absent, decode, encode, now_ms, read
 from svc_auth_self.rules import check_rules
 from svc_auth_self.secret_hashes import secret_hashes
@@ -44,7 +42,7 @@ KEYS_OF = "api-keys-of"
 _TEXT = re.compile(r"svc_k_([0-9a-f]{32})_([0-9a-f]{64})", re.ASCII)
 
 
-class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+class KeyRecord(Confidential, frozen=True, kw_only=True):
     """What is stored of a key. Its representation does not show the hash.
 
     Attributes:
@@ -59,6 +57,8 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
         kind: ``user``, or ``share`` for the key of a link.
     """
 
+    shown = ("key_id", "user_id", "kind")
+
     key_id: str
     user_id: str | None
     label: str
@@ -68,9 +68,6 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[dict[str, str], ...] = ()
     created_by: str | None = None
     kind: str = "user"
-
-    def __repr__(self) -> str:
-        return f"KeyRecord(key_id={self.key_id!r}, user_id={self.user_id!r}, kind={self.kind!r})"
 
     @property
     def is_root_key(self) -> bool:

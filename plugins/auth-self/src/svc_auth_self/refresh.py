@@ -14,12 +14,12 @@ import logging
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from svc.errors import AuthRequired, NotFound, PreconditionFailed
-from svc.plugin import Database, Entry, Path, Transaction, Version
+from svc.plugin import Confidential, Database, Entry, Path, Transaction, Version
 from svc_auth_self.records import absent, decode, encode, now_ms, read, same
 from svc_auth_self.secret_hashes import SecretHashes, secret_hashes
 
@@ -50,7 +50,7 @@ _MOST_SPENT = 256
 _DAY_MS = 86_400_000
 
 
-class Chain(msgspec.Struct, frozen=True, kw_only=True):
+class Chain(Confidential, frozen=True, kw_only=True):
     """What is stored of a chain. Its representation does not show the hashes.
 
     Attributes:
@@ -64,6 +64,8 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
         expires_at: Unix milliseconds.
     """
 
+    shown = ("user_id", "key_id", "generation")
+
     user_id: str | None
     key_id: str | None
     chain_hash: str
@@ -73,11 +75,8 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: int
     spent: tuple[tuple[int, int], ...] = ()
 
-    def __repr__(self) -> str:
-        return f"Chain(user_id={self.user_id!r}, key_id={self.key_id!r}, generation={self.generation})"
 
-
-class EndedChain(msgspec.Struct, frozen=True, kw_only=True):
+class EndedChain(Struct, frozen=True, kw_only=True):
     """What is stored of a chain that was ended, until no access token of it can be good.
 
     Attributes:
@@ -87,8 +86,7 @@ class EndedChain(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Presented:
+class Presented(Confidential, frozen=True):
     """A token whose chain is known, with what the record said. Its representation shows nothing."""
 
     chain_id: str

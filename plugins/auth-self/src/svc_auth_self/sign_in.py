@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from svc.errors import AuthRequired, Conflict
-from svc.plugin import RequestContext
+from svc.plugin import Confidential, RequestContext
 from svc_auth_self.accounts import Account
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
 from svc_auth_self.refresh import begin_chain, refresh_chain, require_chain
@@ -17,7 +15,7 @@ from svc_auth_self.sign_in_log import log_sign_in
 __all__ = ["SignedIn", "refresh", "sign_in", "token_mode"]
 
 
-class SignedIn(msgspec.Struct, frozen=True, kw_only=True):
+class SignedIn(Confidential, frozen=True, kw_only=True):
     """What somebody gets who has signed in. Its representation shows no token.
 
     Attributes:
@@ -26,12 +24,11 @@ class SignedIn(msgspec.Struct, frozen=True, kw_only=True):
         refresh_token: gets the next one; None where none was asked for.
     """
 
+    shown = ("expires_in",)
+
     token: str
     expires_in: int
     refresh_token: str | None = None
-
-    def __repr__(self) -> str:
-        return f"SignedIn(expires_in={self.expires_in})"
 
 
 def token_mode(context: RequestContext) -> TokenAuthMode:

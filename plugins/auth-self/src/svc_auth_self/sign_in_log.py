@@ -6,21 +6,13 @@ Failures are bounded by address, so that who guesses fills no disk.
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections import Counter
 
-from svc.plugin import RequestContext
+from svc.plugin import AddressLog, RequestContext
 
-__all__ = ["MOST_FAILURES", "log_refused_sign_in", "log_sign_in"]
-
-MOST_FAILURES = 30
-"""Lines in a minute about one address; a last one says that there are more."""
-
-_MINUTE = 60
-_MOST_ADDRESSES = 10_000
+__all__ = ["log_refused_sign_in", "log_sign_in"]
 
 _log = logging.getLogger("svc.plugin.auth.self.sign-in")
+_refused = AddressLog(_log, "refused sign-ins")
 
 
 def log_sign_in(context: RequestContext, how: str, *, user_id: str | None, key_id: str | None) -> None:
@@ -44,15 +36,8 @@ def log_refused_sign_in(context: RequestContext, how: str, reason: str, *, key_i
         reason: why, in a few words of ours: nothing that the client sent.
         key_id: of the key that was tried, where there is one of this id.
     """
-    seen = _failures.count(context.client_address or "")
-    if seen <= MOST_FAILURES:
-        fields = {**_fields(context, how, user_id=None, key_id=key_id), "reason": reason}
-        _log.warning("a sign-in was refused", extra={"fields": fields})
-    if seen == MOST_FAILURES:
-        _log.warning(
-            "further refused sign-ins of this address are not written for a minute",
-            extra={"fields": {"remote": context.client_address}},
-        )
+    fields = {**_fields(context, how, user_id=None, key_id=key_id), "reason": reason}
+    _refused.warn_about("a sign-in was refused", context.client_address, fields)
 
 
 def _fields(
@@ -65,25 +50,3 @@ def _fields(
         "remote": context.client_address,
         "request_id": context.request_id,
     }
-
-
-class _Failures:
-    """Counts failures by address within a minute."""
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._counts: Counter[str] = Counter()
-        self._ends = 0.0
-
-    def count(self, address: str) -> int:
-        """Counts one, and returns how many there were in this minute."""
-        with self._mutex:
-            now = time.monotonic()
-            if now >= self._ends or len(self._counts) >= _MOST_ADDRESSES:
-                self._counts.clear()
-                self._ends = now + _MINUTE
-            self._counts[address] += 1
-            return self._counts[address]
-
-
-_failures = _Failures()

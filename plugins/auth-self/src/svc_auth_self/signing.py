@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from svc.errors import NotFound, PreconditionFailed, ServiceUnavailable
-from svc.plugin import Database, Version
+from svc.plugin import Confidential, Database, Version
 from svc_auth_self.records import absent, decode, encode, now_ms, read, same
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SLACK_MS = 60_000
 """A process that read the active key just before it was retired has signed with it by then."""
 
 
-class SigningRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SigningRecord(Confidential, frozen=True, kw_only=True, omit_defaults=True):
     """What is stored of a signing key. Its representation does not show the private key.
 
     Attributes:
@@ -42,15 +42,14 @@ class SigningRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         ends_at: of a retired key, when the last token that it signed has ended. Unix milliseconds.
     """
 
+    shown = ("kid", "ends_at")
+
     kid: str
     public: str
     private: str | None = None
     created_at: int
     longest_s: int = 0
     ends_at: int | None = None
-
-    def __repr__(self) -> str:
-        return f"SigningRecord(kid={self.kid!r}, ends_at={self.ends_at})"
 
 
 class ActiveKey(msgspec.Struct, frozen=True):
@@ -150,13 +149,14 @@ def rotate(
     Returns:
         The kid of the new key; None when the active one is new enough, or another process was faster.
     """
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     system = database.system()
     pointer = read(system, _ACTIVE, ActiveKey)
     before = None if pointer is None else read(system, (KEYS, pointer[0].kid), SigningRecord)
     if before is not None and older_than_ms is not None and before[0].created_at >= older_than_ms:
         return None
+    # Megabytes, which a process that only looks whether it is time does without.
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     private = Ed25519PrivateKey.generate()
     record = SigningRecord(
         kid=secrets.token_hex(8),

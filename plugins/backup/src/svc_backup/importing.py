@@ -6,7 +6,8 @@ After a refusal the database is as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.errors import Conflict, PreconditionFailed
 from svc.plugin import Database, Hash, SystemPaths
@@ -22,8 +23,7 @@ from svc_backup.format import (
 __all__ = ["ImportOptions", "import_incoming", "open_incoming", "require_base"]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True):
     """How a file is imported.
 
     Attributes:

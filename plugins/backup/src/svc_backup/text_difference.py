@@ -7,9 +7,9 @@ work for each is bounded, however large they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TextIO
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
@@ -36,8 +36,7 @@ class ReadsContents(Protocol):
         """Returns the whole content of a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceCounts:
+class DifferenceCounts(Struct, frozen=True):
     """How much differs between two versions.
 
     Attributes:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from svc.errors import Conflict, Forbidden, PayloadTooLarge, PreconditionFailed
 from svc.plugin import (

@@ -8,11 +8,11 @@ path at which a file holds the chunk, and to others: whoever asks looks what sta
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 
 from blake3 import blake3
+from msgspec import Struct
 
 from svc.plugin import (
     HASH_SIZE,
@@ -177,8 +177,7 @@ class _Recorder:
             self.storage.put(_fork_key(ref), root + self._sequence)
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """A directory that is compared.
 
     Attributes:

@@ -7,10 +7,11 @@ the same directory, or one is as it is at HEAD, nothing can be found and nothing
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
+
+from msgspec import Struct
 
 from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, ViewStorage
 from svc_files.deleted_events import (
@@ -37,8 +38,7 @@ _Child = tuple[str, PathRow, bool]
 """A name in a directory, the row of its path, and whether there are rows below it."""
 
 
-@dataclass(slots=True)
-class _Directory:
+class _Directory(Struct):
     """A directory that is searched.
 
     Attributes:

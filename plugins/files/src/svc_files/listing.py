@@ -7,10 +7,11 @@ found, and gives a cursor to go on from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from svc.plugin import (
     SYSTEM_NAMES,
@@ -42,8 +43,7 @@ _Row = tuple[Path, Entry | DeletedFile | None]
 """What is looked at: a path, and what stands or stood there; None for a directory that is walked through."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """What is to be listed.
 
     Attributes:

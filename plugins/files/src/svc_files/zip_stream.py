@@ -12,8 +12,9 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO
+
+from msgspec import Struct
 
 __all__ = ["ZipMember", "stream_zip"]
 
@@ -37,8 +38,7 @@ _PIECE = 256 * 1024
 _NEAR_4_GIB = _MAX32 - (1 << 24)
 
 
-@dataclass(frozen=True, slots=True)
-class ZipMember:
+class ZipMember(Struct, frozen=True):
     """One file or directory of an archive.
 
     Attributes:
@@ -84,8 +84,7 @@ def stream_zip(members: Iterable[ZipMember | None]) -> Iterator[bytes]:
         yield _end(count, size, offset)
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(Struct):
     """What is known of a member once it is written."""
 
     method: int = _STORED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from blake3 import blake3
 
-from svc.plugin import Limits
+from svc.plugin import Database, Entry, Limits
 
 from .conftest import Http  # noqa: TID252
 
@@ -438,3 +440,22 @@ def test_a_method_that_nobody_serves_is_405(http: Http) -> None:
 def _set_ref(http: Http, name: str, root: str) -> None:
     with http.database.transaction() as transaction:
         transaction.set_ref(name, bytes.fromhex(root), expected=b"")
+
+
+def test_a_file_that_is_put_again_is_looked_for_by_the_chunks_of_the_one_before(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Entry | None] = []
+    store = Database.store
+
+    def note(self: Database, *arguments: Any, like: Entry | None = None, **more: Any) -> Any:
+        told.append(like)
+        return store(self, *arguments, like=like, **more)
+
+    monkeypatch.setattr(Database, "store", note)
+    content = random.Random(1).randbytes(300_000)
+    assert http.put("/files/a", content).status_code == 201
+    before = http.database.at().get(("a",))
+    assert http.put("/files/a", content + b"x").status_code == 200
+    assert told == [None, before]
+    assert http.get("/files/a").content == content + b"x"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from svc.plugin import Commit, Path, PathChange, TransactionRecord
 from svc_history.rows import Author
@@ -13,8 +14,7 @@ __all__ = ["NamedPaths", "attribution", "authors_of", "records_of_head"]
 _HEAD = "HEAD"
 
 
-@dataclass(slots=True)
-class NamedPaths:
+class NamedPaths(Struct):
     """The paths of HEAD's tree that the operations of a commit name.
 
     Attributes:

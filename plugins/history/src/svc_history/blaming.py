@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, format_path, matching_blocks, pause
@@ -37,8 +38,7 @@ _EFFORT = 500_000
 _MOST_LOOKED_AT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class BlameLimits:
+class BlameLimits(Struct, frozen=True):
     """What blame does at most.
 
     Attributes:
@@ -52,8 +52,7 @@ class BlameLimits:
     seconds: float = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The commit that something came from.
 
     Attributes:
@@ -63,6 +62,7 @@ class Origin:
         user: who, if known.
         path: where the file stood then.
         is_collected: whether its versions were collected: it, or an older one, brought what came from it.
+        is_damaged: whether its record cannot be read: it, or another such one, brought what came from it.
     """
 
     sequence: int
@@ -71,6 +71,7 @@ class Origin:
     user: str | None
     path: Path
     is_collected: bool = False
+    is_damaged: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The commit as answers show it beside each line."""
@@ -82,11 +83,12 @@ class Origin:
         }
         if self.is_collected:
             answer["collected"] = True
+        if self.is_damaged:
+            answer["damaged"] = True
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(Struct, frozen=True):
     """The lines of a file and where they come from.
 
     Attributes:
@@ -100,8 +102,7 @@ class Blame:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One change of the file: the commit, and what the file held before it (None: it was not there)."""
 
     origin: Origin
@@ -235,7 +236,7 @@ def _steps(history: History, viewer: Viewer, path: Path, last: int) -> Iterator[
             origin = _origin(one, path)
             source = path
             if row.change is ChangeType.ADDED:
-                source = _source_of(database, one.sequence, path) or path
+                source = path if one.is_damaged else _source_of(database, one.sequence, path)
                 if source == path or not viewer.shows(source):
                     yield _Step(origin, None)
                     return
@@ -250,8 +251,8 @@ def _steps(history: History, viewer: Viewer, path: Path, last: int) -> Iterator[
                 break
 
 
-def _source_of(database: Database, sequence: int, path: Path) -> Path | None:
-    """Where a file was moved or copied from by a commit, itself or with a directory above; None: by none."""
+def _source_of(database: Database, sequence: int, path: Path) -> Path:
+    """Where a commit moved or copied a file from, itself or with a directory above; else where it is."""
     found = path
     for record in reversed(database.commit(sequence).transactions):
         if record.ref != "HEAD":
@@ -259,7 +260,7 @@ def _source_of(database: Database, sequence: int, path: Path) -> Path | None:
         for change in reversed(record.changes):
             if change.source is not None and found[: len(change.path)] == change.path:
                 found = change.source + found[len(change.path) :]
-    return None if found == path else found
+    return found
 
 
 def _lines(version: Version, entry: Entry, limits: BlameLimits) -> list[bytes] | None:
@@ -280,11 +281,10 @@ def _origin(one: LookedAt, path: Path) -> Origin:
     commit = one.commit
     author = joined(commit.authors, MIXED if one.row is None else one.row.author)
     is_collected = isinstance(one.row, CollectedRow)
-    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path, is_collected)
+    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path, is_collected, one.is_damaged)
 
 
-@dataclass(frozen=True, slots=True)
-class LastCommit:
+class LastCommit(Struct, frozen=True):
     """The last commit that touched a path.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from svc.errors import NotFound
+from svc.errors import CorruptRecord, NotFound
 from svc.plugin import (
     ROOT_USER_ID,
     EntryKind,
@@ -30,6 +30,8 @@ __all__ = ["blame", "history", "log", "show"]
 _PAGE = 1_000
 _DEFAULT_ROWS = 20
 _HASH = 12
+_MOST_NAMED = 5
+_DAMAGED = "(its record is damaged)"
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 
 
@@ -58,12 +60,15 @@ def log(*, path: str, fork: str | None, limit: int, source: Source, as_json: boo
     """
     where = _path(path)
     with open_history_store(source) as store:
-        rows, has_more = _collect(lambda count, after: store.log_page(where, fork, count, after), limit)
+        rows, has_more, damaged = _collect(
+            lambda count, after: store.log_page(where, fork, count, after), limit
+        )
     if as_json:
-        print_json({"commits": rows, "has_more": has_more})
-        return
-    print_table([_log_line(row) for row in rows])
-    _say_more(has_more, len(rows))
+        print_json({"commits": rows, "has_more": has_more, **damaged})
+    else:
+        print_table([_log_line(row) for row in rows])
+        _say_more(has_more, len(rows))
+    _refuse_gaps(damaged)
 
 
 @click.command(short_help="Shows one commit and what it changed.")
@@ -74,22 +79,25 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
     """Shows the commit VERSION: its number, or whatever names the version that it made."""
     with open_history_store(source) as store:
         about, changes = store.commit(version)
+        damaged = {"damaged_commits": [about["sequence"]]} if about.get("damaged") else {}
         if as_json:
             print_json({**about, "totals": about["changes"], "changes": list(changes)})
+            _refuse_gaps(damaged)
             return
         click.echo(f"version  {about['version']}")
         click.echo(f"parent   {about['parent']}")
         click.echo(f"commit   {about['sequence']}, {time_text(about['timestamp'])}")
         users = about.get("users") or [about["user"]]
         click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
-        if about["message"]:
-            click.echo(f"message  {_printable(about['message'])}")
+        if about["message"] or about.get("damaged"):
+            click.echo(f"message  {_message(about)}")
         if about.get("collected"):
             click.echo("changes  not known any more: its versions were collected")
             return
         click.echo(f"changes  {_counts(about['changes'])}\n")
         for change in changes:
             click.echo(f"{_MARKS[change['change_type']]}  {_changed_path(change)}")
+    _refuse_gaps(damaged)
 
 
 @click.command(short_help="Shows what became of a file or directory.")
@@ -106,12 +114,13 @@ def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bo
         def page_of(count: int, after: str | None) -> Rows:
             return store.history_page(where, commits=commits, limit=count, after=after)
 
-        rows, has_more = _collect(page_of, limit)
+        rows, has_more, damaged = _collect(page_of, limit)
     if as_json:
-        print_json({"path": format_path(where), "history": rows, "has_more": has_more})
-        return
-    print_table([_history_line(row) for row in rows])
-    _say_more(has_more, len(rows))
+        print_json({"path": format_path(where), "history": rows, "has_more": has_more, **damaged})
+    else:
+        print_table([_history_line(row) for row in rows])
+        _say_more(has_more, len(rows))
+    _refuse_gaps(damaged)
 
 
 @click.command(short_help="Shows which commit each line comes from.")
@@ -123,24 +132,19 @@ def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     """Shows which commit each line of the file PATH comes from, through moves and copies.
 
     Of a directory, and of a file that is no text, it shows the last commit of each entry. Behind ^ stands one
-    whose version was collected: it brought the line, or an older one did.
+    whose version was collected: it brought the line, or an older one did. Behind ? stands one whose record is
+    damaged.
     """
     where = _path(path)
     with open_history_store(source) as store:
         found = store.blame(where, version)
     if as_json:
         print_json(found)
-        return
-    if "entries" in found:
+    elif "entries" in found:
         _show_entries(found["entries"])
-        return
-    width = len(str(len(found["lines"])))
-    for line in found["lines"]:
-        place = f"  {_printable(line['path'])}" if "path" in line else ""
-        click.echo(
-            f"{_version(line)}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
-            f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
-        )
+    else:
+        _show_lines(found["lines"])
+    _refuse_gaps(found)
 
 
 def _path(text: str) -> Path:
@@ -150,17 +154,33 @@ def _path(text: str) -> Path:
     return path
 
 
-def _collect(page_of: Callable[[int, str | None], Rows], limit: int) -> tuple[list[dict[str, Any]], bool]:
-    """The rows of as many pages as a limit asks for, and whether there are more."""
+def _collect(
+    page_of: Callable[[int, str | None], Rows], limit: int
+) -> tuple[list[dict[str, Any]], bool, dict[str, Any]]:
+    """The rows of as many pages as a limit asks for, whether there are more, and the ``damaged_commits``."""
     rows: list[dict[str, Any]] = []
+    damaged: set[int] = set()
     after: str | None = None
     while True:
         wanted = _PAGE if limit == 0 else min(_PAGE, limit - len(rows))
         page = page_of(wanted, after)
         rows += page.rows
+        damaged.update(page.damaged)
         after = page.next_cursor
         if after is None or (limit and len(rows) >= limit):
-            return rows, after is not None
+            return rows, after is not None, {"damaged_commits": sorted(damaged)} if damaged else {}
+
+
+def _refuse_gaps(answer: dict[str, Any]) -> None:
+    """Ends a command whose answer has gaps as one that met damage; what can be read is printed."""
+    numbers: list[int] = answer.get("damaged_commits", [])
+    if numbers:
+        shown = ", ".join(map(str, numbers[:_MOST_NAMED]))
+        rest = f" and {len(numbers) - _MOST_NAMED} more" if len(numbers) > _MOST_NAMED else ""
+        raise CorruptRecord(
+            f"Not all can be shown: the records of these commits are damaged: {shown}{rest}. Who made them, "
+            "when and what for is not known. 'svc verify --repair' repairs what can be repaired."
+        )
 
 
 def _say_more(has_more: bool, shown: int) -> None:
@@ -168,18 +188,37 @@ def _say_more(has_more: bool, shown: int) -> None:
         click.echo(f"svc: the newest {shown} are shown; -n 0 shows all.", err=True)
 
 
+def _show_lines(lines: list[dict[str, Any]]) -> None:
+    width = len(str(len(lines)))
+    for line in lines:
+        place = f"  {_printable(line['path'])}" if "path" in line else ""
+        click.echo(
+            f"{_version(line)}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+            f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
+        )
+
+
 def _show_entries(rows: list[dict[str, Any]]) -> None:
     print_table([(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows])
 
 
 def _version(row: dict[str, Any]) -> str:
-    """The beginning of a version; behind ``^`` where it, or an older one that was collected too, is meant."""
+    """The beginning of a version.
+
+    Behind ``^`` where it, or an older one that was collected too, is meant; behind ``?`` where its record is
+    damaged.
+    """
     version: str = row["version"]
-    return f"^{version[: _HASH - 1]}" if row.get("collected") else version[:_HASH]
+    mark = "?" if row.get("damaged") else "^" if row.get("collected") else ""
+    return (mark + version)[:_HASH]
+
+
+def _message(row: dict[str, Any]) -> str:
+    return _DAMAGED if row.get("damaged") else _printable(row["message"])
 
 
 def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
-    message = _printable((row["message"] or "").partition("\n")[0])
+    message = _message(row | {"message": (row["message"] or "").partition("\n")[0]})
     users = row.get("users") or [row["user"]]
     return (
         (row["version"] or "-")[:_HASH],

@@ -19,13 +19,12 @@ _SNAPSHOTS, _COMMITS = "snapshots", "commits"
 _PAUSE_EVERY = 64
 
 
-def snapshot_history(history: History, viewer: Viewer, path: Path, *, limit: int, after: str | None) -> Page:
+def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | None) -> Page:
     """Returns what became of a path from each snapshot to the next, newest first.
 
     A snapshot in which it was not, and had not been in the one before either, says nothing of it.
 
     Args:
-        history: of the database.
         viewer: who asks; must be allowed to see the path.
         path: a file, link or directory.
         limit: most rows.
@@ -34,7 +33,7 @@ def snapshot_history(history: History, viewer: Viewer, path: Path, *, limit: int
     Raises:
         InvalidInput: no history gave this cursor.
     """
-    snapshots = list_snapshots(history.database)
+    snapshots = list_snapshots(viewer.database)
     start = 0
     if after is not None:
         _, created, sequence, name = decode_cursor(after, (_SNAPSHOTS, 3))
@@ -156,6 +155,8 @@ def _commit_row(
         "sequence": one.sequence,
         **author_json(commit.authors, row.author, shows_messages=shows_messages),
     }
+    if one.is_damaged:
+        answer["damaged"] = True
     if isinstance(row, DirectoryRow):
         counts = row.counts
         if counts is None or not viewer.sees_all:

@@ -19,9 +19,10 @@ from svc_history.blaming import (
 from svc_history.comparing import Comparison
 from svc_history.files import commit_history, snapshot_history
 from svc_history.log import Page, find_commit, log_page
-from svc_history.reading import History, open_history
+from svc_history.reading import History
 from svc_history.stores import Document, Rows
 from svc_history.viewer import Viewer
+from svc_history.walking import damaged_json, open_history
 
 __all__ = ["LocalHistory"]
 
@@ -42,7 +43,8 @@ class LocalHistory:
     def log_page(self, path: Path, fork: str | None, limit: int, after: str | None) -> Rows:
         """A page of the log."""
         history, viewer = self._reading
-        return _rows(log_page(history, viewer, path=path, fork=fork, limit=limit, after=after))
+        page = log_page(history, viewer, path=path, fork=fork, limit=limit, after=after)
+        return _rows(page, history)
 
     def commit(self, version: str) -> tuple[Document, Iterator[Document]]:
         """A commit and what it changed."""
@@ -56,9 +58,11 @@ class LocalHistory:
 
     def history_page(self, path: Path, *, commits: bool, limit: int, after: str | None) -> Rows:
         """A page of what became of a path."""
+        if not commits:
+            page = snapshot_history(Viewer(self._database), path, limit=limit, after=after)
+            return Rows(page.rows, page.next_cursor)
         history, viewer = self._reading
-        of = commit_history if commits else snapshot_history
-        return _rows(of(history, viewer, path, limit=limit, after=after))
+        return _rows(commit_history(history, viewer, path, limit=limit, after=after), history)
 
     def blame(self, path: Path, version: str) -> Document:
         """Where a path's lines, or its entries, come from."""
@@ -77,18 +81,19 @@ class LocalHistory:
                 rows += page.rows
                 after = page.next_cursor
                 if after is None:
-                    return {**about, "entries": rows}
+                    return {**about, "entries": rows, **damaged_json(history)}
         found = blame_lines(history, viewer, at, path, entry, _LIMITS)
         if found is None:
             start = starting_point(self._database, root)
-            return {**about, "entries": [entry_json(history, path, entry, start)]}
+            row = entry_json(history, path, entry, start)
+            return {**about, "entries": [row], **damaged_json(history)}
         lines = list(line_items(found, path, with_text=True))
-        return {**about, "lines": lines, "truncated": found.truncated}
+        return {**about, "lines": lines, "truncated": found.truncated, **damaged_json(history)}
 
     @cached_property
     def _reading(self) -> tuple[History, Viewer]:
         return open_history(self._database), Viewer(self._database)
 
 
-def _rows(page: Page) -> Rows:
-    return Rows(page.rows, page.next_cursor)
+def _rows(page: Page, history: History) -> Rows:
+    return Rows(page.rows, page.next_cursor, tuple(sorted(history.damaged_commits)))

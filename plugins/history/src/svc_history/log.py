@@ -6,8 +6,10 @@ A fork's log goes on where the fork began: behind its own commits come those of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import NotFound, VersionCollected
 from svc.plugin import Database, Hash, Path, pause
@@ -51,8 +53,7 @@ _Candidate: TypeAlias = "tuple[str, int, LogEntry | None]"
 """A row that was looked at: whose commit, its number, and the entry (None: it did not touch the path)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """One commit of the log.
 
     Attributes:
@@ -67,6 +68,7 @@ class LogEntry:
         shows_messages: whether the caller may read what the authors wrote.
         is_collected: whether its versions were collected, so that nothing more is known of it.
         is_certain: whether it touched the path that the log is about.
+        is_damaged: whether its record cannot be read: it, and perhaps others before it, did what is counted.
     """
 
     sequence: int
@@ -80,6 +82,7 @@ class LogEntry:
     shows_messages: bool = True
     is_collected: bool = False
     is_certain: bool = True
+    is_damaged: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The commit as routes and commands show it."""
@@ -96,11 +99,12 @@ class LogEntry:
             answer["collected"] = True
         if not self.is_certain:
             answer["certain"] = False
+        if self.is_damaged:
+            answer["damaged"] = True
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page of a list.
 
     Attributes:
@@ -213,6 +217,7 @@ def entry_of_commit(history: History, sequence: int, row: CommitRow) -> LogEntry
         MIXED,
         row.counts,
         is_collected=history.is_collected(sequence),
+        is_damaged=sequence in history.damaged_commits,
     )
 
 
@@ -223,6 +228,8 @@ def visible_entry(viewer: Viewer, entry: LogEntry, path: Path, counter: Counter)
     """
     if viewer.sees_all and (entry.counts is not None or entry.is_collected):
         return entry
+    if entry.is_collected and entry.is_damaged:
+        return None  # Nobody knows what it did.
     if entry.is_collected:
         sees, sees_all = viewer.sees_commit(entry.sequence, path)
         return replace(entry, shows_messages=sees_all) if sees else None

@@ -37,9 +37,9 @@ from svc_history.rows import (
     sequence_of_key,
     whole_prefix,
 )
-from svc_history.view import HISTORY_VIEW, HistoryView
+from svc_history.view import HISTORY_VIEW
 
-__all__ = ["History", "LookedAt", "joined", "open_history"]
+__all__ = ["History", "LookedAt", "joined"]
 
 _FIRST_BATCH = 32
 _LARGEST_BATCH = 1024
@@ -58,12 +58,14 @@ class LookedAt(NamedTuple):
         row: what it did to the path; None: nothing.
         is_certain: whether it touched the path: not known of one whose trees were collected, and which
             moved, copied or deleted a directory above.
+        is_damaged: whether its record cannot be read: it, or another one before it, did this.
     """
 
     sequence: int
     commit: CommitRow
     row: PathRow | None
     is_certain: bool = True
+    is_damaged: bool = False
 
 
 class History:
@@ -71,11 +73,25 @@ class History:
 
     Args:
         database: an open database that has the view.
+
+    Attributes:
+        database: the database.
+        damaged_commits: numbers of the commits that were met and cannot be read; always empty by the view.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.damaged_commits: set[int] = set()
         self._view = database.view(HISTORY_VIEW)
+
+    def catch_up(self) -> None:
+        """Waits until the view has HEAD's commit.
+
+        Raises:
+            CorruptRecord: the record of a commit on the way is damaged, or a tree.
+            InsufficientStorage: the disk is full.
+        """
+        self._view.read(lambda storage: None)
 
     def commits(self, before: int | None = None) -> Iterator[tuple[int, CommitRow]]:
         """Yields the commits that changed HEAD's tree, newest first, below a number."""
@@ -110,9 +126,7 @@ class History:
             above: what ``prefixes_above`` says of the path, where the caller knows it.
             first_batch: how many the caller is likely to take.
         """
-        if above is None:
-            above = [whole_prefix(path[:length]) for length in range(len(path) - 1, -1, -1)]
-        prefixes = (path_prefix(path), whole_prefix(path), *above)
+        prefixes = self._prefixes(path, above)
 
         def find(storage: ViewStorage, place: int) -> Iterator[_Found]:
             for sequence, value, is_above in _merged(storage, prefixes, place):
@@ -120,13 +134,24 @@ class History:
 
         for sequence, value, commit_value, is_above in self._batches(before, find, first_batch):
             assert commit_value is not None, "a commit that has rows of paths has one of its own"
-            commit = decode_commit(commit_value)
-            row = decode_path(value)
-            if isinstance(row, CollectedRow) or self.is_collected(sequence):
-                left = _without_trees(row, is_above=is_above)
-                yield LookedAt(sequence, self._as_it_is_left(sequence, commit), left, not is_above)
-            else:
-                yield LookedAt(sequence, commit, self._row_below(path, row, commit) if is_above else row)
+            yield self._looked_at(path, sequence, commit_value, value, is_above=is_above)
+
+    @staticmethod
+    def _prefixes(path: Path, above: Sequence[bytes] | None) -> tuple[bytes, ...]:
+        """What rows of a path begin with: its own, those for it and all below, those of directories above."""
+        if above is None:
+            above = [whole_prefix(path[:length]) for length in range(len(path) - 1, -1, -1)]
+        return (path_prefix(path), whole_prefix(path), *above)
+
+    def _looked_at(
+        self, path: Path, sequence: int, commit_value: bytes, value: bytes, *, is_above: bool
+    ) -> LookedAt:
+        commit = decode_commit(commit_value)
+        row = decode_path(value)
+        if isinstance(row, CollectedRow) or self.is_collected(sequence):
+            left = _without_trees(row, is_above=is_above)
+            return LookedAt(sequence, self._as_it_is_left(sequence, commit), left, not is_above)
+        return LookedAt(sequence, commit, self._row_below(path, row, commit) if is_above else row)
 
     def prefixes_above(self, path: Path, last: int) -> list[bytes]:
         """Returns where ``looked_at`` finds rows of the directories above a path, up to a commit."""
@@ -192,12 +217,6 @@ class History:
                 return
             place = batch[-1][0]
             size = min(size * 2, _LARGEST_BATCH)
-
-
-def open_history(database: Database) -> History:
-    """Returns the history of a database that a command opened, where no server has registered the view."""
-    database.register_view(HistoryView())
-    return History(database)
 
 
 def _without_trees(row: PathRow, *, is_above: bool) -> CollectedRow:

@@ -55,13 +55,16 @@ class RemoteHistory:
         at = ReadAt(version=self._versions.resolve(version))
         page = self._versions.blame(path, at, limit=_PAGE)
         about: Document = {"path": page.path, "version": page.version}
+        damaged = set(page.damaged_commits)
         if page.lines is not None:
-            return {**about, "lines": [_document(line) for line in page.lines], "truncated": page.truncated}
+            lines = [_document(line) for line in page.lines]
+            return {**about, "lines": lines, "truncated": page.truncated, **_damaged(damaged)}
         rows: list[Document] = []
         while True:
             rows += [_document(entry) for entry in page.entries or ()]
+            damaged.update(page.damaged_commits)
             if page.next_cursor is None:
-                return {**about, "entries": rows}
+                return {**about, "entries": rows, **_damaged(damaged)}
             page = self._versions.blame(path, at, limit=_PAGE, after=page.next_cursor)
 
 
@@ -72,4 +75,9 @@ def _document(answer: msgspec.Struct) -> Document:
 
 
 def _rows(page: Page[Any]) -> Rows:
-    return Rows([_document(item) for item in page.items], page.next_cursor)
+    return Rows([_document(item) for item in page.items], page.next_cursor, page.damaged_commits)
+
+
+def _damaged(commits: set[int]) -> Document:
+    """What an answer says of commits that cannot be read; nothing where all can."""
+    return {"damaged_commits": sorted(commits)} if commits else {}

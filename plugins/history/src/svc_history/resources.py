@@ -37,8 +37,8 @@ from svc_history.comparing import Comparison, changes_page
 from svc_history.configuration import HistoryConfiguration
 from svc_history.files import commit_history, snapshot_history
 from svc_history.log import find_commit, log_page
-from svc_history.reading import History
 from svc_history.viewer import Viewer
+from svc_history.walking import damaged_json, history_of
 
 __all__ = [
     "BlameResource",
@@ -64,14 +64,14 @@ class FileHistoryResource:
         """The history over the snapshots, or with ``commits`` over every commit that touched the path."""
         viewer = _viewer(req)
         viewer.authorize(path)
-        page_of = commit_history if query_flag(req, "commits") else snapshot_history
-        page = page_of(
-            History(viewer.database),
-            viewer,
-            path,
-            limit=_limit(req, MOST_ROWS),
-            after=query_text(req, "after"),
-        )
+        damaged: dict[str, list[int]] = {}
+        limit, after = _limit(req, MOST_ROWS), query_text(req, "after")
+        if query_flag(req, "commits"):
+            history = history_of(viewer.database)
+            page = commit_history(history, viewer, path, limit=limit, after=after)
+            damaged = damaged_json(history)
+        else:
+            page = snapshot_history(viewer, path, limit=limit, after=after)
         send_json(
             resp,
             {
@@ -79,6 +79,7 @@ class FileHistoryResource:
                 "history": page.rows,
                 "has_more": page.next_cursor is not None,
                 "next_cursor": page.next_cursor,
+                **damaged,
             },
         )
 
@@ -90,8 +91,9 @@ class LogResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """A page of the log, newest first; of the commits that touched ``path`` where it is given."""
         viewer = _viewer(req)
+        history = history_of(viewer.database)
         page = log_page(
-            History(viewer.database),
+            history,
             viewer,
             path=_path(req, viewer),
             fork=query_text(req, "fork"),
@@ -104,6 +106,7 @@ class LogResource:
                 "commits": page.rows,
                 "has_more": page.next_cursor is not None,
                 "next_cursor": page.next_cursor,
+                **damaged_json(history),
             },
         )
 
@@ -115,7 +118,7 @@ class CommitResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response, version: str) -> None:
         """The commit that made a version, with a page of what it changed."""
         viewer = _viewer(req)
-        entry = find_commit(History(viewer.database), viewer, version)
+        entry = find_commit(history_of(viewer.database), viewer, version)
         assert entry.root is not None, "a commit of HEAD has roots"
         assert entry.parent is not None, "a commit of HEAD has roots"
         if entry.is_collected:
@@ -158,7 +161,7 @@ class BlameResource:
         """The origin of each line of a text; of a directory, and of any other file, the last commits."""
         viewer = _viewer(req)
         viewer.authorize(path)
-        history = History(viewer.database)
+        history = history_of(viewer.database)
         root = viewer.database.resolve_version(
             snapshot=query_text(req, "snapshot"), version=query_text(req, "version"), at=_time(req)
         )
@@ -171,7 +174,11 @@ class BlameResource:
             page = blame_entries(
                 history, viewer, version, path, limit=_limit(req, MOST_ROWS), after=query_text(req, "after")
             )
-            more = {"has_more": page.next_cursor is not None, "next_cursor": page.next_cursor}
+            more = {
+                "has_more": page.next_cursor is not None,
+                "next_cursor": page.next_cursor,
+                **damaged_json(history),
+            }
             send_json(resp, {**head, "entry_type": int(EntryKind.DIRECTORY), "entries": page.rows, **more})
             return
         if entry is None or not viewer.shows(path):
@@ -183,7 +190,8 @@ class BlameResource:
         if blame is None:
             start = starting_point(viewer.database, root)
             rows = [entry_json(history, path, entry, start)]
-            send_json(resp, {**head, "entries": rows, "has_more": False, "next_cursor": None})
+            more = {"has_more": False, "next_cursor": None, **damaged_json(history)}
+            send_json(resp, {**head, "entries": rows, **more})
             return
         with_text = query_text(req, "text") is None or query_flag(req, "text")
         truncated = blame.truncated
@@ -191,7 +199,7 @@ class BlameResource:
             resp,
             "lines",
             line_items(blame, path, with_text=with_text),
-            lambda: {**head, "truncated": truncated},
+            lambda: {**head, "truncated": truncated, **damaged_json(history)},
         )
 
 

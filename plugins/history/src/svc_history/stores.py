@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from svc.plugin import Database, Path, Source
 
@@ -19,12 +20,15 @@ PLUGIN_ID = "history"
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A page of a list; the next one begins at the cursor, None after the last."""
+class Rows(Struct, frozen=True):
+    """A page of a list; the next one begins at the cursor, None after the last.
+
+    ``damaged`` are the numbers of the commits that were met and cannot be read.
+    """
 
     rows: list[Document]
     next_cursor: str | None
+    damaged: tuple[int, ...] = ()
 
 
 class HistoryStore(Protocol):

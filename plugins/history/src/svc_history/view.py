@@ -25,7 +25,7 @@ from svc_history.counting import Counter
 from svc_history.recording import Item, head_rows
 from svc_history.rows import Counts, ForkRow, encode_row, fork_prefix, row_key
 
-__all__ = ["HISTORY_VIEW", "MOST_LISTED", "HistoryView"]
+__all__ = ["HISTORY_VIEW", "MOST_LISTED", "HistoryView", "commit_rows"]
 
 HISTORY_VIEW = "versions.history"
 
@@ -63,14 +63,8 @@ class HistoryView:
             storage: the view's data.
             start: how many steps of this commit are in the view.
         """
-        if after.is_collected:
-            rows = collected_rows(commit, _records_of_forks(commit))
-        else:
-            rows = chain(
-                _fork_rows(commit, before, self._listed),
-                head_rows(commit, before, after, self._listed) if commit.root != commit.parent_root else (),
-            )
-        yield from _in_steps(rows, storage, start)
+        trees = None if after.is_collected else (before, after)
+        yield from _in_steps(commit_rows(commit, trees, self._listed), storage, start)
 
     def collect(self, step: CommitStep, storage: ViewStorage, start: int = 0) -> Generator[None]:
         """Leaves of a commit what its record says; a step is a couple of thousand rows."""
@@ -78,6 +72,23 @@ class HistoryView:
         forget_listed(storage, commit.sequence)
         gone: Iterator[tuple[bytes, bytes | None]] = ((key, None) for key in keys_of_operations(commit))
         yield from _in_steps(chain(gone, collected_rows(commit, _records_of_forks(commit))), storage, start)
+
+
+def commit_rows(commit: Commit, trees: tuple[Version, Version] | None, listed: int) -> Iterator[Item]:
+    """Yields all rows of one commit.
+
+    Args:
+        commit: what was done.
+        trees: the user trees before and after it; None where they were collected.
+        listed: as for ``HistoryView``.
+    """
+    if trees is None:
+        yield from collected_rows(commit, _records_of_forks(commit))
+        return
+    before, after = trees
+    yield from _fork_rows(commit, before, listed)
+    if commit.root != commit.parent_root:
+        yield from head_rows(commit, before, after, listed)
 
 
 def _in_steps(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from svc.errors import NotFound
+from svc.errors import CorruptRecord, NotFound
 from svc.plugin import (
     Change,
     Database,
@@ -148,18 +148,23 @@ class Viewer:
     def sees_commit(self, sequence: int, path: Path = ()) -> tuple[bool, bool]:
         """Returns whether the caller may see anything of a commit whose trees were collected, and all of it.
 
-        Only what its operations name counts, at and below a path: what else they reached is not known.
+        Only what its operations name counts, at and below a path: what else they reached is not known. Where
+        its record is damaged, nobody knows what it did.
         """
         if self.sees_below(()):
             return True, True
+        if path and self.shows(path, directory=True):
+            return True, False
+        try:
+            records = self.database.commit(sequence).transactions
+        except CorruptRecord:
+            return False, False
         named = [
             change.path
-            for record in self.database.commit(sequence).transactions
+            for record in records
             for change in record.changes
             if not change.system and change.kind != "ref"
         ]
-        if path and self.shows(path, directory=True):
-            return True, False
         sees = any(self.shows(one) for one in named[:_MOST_LOOKED_AT] if one[: len(path)] == path)
         return sees, False
 

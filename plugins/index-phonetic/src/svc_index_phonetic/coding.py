@@ -6,9 +6,6 @@ import re
 from functools import lru_cache
 from unicodedata import combining, normalize
 
-import jellyfish
-from doublemetaphone import doublemetaphone  # type: ignore[import-untyped]
-
 __all__ = ["ALGORITHMS", "DEFAULT_ALGORITHM", "MAXIMUM_WORD", "WORD", "codes_of", "fold", "words_of"]
 
 ALGORITHMS = ("double_metaphone", "metaphone", "soundex")
@@ -45,6 +42,10 @@ def codes_of(word: str, algorithm: str) -> tuple[str, str]:
     plain = "".join(letter for letter in normalize("NFKD", word) if not combining(letter))
     if _LATIN.fullmatch(plain) is None:
         return f"={word}", ""
+    # Megabytes for who has no such index; each word comes here once.
+    import jellyfish
+    from doublemetaphone import doublemetaphone  # type: ignore[import-untyped]
+
     if algorithm == "soundex":
         return jellyfish.soundex(plain), ""
     if algorithm == "metaphone":

@@ -8,8 +8,6 @@ from math import ceil
 from typing import Any
 
 from pyroaring import BitMap
-from rapidfuzz import process
-from rapidfuzz.distance import OSA, JaroWinkler
 from svc_query.api import Predicate, TermReader, Value
 
 from svc_index_trigram.counting import at_least
@@ -33,6 +31,8 @@ MAXIMUM_RANGE = 250_000
 """Postings that a needle of one or two bytes may have; beyond, all documents are rather looked at."""
 COUNTED = 64
 """Triples of a text for which documents are counted exactly; of a longer text candidates are a few more."""
+CUTOFF_ERROR = 1e-5
+"""How far below a threshold rapidfuzz is asked: it loses what exceeds its cutoff by less than 1e-7."""
 
 
 class Contains(Predicate):
@@ -196,18 +196,22 @@ class EditDistance(FuzzyWords):
 
     def __init__(self, text: str, fuzziness: int | None) -> None:
         """Takes the query and the most edits; None: by the length of each word."""
+        # Megabytes, with all its algorithms, for queries of this kind alone.
+        from rapidfuzz.distance import OSA
+
         super().__init__(text)
         self._fuzziness = fuzziness
+        self._distance = OSA.distance
 
     def similarity(self, word: str, other: str) -> float:
         """Returns one less the edits over the length of the longer word."""
         most = self._edits(word)
-        edits = OSA.distance(word, other, score_cutoff=most)
+        edits = self._distance(word, other, score_cutoff=most)
         return 0.0 if edits > most else 1 - edits / max(len(word), len(other), 1)
 
     def near(self, word: str, others: Sequence[str]) -> list[str]:
         """Compares with all, in C."""
-        return _extract(word, others, OSA.distance, self._edits(word))
+        return _extract(word, others, self._distance, self._edits(word))
 
     def _edits(self, word: str) -> int:
         if self._fuzziness is not None:
@@ -220,20 +224,25 @@ class JaroWinklerSimilarity(FuzzyWords):
 
     def __init__(self, text: str, threshold: float) -> None:
         """Takes the query and the least similarity, 0 to 1."""
+        from rapidfuzz.distance import JaroWinkler
+
         super().__init__(text)
         self._threshold = threshold
+        self._likeness = JaroWinkler.similarity
 
     def similarity(self, word: str, other: str) -> float:
         """Returns the similarity, where it is enough."""
-        found = JaroWinkler.similarity(word, other)
+        found: float = self._likeness(word, other)
         return found if found >= self._threshold else 0.0
 
     def near(self, word: str, others: Sequence[str]) -> list[str]:
         """Compares with all, in C; a hair more generously than ``similarity``."""
-        return _extract(word, others, JaroWinkler.similarity, max(self._threshold - 1e-9, 0))
+        return _extract(word, others, self._likeness, max(self._threshold - CUTOFF_ERROR, 0))
 
 
 def _extract(word: str, others: Sequence[str], scorer: Callable[..., Any], cutoff: float) -> list[str]:
+    from rapidfuzz import process
+
     found = process.extract(word, others, scorer=scorer, score_cutoff=cutoff, limit=None)
     return [choice for choice, _, _ in found]
 

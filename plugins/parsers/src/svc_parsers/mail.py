@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from email import message_from_binary_file, policy
-from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
 from svc_parsers.shapes import text_members, without_empty
+
+if TYPE_CHECKING:
+    from email.message import EmailMessage
 
 __all__ = ["MailParser"]
 
@@ -28,6 +29,9 @@ class MailParser(Parser):
 
     def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
         """Returns ``title`` (the subject), ``from``, ``to``, ``date``, ``text``, ``attachments`` and more."""
+        from email import message_from_binary_file, policy
+        from email.message import EmailMessage
+
         message = message_from_binary_file(content, _class=EmailMessage, policy=policy.default)
         headers = _headers(message)
         if not headers:

@@ -188,7 +188,6 @@ class Asker(NamedTuple):
         places = [part for part, _ in caller.parts[:_MOST_WAITED_FOR]]
         return read_snapshot(
             self.database,
-            self.context,
             function,
             minimum=None if strict else 0,
             wait_until=time.monotonic() + self.settings.wait_seconds,

@@ -32,6 +32,7 @@ class QueryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         maximum_text: characters of one value that are kept.
         maximum_fields: fields of one ``indexes.json``.
         maximum_indexes: indexes of the database: each field with each of its types, by their options.
+        maximum_documents: files of the index; a directory that comes at once waits with what is beyond.
     """
 
     wait_seconds: Seconds = 5.0
@@ -49,3 +50,4 @@ class QueryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     maximum_text: Count = 1_000_000
     maximum_fields: Count = 256
     maximum_indexes: Count = 1_000
+    maximum_documents: Annotated[int, msgspec.Meta(ge=1, le=2_000_000_000)] = 20_000_000

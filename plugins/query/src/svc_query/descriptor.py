@@ -14,5 +14,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=QueryConfiguration,
     implementation="svc_query.plugin",
+    extends=("events:event_types",),
     families="svc_query.api",
 )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_events.api import EventType
+
     from svc.plugin import (
         BatchView,
         CommandRegistry,
@@ -21,6 +23,7 @@ __all__ = [
     "COMMANDS",
     "svc_register_commands",
     "svc_register_content_checks",
+    "svc_register_event_types",
     "svc_register_health_checks",
     "svc_register_query_operators",
     "svc_register_routes",
@@ -89,3 +92,11 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds ``indexes_changed``."""
+    from svc_query.event_types import IndexEvents
+
+    event_types.add(IndexEvents())

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import re2
-
 from svc.errors import InvalidInput
 
 __all__ = ["MAXIMUM_LOOKS", "MAXIMUM_STEPS", "Looks", "Source", "TooManyLooks", "compile_source"]
@@ -149,6 +147,8 @@ def _pattern(text: str, flags: str) -> Any:
         raise InvalidInput(
             f"An expression in a source may have {MAXIMUM_EXPRESSION} characters.", field="source"
         )
+    import re2  # megabytes, for expressions alone
+
     options = re2.Options()
     options.case_sensitive = not flags
     options.log_errors = False

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from svc.errors import InvalidInput
 from svc.plugin import Path, parse_time
@@ -58,8 +59,7 @@ class Suggestion(NamedTuple):
     files: int
 
 
-@dataclass
-class _Values:
+class _Values(Struct):
     """What was seen at one source."""
 
     files: int = 0

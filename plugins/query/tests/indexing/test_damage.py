@@ -132,7 +132,7 @@ def test_the_status_is_told_whatever_is_damaged(made: Path, open_index: Callable
         if path.is_file():
             path.unlink()
     indexed = open_index()
-    status = read_status(indexed.database, indexed.context, (), None, 100, wait_until=0.0)
+    status = read_status(indexed.database, (), None, 100, wait_until=0.0)
     assert {job["reason"] for job in status["jobs"]} == {"repair"}
     assert "damaged or gone" in status["damage"]["reason"]
     assert any(line.startswith("damaged data were found") for line in status_lines(status))

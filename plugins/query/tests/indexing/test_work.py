@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from svc_query.indexing import applying, index_status, rebuild, table, working
+from svc_query.indexing import applying, index_status, reading, rebuild, table, working
+from svc_query.indexing.reading import finish_work
 from svc_query.testing.indexed_database import Indexed, Names, Source, contents_of, paths
 
+from svc.database import view_batches
 from svc.errors import ServiceUnavailable, SvcError
 
 TITLE = {"name": "title", "type": "exact"}
@@ -262,6 +264,88 @@ def test_a_rebuild_of_a_directory_reads_its_files_again(indexed: Indexed) -> Non
     after = indexed.read(lambda snapshot: (set(snapshot.below(("a",))), set(snapshot.below(("b",)))))
     assert after[1] == numbers[1]
     assert not after[0] & numbers[0]
+
+
+def test_many_commits_leave_no_long_tail(
+    open_index: Callable[..., Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for them, and whatever else is done between: what readers hold in memory is bounded."""
+    monkeypatch.setattr(working, "JOB_FLUSH_DOCUMENTS", 100)
+    monkeypatch.setattr(view_batches, "MOST_AT_ONCE", 1)
+    worker, asking = open_index(), open_index()
+    worker.configure("/", TITLE)
+    worker.contents()
+    for number in range(40):
+        worker.put({f"/{number}/{place}.json": {"title": f"t{place}"} for place in range(20)})
+    head = worker.database.head().sequence
+    longest = 0
+    for _ in range(500):
+        applied = asking.reader.catch_up()
+        longest = max(longest, asking.read(lambda snapshot: len(snapshot.tail()), minimum=0))
+        if applied == head:
+            break
+        worker.reader.work(should_stop=lambda: True)
+    assert applied == head
+    assert 100 <= longest < 140
+    worker.view.release()
+    # A process that nobody works for does what must be done itself.
+    for number in range(40):
+        asking.put({f"/{number}/{place}.json": {"title": f"u{place}"} for place in range(20)})
+    assert len(asking.contents()) == 801
+    assert asking.found("title", b"su7") == {f"/{number}/7.json" for number in range(40)}
+
+
+def test_a_query_waits_for_the_work_of_another_process_no_longer_than_it_may(
+    open_index: Callable[..., Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "JOB_FLUSH_DOCUMENTS", 100)
+    monkeypatch.setattr(view_batches, "MOST_AT_ONCE", 1)
+    worker, asking = open_index(), open_index()
+    worker.contents()
+    for number in range(20):
+        worker.put({f"/{number}/{place}.json": {"title": "t"} for place in range(20)})
+    worker.reader.catch_up()
+    assert worker.reader.work(should_stop=lambda: True), "it holds the lock and stands still"
+    with pytest.raises(ServiceUnavailable) as refused:
+        asking.read(contents_of, wait_until=time.monotonic() + 0.2)
+    assert refused.value.details["commits_behind"] > 0
+    worker.view.release()
+    assert len(asking.contents()) == 400
+
+
+def within(seconds: float) -> Callable[[], bool]:
+    """What stops a wait that would never end."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
+def test_a_query_that_gave_up_leaves_the_work_to_others(
+    open_index: Callable[..., Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of a server may have done some of it; nobody may ever ask this process again."""
+    monkeypatch.setattr(reading, "_GRACE_SECONDS", 0)
+    asking, worker = open_index(), open_index()
+    asking.configure("/", LINES)
+    asking.contents()
+    asking.put({f"/{number}.txt": b"slow" for number in range(600)}, "text/x-lines")
+    asking.reader.catch_up()
+    with pytest.raises(ServiceUnavailable):
+        asking.read(contents_of, waits_for=[()], wait_until=time.monotonic() + 0.4)
+    assert finish_work(worker.database, within(60))
+    assert worker.contents()["/599.txt"]["lines"] == ["slow"]
+
+
+def test_a_query_that_waited_for_a_part_leaves_the_rest_to_others(
+    open_index: Callable[..., Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_GRACE_SECONDS", 0)
+    asking, worker = open_index(), open_index()
+    asking.configure("/", LINES)
+    asking.contents()
+    asking.put({f"/{place}/{number}.txt": b"one" for place in "ab" for number in range(300)}, "text/x-lines")
+    assert asking.read(contents_of, waits_for=[("a",)])["/a/7.txt"]["lines"] == ["one"]
+    assert finish_work(worker.database, within(60))
+    assert worker.contents()["/b/299.txt"]["lines"] == ["one"]
 
 
 def test_two_openings_work_side_by_side(

@@ -47,9 +47,12 @@ from svc_users.api import (
     user_of_own_group,
 )
 
-__all__ = ["ShareRequest", "Shares", "list_shares", "share", "shared_with", "unshare"]
+__all__ = ["SHARE_MESSAGE", "ShareRequest", "Shares", "list_shares", "share", "shared_with", "unshare"]
 
 NO_FLAGS = "-" * 8
+SHARE_MESSAGE = "share"
+"""What the commit of a share says. Events of old commits are known by it."""
+
 _TURN = 32
 _PURPOSE = "sharing"
 
@@ -131,7 +134,7 @@ def share(
             put_grant(transaction, system, grant, users)
         return receivers
 
-    receivers = commit_decided(database, decide, actor=actor, message="share")
+    receivers = commit_decided(database, decide, actor=actor, message=SHARE_MESSAGE)
     answer = {"paths": [format_path(path) for path in paths], **receivers.as_json()}
     return {**answer, "permissions": flags, "shared_at": now_ms}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from svc.errors import InvalidInput
 from svc.plugin import (
@@ -25,8 +25,7 @@ _LOOKS = 10
 _TURN = 128
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedLink:
+class OpenedLink(Struct, frozen=True):
     """A link in the hands of whoever asks. The permission function decides; this narrows what is shown.
 
     A key may read the directories above its paths, so that a program finds down to them; pages show none of

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, JobRegistry, RouteRegistry
+    from svc_events.api import EventType
 
-__all__ = ["COMMANDS", "svc_background", "svc_register_commands", "svc_register_routes"]
+    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry
+
+__all__ = [
+    "COMMANDS",
+    "svc_background",
+    "svc_register_commands",
+    "svc_register_event_types",
+    "svc_register_routes",
+]
 
 COMMANDS = {
     "share": ("svc_sharing.commands.share:share", "Shares files with users and groups, and by links."),
@@ -50,3 +58,11 @@ def svc_background(jobs: JobRegistry) -> None:
     from svc_sharing.pruning import PruneLinksJob
 
     jobs.add(PruneLinksJob())
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds ``files_shared``."""
+    from svc_sharing.event_types import ShareEvents
+
+    event_types.add(ShareEvents())

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from svc_tasks.api import TaskContext, TaskType
@@ -19,6 +19,9 @@ from svc.errors import InvalidInput, NotFound, SvcError
 from svc.plugin import Hash, parse_hash
 from svc_backup.api import backup_target, directory_in_backups, write_backup
 from svc_task_backup.files import BackupFile, BackupFiles, outdated
+
+if TYPE_CHECKING:
+    from svc.plugin import Database
 
 __all__ = ["BACKUP", "BackupArguments", "BackupTask"]
 
@@ -67,7 +70,7 @@ class BackupTask(TaskType):
     arguments = BackupArguments
 
     def normalize(self, args: Mapping[str, Any], configuration: Any) -> dict[str, Any]:
-        """See ``TaskType``; whether the directory is one that may be written is seen when the task runs."""
+        """See ``TaskType``; whether the directory may be written is seen when the task runs."""
         given = super().normalize(args, configuration)
         text = given["backup_dir"]
         if not text.isprintable() or ".." in Path(text).parts:
@@ -76,6 +79,15 @@ class BackupTask(TaskType):
                 field="backup_dir",
             )
         return given
+
+    def check(self, args: Mapping[str, Any], database: Database) -> None:
+        """See ``TaskType``; refuses a directory that is none of the server's backup directory."""
+        directory = directory_in_backups(database.path, args["backup_dir"], "backup_dir")
+        there = next(one for one in (directory, *directory.parents) if os.path.lexists(one))
+        if not there.is_dir():
+            raise InvalidInput(
+                "The member backup_dir must name a directory, and a file stands there.", field="backup_dir"
+            )
 
     def run(self, context: TaskContext) -> Mapping[str, Any]:
         """Writes it; a run that was interrupted begins the same file anew, unless it has its name already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from svc.errors import NotFound
 from svc.plugin import Database, collect
@@ -39,37 +39,51 @@ def collect_garbage(
         should_stop: as for ``svc.plugin.collect``.
 
     Returns:
-        The members of the report, and ``snapshot``, the name of the safety snapshot or None.
+        The members of the report; ``snapshot``, the name of the safety snapshot or None; and
+        ``snapshot_is_new``, whether it was made for this collection.
 
     Raises:
         SvcError: as ``svc.plugin.collect``.
     """
     settings = configuration if configuration is not None else GcConfiguration()
-    snapshot = None
-    if settings.safety_snapshot and not dry_run and not database.read_only:
-        snapshot = _safety_snapshot(database, settings.safety_snapshots_kept, actor)
+    made = _Safety(None, False)
+
+    def before() -> None:
+        nonlocal made
+        if settings.safety_snapshot:
+            made = _safety_snapshot(database, settings.safety_snapshots_kept, actor)
+
     report = collect(
         database,
         dry_run=dry_run,
         keep_days=settings.keep_days if keep_days is None else keep_days,
         upload_hours=settings.upload_hours,
         wait_seconds=settings.wait_seconds,
+        before=before,
         progress=progress,
         should_stop=should_stop,
     )
-    return {**report.as_json(), "snapshot": snapshot}
+    return {**report.as_json(), "snapshot": made.name, "snapshot_is_new": made.is_new}
 
 
-def _safety_snapshot(database: Database, most: int, actor: str | None) -> str | None:
+class _Safety(NamedTuple):
+    """The safety snapshot, and whether it was made just now."""
+
+    name: str | None
+    is_new: bool
+
+
+def _safety_snapshot(database: Database, most: int, actor: str | None) -> _Safety:
     """Makes a snapshot of HEAD, unless there is one, and removes the oldest of former collections."""
     present = [one for one in list_snapshots(database) if one.name.startswith(SAFETY_PREFIX)]
     if present and present[0].root == database.head().root:
-        name: str | None = present[0].name
+        found = _Safety(present[0].name, False)
     else:
         name = make_safety_snapshot(database, SAFETY_PREFIX, actor=actor, reason="garbage collection")
-        most -= name is not None
+        found = _Safety(name, name is not None)
+        most -= found.is_new
     automatic = [one for one in present if one.kind == "automatic" and not one.kept]
     for old in automatic[max(most, 0) :]:
         with suppress(NotFound):
             delete_snapshot(database, old.name, actor=actor, message="garbage collection", expected=old)
-    return name
+    return found

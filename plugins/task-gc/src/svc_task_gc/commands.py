@@ -101,7 +101,9 @@ def _show(report: dict[str, Any]) -> None:
     if before is not None and after is not None and not report["dry_run"]:
         click.echo(f"The file takes {after:,} bytes on its disk; before it took {before:,}.")
     if report.get("snapshot"):
-        click.echo(f"The state before is the snapshot {report['snapshot']}.")
+        is_new = report.get("snapshot_is_new", True)
+        made = "" if is_new else ", which an earlier collection made: nothing has changed since"
+        click.echo(f"The state before is the snapshot {report['snapshot']}{made}.")
     for name in ("waiting", "warning"):
         if report[name]:
             click.echo(report[name], err=True)

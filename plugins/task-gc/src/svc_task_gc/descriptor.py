@@ -14,6 +14,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=GcConfiguration,
     implementation="svc_task_gc.plugin",
-    extends=("tasks:task_types",),
+    extends=("tasks:task_types", "events:event_types"),
     needs=("versions",),
 )

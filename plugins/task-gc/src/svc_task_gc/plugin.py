@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_events.api import EventType
     from svc_tasks.api import TaskType
 
     from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_task_types"]
+__all__ = [
+    "COMMANDS",
+    "svc_register_commands",
+    "svc_register_event_types",
+    "svc_register_routes",
+    "svc_register_task_types",
+]
 
 COMMANDS = {
     "gc": ("svc_task_gc.commands:gc", "Collects garbage: gives back the space of what no version needs."),
@@ -43,3 +50,11 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds the events of collections."""
+    from svc_task_gc.event_types import GcEvents
+
+    event_types.add(GcEvents())

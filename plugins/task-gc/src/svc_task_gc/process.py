@@ -13,27 +13,41 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from svc.errors import ServiceUnavailable, SvcError
+from svc_task_gc.configuration import GcConfiguration
+
+if TYPE_CHECKING:
+    from svc.plugin import Database
 
 __all__ = ["collect_in_process"]
 
 _NICE = 10
 
 
-def collect_in_process(path: str, request: dict[str, Any]) -> dict[str, Any]:
+def collect_in_process(
+    database: Database, settings: GcConfiguration, request: dict[str, Any]
+) -> dict[str, Any]:
     """Collects in another process and returns the report; blocks.
 
     Args:
-        path: the database.
+        database: the database, open here.
+        settings: those of the plugin, as they hold here: the deployment may have set some.
         request: ``dry_run``, ``keep_days`` (None takes that of the settings) and ``actor``.
 
     Raises:
         SvcError: what the collection raised.
         ServiceUnavailable: its process could not be started, or died.
     """
-    command = [sys.executable, "-P", "-m", "svc_task_gc.process", path]
+    command = [sys.executable, "-P", "-m", "svc_task_gc.process", str(database.path)]
+    order = {
+        "settings": msgspec.to_builtins(settings),
+        "max_tree_entries": database.max_tree_entries,
+        "request": request,
+    }
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:
@@ -42,7 +56,7 @@ def collect_in_process(path: str, request: dict[str, Any]) -> dict[str, Any]:
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.write(json.dumps(order).encode() + b"\n")
             process.stdin.flush()
         answer = process.stdout.readline()
         process.wait()
@@ -65,7 +79,7 @@ def _error(described: dict[str, Any]) -> SvcError:
 def _main(path: str) -> None:
     with suppress(OSError):
         os.nice(_NICE)
-    request = json.loads(sys.stdin.buffer.readline())
+    order = json.loads(sys.stdin.buffer.readline())
     ended = threading.Event()
 
     def watch() -> None:
@@ -74,7 +88,7 @@ def _main(path: str) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     try:
-        answer = {"report": _collect(path, request, ended)}
+        answer = {"report": _collect(path, order, ended)}
     except SvcError as error:
         answer = {
             "error": {"kind": type(error).__name__, "message": error.message, "details": error.details},
@@ -84,13 +98,13 @@ def _main(path: str) -> None:
     os._exit(0)
 
 
-def _collect(path: str, request: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
+def _collect(path: str, order: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
     from svc.plugin import open_database
     from svc_task_gc.collecting import collect_garbage
-    from svc_task_gc.settings import settings_of
 
-    with open_database(path, "task.gc") as database:
-        return collect_garbage(database, settings_of(database), should_stop=ended.is_set, **request)
+    settings = msgspec.convert(order["settings"], GcConfiguration)
+    with open_database(path, "task.gc", max_tree_entries=order["max_tree_entries"]) as database:
+        return collect_garbage(database, settings, should_stop=ended.is_set, **order["request"])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import falcon
 
 from svc.errors import InvalidInput
 from svc.plugin import SvcRequest, has_body, query_flag, query_text, requires_root, send_json
+from svc_task_gc.configuration import GcConfiguration
 from svc_task_gc.process import collect_in_process
 
 __all__ = ["GcResource"]
@@ -36,8 +37,9 @@ class GcResource:
             "keep_days": _days(query_text(req, "keep_days")),
             "actor": context.actor,
         }
+        settings = context.configuration or GcConfiguration()
         # Not in a thread: under gevent only that of the loop can wait for processes, and it blocks nobody.
-        send_json(resp, collect_in_process(str(context.database.path), request))
+        send_json(resp, collect_in_process(context.database, settings, request))
 
 
 def _days(text: str | None) -> float | None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["DamageCheck"]
 
 _LOOK_AGAIN_SECONDS = 30.0
-_MOST_LOOKED_AT = 16
 
 
 class DamageCheck(HealthCheck):
@@ -46,14 +45,17 @@ class DamageCheck(HealthCheck):
             HealthStatus.DEGRADED,
             f"The last verification found that {things} damaged in the database. "
             "Look with 'svc verify', and repair with 'svc verify --repair'.",
-            {"paths": found.paths, "found_at": found.at},
+            {"paths": found.paths, "commits": found.commits, "found_at": found.at},
         )
 
 
 def _is_whole(database: Database, found: Found) -> bool:
-    """Looks at the first of what was damaged: where that is whole and there is more, the next run tells."""
+    """Looks at what is kept of what was damaged: where that is whole and there is more, the next run tells.
+
+    It ends at the first that still is, so that all of it is read only once there is nothing left to tell.
+    """
+    if not (found.hashes or found.regions or found.commits):
+        return False  # nothing that could be looked at alone
     return is_whole_again(
-        database,
-        [bytes.fromhex(one) for one in found.hashes[:_MOST_LOOKED_AT]],
-        found.regions[:_MOST_LOOKED_AT],
+        database, [bytes.fromhex(one) for one in found.hashes], found.regions, found.commits
     )

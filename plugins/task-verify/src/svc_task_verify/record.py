@@ -25,7 +25,7 @@ class Found(msgspec.Struct, frozen=True):
         paths: the first of the damaged paths.
         hashes: identities of the first damaged objects, in hex.
         regions: the first (begin, end) of the log where nothing can be read.
-        is_bounded: whether more is damaged than stands in ``hashes`` and ``regions``.
+        commits: the first commits whose records can't be read.
     """
 
     at: int
@@ -33,7 +33,7 @@ class Found(msgspec.Struct, frozen=True):
     paths: list[str]
     hashes: list[str]
     regions: list[tuple[int, int]]
-    is_bounded: bool = False
+    commits: list[int] = msgspec.field(default_factory=list)
 
 
 def read_found(database: Database) -> Found | None:

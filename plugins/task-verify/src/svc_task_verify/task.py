@@ -24,13 +24,15 @@ _CHECKPOINT_SECONDS = 30.0
 _MOST_KEPT = 200
 _MOST_SHOWN = 100
 _SLICE_SECONDS = 0.25
+_LEAST_REST = 0.02
+_CALLS_BETWEEN_CHECKS = 1024
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of a task.
 
     Attributes:
-        bytes_per_second: how much of the log is read in a second; None leaves it to the settings.
+        bytes_per_second: how much is read in a second; None leaves it to the settings.
     """
 
     bytes_per_second: BytesPerSecond | None = None
@@ -56,7 +58,8 @@ class VerifyTask(TaskType):
             context.advance(max(0, done - walked))
             walked = done
 
-        report = name_damage(context.database, found.damaged, found.regions, told)
+        pace = _Pace(context, rate)
+        report = name_damage(context.database, found.damaged, found.regions, told, pace=pace)
         write_found(context.database, _found(found, report), context.actor)
         for damage in report.damaged[:_MOST_SHOWN]:
             context.logger.error("damaged: %s %s", damage.path or "", damage.message)
@@ -66,6 +69,7 @@ class VerifyTask(TaskType):
             "objects": report.objects,
             "damaged": len(report.damaged),
             "damaged_paths": _paths(report),
+            "damaged_commits": report.damaged_commits[:_MOST_SHOWN],
             "lost": len(report.lost),
         }
 
@@ -110,17 +114,36 @@ def _rest(context: TaskContext, until: float) -> None:
         context.check()
 
 
+class _Pace:
+    """Waits so that no more is read than is allowed; ends the run when it shall end."""
+
+    def __init__(self, context: TaskContext, rate: int) -> None:
+        self._context = context
+        self._rate = rate
+        self._due = time.monotonic()
+        self._calls = 0
+
+    def __call__(self, size: int) -> None:
+        now = time.monotonic()
+        # What was not read in time is not made up for.
+        self._due = max(self._due, now - _SLICE_SECONDS) + size / self._rate
+        self._calls += 1
+        if self._due - now > _LEAST_REST:
+            _rest(self._context, self._due)
+        elif self._calls % _CALLS_BETWEEN_CHECKS == 0:
+            self._context.check()
+
+
 def _found(found: ScrubStep, report: VerifyReport) -> Found | None:
     if report.ok:
         return None
-    hashes = report.damaged_objects
     return Found(
         time.time_ns() // 1_000_000,
         len(report.damaged),
         _paths(report),
-        hashes[:_MOST_SHOWN],
+        report.damaged_objects[:_MOST_SHOWN],
         found.regions[:_MOST_SHOWN],
-        len(hashes) > _MOST_SHOWN or len(found.regions) > _MOST_SHOWN,
+        report.damaged_commits[:_MOST_SHOWN],
     )
 
 

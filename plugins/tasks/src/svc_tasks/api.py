@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -16,6 +16,8 @@ import msgspec
 from svc.plugin import Family, NamedRegistry, hookspec
 
 if TYPE_CHECKING:
+    from svc_events.api import FeedCommit
+
     from svc.plugin import Database
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Json",
     "Task",
     "TaskCancelled",
+    "TaskChange",
     "TaskContext",
     "TaskEnded",
     "TaskProgress",
@@ -34,6 +37,7 @@ __all__ = [
     "find_task",
     "list_tasks",
     "progress_of",
+    "task_changes",
 ]
 
 Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
@@ -108,6 +112,20 @@ class TaskProgress(msgspec.Struct, frozen=True, kw_only=True):
     indexed_count: int = 0
     total_count: int = 0
     message: str | None = None
+
+
+class TaskChange(msgspec.Struct, frozen=True):
+    """A task that got another status by a commit.
+
+    Attributes:
+        task_id: the task.
+        status: what it is since then.
+        task: its record as of then, as far as it is known; None where a collection took it.
+    """
+
+    task_id: str
+    status: TaskStatus
+    task: Task | None
 
 
 # -- task types ------------------------------------------------------------------------------------
@@ -242,6 +260,21 @@ class TaskType(ABC):
 
         return validated_arguments(self, args)
 
+    def check(self, args: Mapping[str, Any], database: Database) -> None:
+        """Refuses arguments that make no sense for a database or where it lies; by default none.
+
+        Called in requests, when a task is enqueued and when a schedule is stored, so that nobody waits for
+        the night to hear of a mistake. It may read a little, and look at the disk; ``run`` relies on nothing
+        of it, since much can change before it is called.
+
+        Args:
+            args: what ``normalize`` returned.
+            database: the open database.
+
+        Raises:
+            SvcError: an argument makes no sense; ``field`` names it.
+        """
+
     @abstractmethod
     def run(self, context: TaskContext) -> Mapping[str, Any] | None:
         """Does the work, and returns what the record shall say of it, as JSON.
@@ -297,7 +330,8 @@ def enqueue(
         schedule_id: the schedule that it comes from.
 
     Raises:
-        InvalidInput: the arguments are not as the type wants them, or the type's check of them failed.
+        InvalidInput: the arguments are not as the type wants them, or the type failed to check them.
+        SvcError: what ``TaskType.check`` raised.
         ServiceUnavailable: so many tasks wait that no more is taken.
     """
     from svc_tasks.queue import Queue
@@ -330,3 +364,16 @@ def progress_of(database: Database) -> dict[str, TaskProgress]:
     from svc_tasks.state import read_progress
 
     return read_progress(database.state_directory)
+
+
+def task_changes(commit: FeedCommit) -> Iterator[TaskChange | None]:
+    """Yields what a commit did to tasks, for event types; None for what changed no status.
+
+    How many it yields follows from the record of the commit alone. Blocks as reads do.
+
+    Args:
+        commit: what an event type of ``svc_events.api`` is handed.
+    """
+    from svc_tasks.changes import changes_of
+
+    return changes_of(commit)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,9 +12,10 @@ import msgspec
 from svc.errors import InvalidInput, PluginError, SvcError
 
 if TYPE_CHECKING:
+    from svc.plugin import Database
     from svc_tasks.api import TaskType
 
-__all__ = ["MAXIMUM_ARGUMENTS", "fault_of_task_type", "normalized", "validated_arguments"]
+__all__ = ["MAXIMUM_ARGUMENTS", "checked", "fault_of_task_type", "normalized", "validated_arguments"]
 
 MAXIMUM_ARGUMENTS = 16 * 1024
 """Bytes of the arguments of a task, as JSON."""
@@ -63,16 +65,45 @@ def validated_arguments(task_type: TaskType, args: Mapping[str, Any]) -> dict[st
         raise InvalidInput(f"{message}.", field=field) from None
 
 
+def checked(
+    task_type: TaskType, args: Mapping[str, Any], configuration: Any, database: Database
+) -> dict[str, Any]:
+    """Returns what a type makes of arguments that it has nothing against in a database.
+
+    Raises:
+        InvalidInput: the arguments are not as they should be, or the type could not check them.
+        SvcError: what the type says of them.
+    """
+    made = normalized(task_type, args, configuration)
+    with _own_failures(task_type):
+        task_type.check(made, database)
+    return made
+
+
 def normalized(task_type: TaskType, args: Mapping[str, Any], configuration: Any) -> dict[str, Any]:
     """Returns what a type makes of arguments; what goes wrong in it is an error of this call alone.
 
     Raises:
         InvalidInput: the arguments are not as they should be, or the type could not check them.
     """
-    try:
+    with _own_failures(task_type):
         result = task_type.normalize(args, configuration)
         encoded = msgspec.json.encode(result)
         decoded = msgspec.json.decode(encoded)
+    if not isinstance(decoded, dict):
+        raise InvalidInput(f"The task type {task_type.name!r} made no object of the arguments.", field="args")
+    if len(encoded) > MAXIMUM_ARGUMENTS:
+        raise InvalidInput(
+            f"The arguments take more than {MAXIMUM_ARGUMENTS} bytes.", field="args", limit=MAXIMUM_ARGUMENTS
+        )
+    return decoded
+
+
+@contextmanager
+def _own_failures(task_type: TaskType) -> Iterator[None]:
+    """Makes an error of the request of what goes wrong in a type."""
+    try:
+        yield
     except PluginError as error:
         raise InvalidInput(f"The arguments can't be checked: {error.message}", field="args") from error
     except SvcError:
@@ -82,13 +113,6 @@ def normalized(task_type: TaskType, args: Mapping[str, Any], configuration: Any)
             f"The task type {task_type.name!r} failed to check these arguments; the log says why.",
             field="args",
         ) from error
-    if not isinstance(decoded, dict):
-        raise InvalidInput(f"The task type {task_type.name!r} made no object of the arguments.", field="args")
-    if len(encoded) > MAXIMUM_ARGUMENTS:
-        raise InvalidInput(
-            f"The arguments take more than {MAXIMUM_ARGUMENTS} bytes.", field="args", limit=MAXIMUM_ARGUMENTS
-        )
-    return decoded
 
 
 def _explained(error: msgspec.ValidationError) -> tuple[str, str]:

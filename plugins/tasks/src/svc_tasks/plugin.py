@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_events.api import EventType
+
     from svc.plugin import (
         CommandRegistry,
         ContentCheck,
@@ -23,6 +25,7 @@ __all__ = [
     "svc_enable",
     "svc_register_commands",
     "svc_register_content_checks",
+    "svc_register_event_types",
     "svc_register_health_checks",
     "svc_register_routes",
 ]
@@ -92,3 +95,11 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds the events of tasks."""
+    from svc_tasks.event_types import TaskEvents
+
+    event_types.add(TaskEvents())

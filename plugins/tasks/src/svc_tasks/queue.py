@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.errors import Conflict, NotFound, PreconditionFailed, ServiceUnavailable
-from svc.plugin import Condition, Database, Entry, Transaction, attempt
+from svc.plugin import Condition, Database, Entry, Transaction, attempt, read_record, same_content
 from svc_tasks.api import Json, Task, TaskType
-from svc_tasks.arguments import normalized
+from svc_tasks.arguments import checked
 from svc_tasks.records import (
     ACTIVE,
     RECORDS,
@@ -25,12 +25,10 @@ from svc_tasks.records import (
     is_task_id,
     new_task_id,
     now_ms,
-    read_record,
     record_file,
-    same_content,
 )
 
-__all__ = ["KEPT", "KEPT_MS", "MAXIMUM_PENDING", "Queue", "Wanted", "finished"]
+__all__ = ["KEPT", "KEPT_MS", "MAXIMUM_PENDING", "Queue", "Wanted", "begin_message", "finished"]
 
 KEPT = 100
 """Most finished tasks that are kept."""
@@ -50,10 +48,12 @@ class Wanted(NamedTuple):
 
     Attributes:
         task: the task.
+        key: its fingerprint: of those that have the same one, only one can be added.
         add: puts it into a transaction; None when it is there.
     """
 
     task: Task
+    key: str
     add: Callable[[Transaction], None] | None
 
 
@@ -110,10 +110,10 @@ class Queue:
         schedule_id: str | None = None,
     ) -> Task:
         """Enqueues a task, or returns the same one that waits or runs; see ``svc_tasks.api.enqueue``."""
-        checked = normalized(task_type, args, configuration)
+        wanted_args = checked(task_type, args, configuration, self._database)
 
         def work() -> Task:
-            wanted = self.want(task_type.name, checked, actor=actor, schedule_id=schedule_id)
+            wanted = self.want(task_type.name, wanted_args, actor=actor, schedule_id=schedule_id)
             if wanted.add is not None:
                 with self._database.transaction(actor=actor, message=f"enqueue {task_type.name}") as changes:
                     wanted.add(changes)
@@ -123,7 +123,13 @@ class Queue:
         return attempt(work, _WHAT)
 
     def want(
-        self, task_type: str, args: dict[str, Any], *, actor: str | None, schedule_id: str | None
+        self,
+        task_type: str,
+        args: dict[str, Any],
+        *,
+        actor: str | None,
+        schedule_id: str | None,
+        beside: int = 0,
     ) -> Wanted:
         """Returns the task with these arguments, and how to add it where it is not there yet.
 
@@ -134,6 +140,7 @@ class Queue:
             args: what ``normalize`` returned.
             actor: who asks.
             schedule_id: the schedule that asks.
+            beside: how many others the same transaction may add.
 
         Raises:
             ServiceUnavailable: too many wait already.
@@ -145,8 +152,9 @@ class Queue:
             entry = system.get(record_file(system.read_all(marker).decode()))
             present = read_record(system, entry, Task)
             if present is not None and not present.is_finished:
-                return Wanted(present, None)
-        if system.get(ACTIVE) is not None and system.entry_count(ACTIVE) >= MAXIMUM_PENDING:
+                return Wanted(present, key, None)
+        waiting = system.entry_count(ACTIVE) if system.get(ACTIVE) is not None else 0
+        if waiting + beside >= MAXIMUM_PENDING:
             raise ServiceUnavailable(
                 f"{MAXIMUM_PENDING:,} tasks wait already; try again when some are done.",
                 limit=MAXIMUM_PENDING,
@@ -166,7 +174,7 @@ class Queue:
             changes.put_system(record_file(task.id), encode(task), condition=_NEW)
             changes.put_system(active_file(key), task.id.encode(), condition=same_content(marker))
 
-        return Wanted(task, add)
+        return Wanted(task, key, add)
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -264,6 +272,11 @@ class Queue:
         if task.error is not None:
             fields["reason"] = task.error
         logger.log(level, "task", extra={"fields": fields})
+
+
+def begin_message(task_id: str) -> str:
+    """Returns what the commit says that begins a run. Events of old commits are known by it."""
+    return f"begin task {task_id}"
 
 
 def finished(task: Task, status: str, *, error: str | None = None, result: Json = None) -> Task:

@@ -1,7 +1,4 @@
-"""Where tasks and schedules stand in the system tree, and how they are written: files of JSON.
-
-A record that another program wrote in another form counts as absent.
-"""
+"""Where tasks and schedules stand in the system tree, and how they are written: files of JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import re
 import secrets
 import threading
 import time
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 
-from svc.plugin import Condition, Database, Entry, EntryKind, Hash, Path, Version, hash_content
+from svc.plugin import Database, Path, hash_content
 
 __all__ = [
     "ACTIVE",
@@ -27,9 +24,7 @@ __all__ = [
     "is_task_id",
     "new_task_id",
     "now_ms",
-    "read_record",
     "record_file",
-    "same_content",
     "schedule_file",
 ]
 
@@ -40,9 +35,6 @@ ACTIVE: Path = ("tasks", "active")
 SCHEDULES: Path = ("tasks", "schedules")
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_MOST_KNOWN = 4_096
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ScheduleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,34 +101,3 @@ def new_task_id(database: Database) -> str:
 def now_ms() -> int:
     """The present time, Unix milliseconds."""
     return time.time_ns() // 1_000_000
-
-
-def same_content(entry: Entry | None) -> Condition:
-    """Returns the condition that an entry is still what it was when it was read; None was nothing."""
-    if entry is None:
-        return Condition(if_none_match=("*",))
-    return Condition(if_match=(entry.hash.hex(),))
-
-
-_UNKNOWN: Any = object()
-_known: dict[tuple[Hash, type], msgspec.Struct | None] = {}
-"""Records by the hash of their bytes, decoded once in a process; a content never changes."""
-
-
-def read_record(system: Version, entry: Entry | None, form: type[T]) -> T | None:
-    """Returns the record that an entry holds; None when there is none, or none of this form."""
-    if entry is None or entry.kind is not EntryKind.FILE:
-        return None
-    key = (entry.hash, form)
-    known = _known.get(key, _UNKNOWN)
-    if known is not _UNKNOWN:
-        return cast("T | None", known)
-    try:
-        record = msgspec.json.decode(system.read_all(entry), type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        record = None
-    # Each step is atomic, and a record that is decoded twice is the same both times.
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[key] = record
-    return record

@@ -80,6 +80,31 @@ def test_a_strangers_check_that_fails_is_an_error_of_the_request(http: Any, how:
     assert (refused.status_code, refused.json["field"]) == (400, "args")
 
 
+def test_what_makes_no_sense_for_the_database_is_refused_before_it_waits(http: Any) -> None:
+    schedule = {"id": "a", "task_type": "picky", "schedule": "0 3 * * *", "args": {"file": "a"}}
+    file = {"schedules": [schedule]}
+    for answer, field in (
+        (http.post("/system/tasks/picky", {"file": "a"}), "file"),
+        (http.post("/system/cron", schedule), "args.file"),
+        (http.post("/system/cron", {**schedule, "enabled": False}), "args.file"),
+        (http.send("PUT", "/.config/cron.json", file), "schedules[0].args.file"),
+        (http.post("/system/tasks/picky", {"file": "broken"}), "args"),
+    ):
+        assert (answer.status_code, answer.json["field"]) == (400, field)
+    assert http.get("/system/tasks").json == {"tasks": []}
+    assert http.get("/system/cron").json == {"schedules": []}
+    with http.database.transaction() as changes:
+        changes.put(("a",), b"1")
+    assert http.post("/system/tasks/picky", {"file": "a"}).status_code == 202
+    assert http.post("/system/cron", schedule).status_code == 201
+    with http.database.transaction() as changes:
+        changes.delete(("a",))
+    changes_of_it: Any = ({"schedule": "0 4 * * *"}, {"enabled": False}, {"enabled": True})
+    answers = [http.send("PATCH", "/system/cron/a", change).status_code for change in changes_of_it]
+    assert answers == [400, 200, 400]
+    assert http.post("/system/cron", NIGHTLY).status_code == 201
+
+
 @pytest.mark.parametrize("name", ["none", "hidden", "%2e%2e", "cron", "COUNT"])
 def test_a_type_that_there_is_none_of_is_not_found(http: Any, name: str) -> None:
     assert http.post(f"/system/tasks/{name}").status_code == 404

@@ -179,6 +179,26 @@ class BadCheck(TaskType):
         return None
 
 
+class PickyArguments(msgspec.Struct, forbid_unknown_fields=True):
+    file: str
+
+
+class Picky(TaskType):
+    """Wants a file that is there when it is asked for."""
+
+    name = "picky"
+    arguments = PickyArguments
+
+    def check(self, args: Any, database: Any) -> None:
+        if args["file"] == "broken":
+            raise KeyError("nothing")
+        if database.at().get((args["file"],)) is None:
+            raise InvalidInput("There is no such file.", field="file")
+
+    def run(self, context: Any) -> None:
+        return None
+
+
 class Tell(TaskType):
     """Says what it was handed."""
 
@@ -207,5 +227,5 @@ class Hidden(TaskType):
 
 TYPES = (
     *(Count, Together, Raise, Refuse, Exit, Vanish, Crash, Hang, Stubborn, Leak, Babble, Endless, Huge, Odd),
-    *(BadCheck, Tell, Hidden),
+    *(BadCheck, Picky, Tell, Hidden),
 )

@@ -13,7 +13,7 @@ from svc_tasks.api import list_tasks
 from svc_tasks.queue import Queue, finished
 from svc_tasks.records import SCHEDULES
 from svc_tasks.schedules.configuration import CRON_FILE, Schedule
-from svc_tasks.schedules.scheduler import LATE_MS, SET_BACK_MS, Scheduler
+from svc_tasks.schedules.scheduler import LATE_MS, SET_BACK_MS, TOGETHER, Scheduler
 from svc_tasks.schedules.store import CronStore
 
 from svc.errors import InvalidInput
@@ -229,6 +229,59 @@ def test_what_is_added_while_no_server_runs_begins_then(bench: Bench, monkeypatc
     assert bench.look(2 * DAY) == 1
 
 
+def test_many_that_are_due_at_once_are_few_commits(bench: Bench) -> None:
+    count = 2 * TOGETHER + 1
+    bench.store(
+        *(
+            {**OFTEN, "id": str(number), "task_type": "count", "args": {"to": number + 1}}
+            for number in range(count)
+        )
+    )
+    bench.look(1_000)
+    before = bench.work.database.head().sequence
+    bench.clock.now += 5 * MINUTE
+    made = bench.scheduler.check()
+    assert len(made) == len(set(made)) == count
+    assert bench.work.database.head().sequence - before == 3
+    assert {task.schedule_id for task in list_tasks(bench.work.database)} == {
+        str(number) for number in range(count)
+    }
+    assert bench.scheduler.check() == []
+
+
+def test_schedules_of_the_same_work_enqueue_it_once(bench: Bench) -> None:
+    bench.store(OFTEN, {**OFTEN, "id": "as-often"}, {**NIGHTLY, "schedule": "*/5 * * * *"})
+    bench.look(1_000)
+    bench.clock.now += 5 * MINUTE
+    assert len(bench.scheduler.check()) == 2
+    store = CronStore(bench.work.database, bench.work.types, "UTC")
+    last = {one.id: store.answer(one)["last_task_id"] for one in store.schedules()}
+    assert last["often"] == last["as-often"] != last["nightly"]
+
+
+def test_when_others_change_one_of_many_the_rest_is_enqueued_all_the_same(
+    bench: Bench, monkeypatch: Any
+) -> None:
+    bench.store(OFTEN, {**NIGHTLY, "schedule": "*/5 * * * *"})
+    bench.look(1_000)
+    bench.clock.now += 5 * MINUTE
+    other = Scheduler(bench.work.database, lambda: bench.work.types, "UTC", bench.clock)
+    want, raced = Queue.want, []
+
+    def want_late(self: Queue, task_type: str, *args: Any, **kwargs: Any) -> Any:
+        wanted = want(self, task_type, *args, **kwargs)
+        if not raced and task_type == "babble":
+            raced.append(True)
+            raced.extend(other.check())
+        return wanted
+
+    monkeypatch.setattr(Queue, "want", want_late)
+    made = bench.scheduler.check()
+    assert len(raced) == 3
+    assert made == []
+    assert len(list_tasks(bench.work.database)) == 2
+
+
 class Clocks:
     """The two clocks of a process, and the events of a job that looks at them."""
 
@@ -313,5 +366,5 @@ def test_a_file_that_is_not_valid_is_refused_and_the_old_one_stays(
 
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
     with pytest.raises(InvalidInput) as refused:
-        parse_cron_file(raw, bench.work.types)
+        parse_cron_file(raw, bench.work.types, bench.work.database)
     assert field in refused.value.details["field"] or field in refused.value.message

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from svc.plugin import Condition, Database, Path, Transaction, Version, pause
 
@@ -19,8 +20,7 @@ _TURN = 64
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(Struct, Generic[T], frozen=True):
     """A part of a list.
 
     Attributes:

@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=UsersConfiguration,
     implementation="svc_users.plugin",
+    extends=("events:event_types",),
     system_paths=(
         SystemPath("users", BackupRule.INCLUDE),
         SystemPath("groups", BackupRule.INCLUDE),

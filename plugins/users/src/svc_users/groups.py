@@ -32,7 +32,7 @@ from svc_users.records import (
     member_file,
     members_of,
     path_of,
-    read_record,
+    record_at,
 )
 
 __all__ = [
@@ -120,7 +120,7 @@ def list_members(system: Version, group: Group, *, limit: int, after: str | None
 def list_groups(system: Version, *, limit: int, after: str | None = None) -> Page[Group]:
     """Returns a page of the groups, in an order that stays."""
     keys = names_in(system, (*GROUPS, "by-name"), after=after)
-    return page_of(((key, read_record(system, group_file(key), Group)) for key in keys), limit, 10 * limit)
+    return page_of(((key, record_at(system, group_file(key), Group)) for key in keys), limit, 10 * limit)
 
 
 def create_group(

@@ -17,7 +17,7 @@ from svc_users.records import (
     group_file,
     group_hints,
     member_file,
-    read_record,
+    record_at,
     user_file,
     username_file,
 )
@@ -39,7 +39,7 @@ _MAXIMUM_ID_BYTES = 64
 def find_user(system: Version, user_id: str) -> User | None:
     """Returns the user with an id, active or not; None when there is none. Root is not stored."""
     normal = user_id_of(user_id)
-    return None if normal is None else read_record(system, user_file(normal), User)
+    return None if normal is None else record_at(system, user_file(normal), User)
 
 
 def find_user_by_name(system: Version, username: str) -> User | None:
@@ -67,7 +67,7 @@ def named_user(system: Version, name_or_id: str) -> User:
 
 def group_named(system: Version, name: str) -> Group | None:
     """Returns the group of a name, in any spelling of it; None when there is none."""
-    return read_record(system, group_file(name_key(name)), Group)
+    return record_at(system, group_file(name_key(name)), Group)
 
 
 def groups_of(system: Version, user: User) -> frozenset[str]:
@@ -83,12 +83,12 @@ def memberships(system: Version, user: User) -> Iterator[tuple[str, Group]]:
     for key in names_in(system, group_hints(user.user_id)):
         if system.get(member_file(key, user.user_id)) is None:
             continue
-        group = read_record(system, group_file(key), Group)
+        group = record_at(system, group_file(key), Group)
         if group is not None:
             yield "", group
     for tag in user.tags:
         for key in names_in(system, (*GROUPS, "of-tag", tag_key(tag))):
-            group = read_record(system, group_file(key), Group)
+            group = record_at(system, group_file(key), Group)
             if group is not None and tag in group.tags:
                 yield tag, group
 

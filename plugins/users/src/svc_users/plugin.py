@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, RouteRegistry
+    from svc_events.api import EventType
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes"]
+    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry
+
+__all__ = [
+    "COMMANDS",
+    "svc_register_commands",
+    "svc_register_event_types",
+    "svc_register_routes",
+]
 
 COMMANDS = {
     "user": ("svc_users.commands.user:user", "Makes, lists, changes and deactivates users."),
@@ -44,3 +51,11 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds ``permissions_changed``."""
+    from svc_users.event_types import PermissionEvents
+
+    event_types.add(PermissionEvents())

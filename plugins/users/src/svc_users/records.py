@@ -1,19 +1,14 @@
-"""The records of the system tree: users, groups and grants, as values and as JSON.
-
-A record that another program wrote in another form counts as absent.
-"""
+"""The records of the system tree: users, groups and grants, as values and as JSON."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import msgspec
 
 from svc.errors import InvalidPath
-from svc.plugin import Entry, EntryKind, Hash, Path, Version, parse_path
+from svc.plugin import Entry, Path, Version, parse_path, read_record
 from svc_users.names import name_key, path_key, tag_key
 
 __all__ = [
@@ -37,7 +32,7 @@ __all__ = [
     "member_file",
     "members_of",
     "path_of",
-    "read_record",
+    "record_at",
     "user_file",
     "user_tag_file",
     "username_file",
@@ -50,8 +45,6 @@ USERS: Path = ("users",)
 GROUPS: Path = ("groups",)
 GRANTS: Path = ("grants",)
 GRANTS_BY_PATH: Path = ("grants-by-path",)
-
-_MOST_KNOWN = 32_768
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -182,34 +175,15 @@ def grant_hint(grant_id: str, path: Path) -> Path:
 
 # -- reading -------------------------------------------------------------------------------------------
 
-_UNKNOWN: Any = object()
-_known: OrderedDict[tuple[Hash, type], msgspec.Struct | None] = OrderedDict()
-_known_lock = threading.Lock()
 
-
-def read_record(system: Version, path: Path, form: type[T]) -> T | None:
-    """Returns the record at a path of the system tree; None when there is none, or none of this form.
-
-    Records are decoded once in a process: a content never changes.
-    """
-    entry = system.get(path)
-    if entry is None or entry.kind is not EntryKind.FILE:
-        return None
-    key = (entry.hash, form)
-    known = _known.get(key, _UNKNOWN)
-    if known is not _UNKNOWN:
-        return cast("T | None", known)
-    record = _decoded(system, entry, form)
-    with _known_lock:
-        _known[key] = record
-        if len(_known) > _MOST_KNOWN:
-            _known.popitem(last=False)
-    return record
+def record_at(system: Version, path: Path, form: type[T]) -> T | None:
+    """Returns the record at a path of the system tree; None when there is none, or none of this form."""
+    return read_record(system, system.get(path), form)
 
 
 def decode_grant(system: Version, entry: Entry) -> Grant | None:
     """Returns the grant that an entry holds, or None; not kept, as the rights made of it are."""
-    grant = _decoded(system, entry, Grant) if entry.kind is EntryKind.FILE else None
+    grant = read_record(system, entry, Grant, keep=False)
     if grant is None:
         return None
     try:
@@ -231,10 +205,3 @@ def path_of(grant: Grant) -> Path:
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Path:
     return parse_path(text)
-
-
-def _decoded(system: Version, entry: Entry, form: type[T]) -> T | None:
-    try:
-        return msgspec.json.decode(system.read_all(entry), type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

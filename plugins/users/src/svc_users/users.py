@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from svc.plugin import ROOT_USER_ID, Condition, Database, Transaction, Version, attempt
@@ -32,7 +31,7 @@ from svc_users.records import USERS, User, encode, user_file, user_tag_file, use
 __all__ = ["UserChange", "UserFilter", "change_user", "create_user", "list_users", "require_user"]
 
 
-class UserChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What shall be different of a user; what is unset stays."""
 
     username: str | UnsetType = UNSET
@@ -55,8 +54,7 @@ class UserChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UserFilter:
+class UserFilter(Struct, frozen=True):
     """Which users a list shows; None asks nothing.
 
     Attributes:

@@ -1,29 +1,20 @@
-"""The documents beside refs: what the system tree knows of a snapshot or a fork besides its root.
-
-A document is JSON. One that another program wrote in another form counts as absent.
-"""
+"""The documents beside refs: what the system tree knows of a snapshot or a fork besides its root."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 
-from svc.plugin import Condition, Database, Entry, Hash, Version
+from svc.plugin import Database, Hash, Version
 
 __all__ = [
     "ForkDocument",
     "SnapshotDocument",
-    "decoded",
     "present_ms",
     "read_state",
-    "same_content",
 ]
-
-_MOST_KNOWN = 100_000
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,41 +62,10 @@ class ForkDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     sequence: int = 0
 
 
-_UNKNOWN: Any = object()
-_known: dict[tuple[Hash, type], msgspec.Struct | None] = {}
-"""Documents by the hash of their bytes, decoded once in a process; a content never changes."""
-
-
-def decoded(system: Version, entry: Entry | None, form: type[T]) -> T | None:
-    """Returns the document that an entry holds; None when there is none, or not of this form."""
-    if entry is None:
-        return None
-    key = (entry.hash, form)
-    known = _known.get(key, _UNKNOWN)
-    if known is not _UNKNOWN:
-        return cast("T | None", known)
-    try:
-        document = msgspec.json.decode(system.read_all(entry), type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        document = None
-    # Each step is atomic, and a document that is decoded twice is the same both times.
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[key] = document
-    return document
-
-
 def read_state(database: Database) -> tuple[Hash, int, Version]:
     """Returns HEAD's root, the number of the last commit, and the system tree, all of one moment."""
     head = database.head()
     return head.root, head.sequence, database.version_of(head.system_root)
-
-
-def same_content(entry: Entry | None) -> Condition:
-    """Returns the condition that an entry is still what it was when it was read; None was nothing."""
-    if entry is None:
-        return Condition(if_none_match=("*",))
-    return Condition(if_match=(entry.hash.hex(),))
 
 
 def present_ms(database: Database) -> int:

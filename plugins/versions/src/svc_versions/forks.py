@@ -6,11 +6,11 @@ Making, promoting and abandoning one moves refs and never copies anything.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
 from svc.plugin import (
@@ -49,10 +49,8 @@ _LONGEST_KEPT_NAME = 170
 _LONGEST_TIME = 15
 
 
-class Fork(NamedRef[ForkDocument]):
+class Fork(NamedRef[ForkDocument], frozen=True):
     """An active fork; its root is its present state."""
-
-    __slots__ = ()
 
     prefix = FORKS
     noun = "fork"
@@ -108,16 +106,13 @@ class Fork(NamedRef[ForkDocument]):
         }
 
 
-class _Abandoned(Fork):
+class _Abandoned(Fork, frozen=True):
     """What is left of an abandoned fork, under a name that nobody else takes."""
-
-    __slots__ = ()
 
     prefix = ABANDONED
 
 
-@dataclass(frozen=True, slots=True)
-class Promotion:
+class Promotion(Struct, frozen=True):
     """What a promotion did.
 
     Attributes:
@@ -131,8 +126,7 @@ class Promotion:
     previous: Hash
 
 
-@dataclass(frozen=True, slots=True)
-class AbandonedFork:
+class AbandonedFork(Struct, frozen=True):
     """The last state of a fork that was abandoned and is not collected yet.
 
     Attributes:

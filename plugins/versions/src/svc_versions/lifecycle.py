@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from svc.errors import Conflict
-from svc.plugin import Database, EntryKind, Version, attempt
-from svc_versions.documents import read_state, same_content
+from svc.plugin import Database, EntryKind, Version, attempt, same_content
+from svc_versions.documents import read_state
 
 __all__ = [
     "Lifecycle",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed, VersionCollected
 from svc.plugin import (
@@ -25,9 +27,10 @@ from svc.plugin import (
     attempt,
     format_path,
     run_blocking,
+    same_content,
 )
 from svc_versions.ancestry import common_ancestor, is_ancestor, root_at
-from svc_versions.documents import read_state, same_content
+from svc_versions.documents import read_state
 from svc_versions.forks import Fork, write_origin
 from svc_versions.names import HEAD
 from svc_versions.snapshots import Snapshot
@@ -46,8 +49,7 @@ R = TypeVar("R", Fork, Snapshot)
 _FORKS_NOTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side of a merge: HEAD, a fork or a snapshot.
 
     Attributes:
@@ -68,8 +70,7 @@ class Side:
         return HEAD if self.fork is None else self.fork.ref
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOutcome:
+class MergeOutcome(Struct, frozen=True):
     """What a merge did.
 
     Attributes:
@@ -93,8 +94,7 @@ class MergeOutcome:
     committed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MergeLimits:
+class MergeLimits(Struct, frozen=True):
     """How much a merge may do and say.
 
     Attributes:
@@ -169,8 +169,7 @@ def merge_versions(
     return attempt(once, f"What {target} holds at the paths of the merge")
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """A merge that is found out and not yet committed.
 
     Attributes:

@@ -8,12 +8,13 @@ Snapshots, forks and abandoned forks are the three kinds. The system tree holds 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from svc.errors import AlreadyExists, InvalidInput, NotFound
+from svc.errors import AlreadyExists, CorruptRecord, InvalidInput, NotFound
 from svc.plugin import (
     Condition,
     Database,
@@ -23,10 +24,12 @@ from svc.plugin import (
     Path,
     Transaction,
     Version,
+    read_record,
     reference_name,
     reference_path,
+    same_content,
 )
-from svc_versions.documents import ForkDocument, SnapshotDocument, decoded, read_state, same_content
+from svc_versions.documents import ForkDocument, SnapshotDocument, read_state
 from svc_versions.names import document_path, normal_name, reference
 
 __all__ = ["NamedRef"]
@@ -36,8 +39,7 @@ _SHOWN_NAME = 200
 D = TypeVar("D", SnapshotDocument, ForkDocument)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRef(Generic[D]):
+class NamedRef(Struct, Generic[D], frozen=True):
     """A ref of one kind, with its document.
 
     Attributes:
@@ -113,7 +115,7 @@ class NamedRef(Generic[D]):
             root = None
         if root is None:
             raise cls.missing(name)
-        return cls._of(database, name, root, decoded(system, cls._entry(system, name), cls.form))
+        return cls._of(database, name, root, cls._document(system, cls._entry(system, name)))
 
     @classmethod
     def roots(cls, database: Database, system: Version) -> Iterator[tuple[str, Hash]]:
@@ -181,9 +183,20 @@ class NamedRef(Generic[D]):
             return {}
         found: dict[str, D] = {}
         for path, entry in system.walk(base, files_only=True):
-            if entry.kind is EntryKind.FILE and (document := decoded(system, entry, cls.form)) is not None:
+            document = cls._document(system, entry)
+            if document is not None:
                 found[cls._name_at(path[len(base) :])] = document
         return found
+
+    @classmethod
+    def _document(cls, system: Version, entry: Entry | None) -> D | None:
+        """A document; None where there is none, or none any more since a repair could not save it."""
+        try:
+            return read_record(system, entry, cls.form)
+        except CorruptRecord as error:
+            if not error.details.get("lost"):
+                raise
+            return None
 
     @classmethod
     def _name_at(cls, place: Path) -> str:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_events.api import EventType
+
     from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry, View
 
 __all__ = [
     "COMMANDS",
     "svc_background",
     "svc_register_commands",
+    "svc_register_event_types",
     "svc_register_routes",
     "svc_register_views",
 ]
@@ -89,3 +92,11 @@ def svc_background(jobs: JobRegistry) -> None:
     from svc_versions.retention import RetentionJob
 
     jobs.add(RetentionJob())
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds ``versions_created``."""
+    from svc_versions.event_types import VersionEvents
+
+    event_types.add(VersionEvents())

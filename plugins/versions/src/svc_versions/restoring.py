@@ -6,7 +6,7 @@ write can come between, so nothing that was ever acknowledged gets lost, whateve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PreconditionFailed
 from svc.plugin import (
@@ -27,8 +27,7 @@ from svc_versions.snapshots import add_safety_snapshot, find_snapshot
 __all__ = ["RestoredPath", "RestoredSnapshot", "restore_path", "restore_snapshot"]
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredSnapshot:
+class RestoredSnapshot(Struct, frozen=True):
     """What restoring a whole snapshot did.
 
     Attributes:
@@ -42,8 +41,7 @@ class RestoredSnapshot:
     version: Hash
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredPath:
+class RestoredPath(Struct, frozen=True):
     """What restoring a path did.
 
     Attributes:

@@ -5,14 +5,14 @@ Making one writes a ref and a small document, whatever the size of the database.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
-from svc.plugin import Database, Hash, Transaction, Version, attempt
-from svc_versions.documents import SnapshotDocument, present_ms, read_state, same_content
+from svc.plugin import Database, Hash, Transaction, Version, attempt, same_content
+from svc_versions.documents import SnapshotDocument, present_ms, read_state
 from svc_versions.lifecycle import lifecycle_of, require_snapshot_writes
 from svc_versions.named_refs import NamedRef
 from svc_versions.names import HEAD, SAFETY_PREFIX, SNAPSHOTS, is_automatic, new_name
@@ -33,10 +33,8 @@ __all__ = [
 _GUARD = ("versions", "newest-snapshot")
 
 
-class Snapshot(NamedRef[SnapshotDocument]):
+class Snapshot(NamedRef[SnapshotDocument], frozen=True):
     """A named version that stays."""
-
-    __slots__ = ()
 
     prefix = SNAPSHOTS
     noun = "snapshot"
@@ -214,9 +212,9 @@ def rename_snapshot(database: Database, name: str, new: str, *, actor: str | Non
     return attempt(once, "The snapshot")
 
 
-def safety_names(database: Database) -> tuple[str, ...]:
+def safety_names(database: Database, prefix: str = SAFETY_PREFIX) -> tuple[str, ...]:
     """Returns names for a safety snapshot that is made now: the first that is free shall be taken."""
-    base = f"{SAFETY_PREFIX}{present_ms(database)}"
+    base = f"{prefix}{present_ms(database)}"
     return (base, *(f"{base}-{number}" for number in range(2, 100)))
 
 
@@ -232,17 +230,8 @@ def add_safety_snapshot(
     free = (name for name in safety_names(database) if not Snapshot.exists(system, name))
     name = next(free, None)
     if name is None:
-        raise Conflict("There is no free name for a safety snapshot; try again.")
-    document = SnapshotDocument(
-        created_at=present_ms(database),
-        metadata={"reason": reason},
-        kind="automatic",
-        created_by=actor,
-        sequence=database.head().sequence,
-    )
-    safety = Snapshot(name, database.head().root, document)
-    transaction.copy_ref(HEAD, safety.ref)  # whatever HEAD is by then
-    safety.write_document(transaction)
+        raise _no_free_name()
+    _add_safety(database, transaction, name, actor, reason)
     return name
 
 
@@ -258,29 +247,36 @@ def make_safety_snapshot(database: Database, prefix: str, *, actor: str | None, 
     Returns:
         Its name; None where the lifecycle settings forbid snapshots.
     """
-    system = database.system()
-    if not lifecycle_of(system).snapshot_writes_enabled:
+    if not lifecycle_of(database.system()).snapshot_writes_enabled:
         return None
-    base = f"{prefix}{present_ms(database)}"
-    names = (base, *(f"{base}-{number}" for number in range(2, 100)))
-    for name in names:
-        document = SnapshotDocument(
-            created_at=present_ms(database),
-            metadata={"reason": reason},
-            kind="automatic",
-            created_by=actor,
-            sequence=database.head().sequence,
-        )
-        safety = Snapshot(name, database.head().root, document)
+    for name in safety_names(database, prefix):
         transaction = database.transaction(actor=actor, message=f"create snapshot {name}")
-        transaction.copy_ref(HEAD, safety.ref)
-        safety.write_document(transaction)
+        _add_safety(database, transaction, name, actor, reason)
         try:
             transaction.commit()
         except AlreadyExists:
             continue
         return name
-    raise Conflict("There is no free name for a safety snapshot; try again.")
+    raise _no_free_name()
+
+
+def _add_safety(
+    database: Database, transaction: Transaction, name: str, actor: str | None, reason: str
+) -> None:
+    document = SnapshotDocument(
+        created_at=present_ms(database),
+        metadata={"reason": reason},
+        kind="automatic",
+        created_by=actor,
+        sequence=database.head().sequence,
+    )
+    safety = Snapshot(name, database.head().root, document)
+    transaction.copy_ref(HEAD, safety.ref)  # whatever HEAD is by then
+    safety.write_document(transaction)
+
+
+def _no_free_name() -> Conflict:
+    return Conflict("There is no free name for a safety snapshot; try again.")
 
 
 def _kind(name: str) -> str:

@@ -7,7 +7,8 @@ is one edit, however much it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.errors import PayloadTooLarge
 from svc.plugin import (
@@ -34,8 +35,7 @@ __all__ = ["Counts", "Edit", "MergedTree", "edits_between", "merge_trees"]
 _PAUSE_EVERY = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """One path to change.
 
     Attributes:
@@ -49,8 +49,7 @@ class Edit:
     after: Entry | None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """How many files and links are added, modified, deleted."""
 
     added: int = 0
@@ -75,8 +74,7 @@ class Counts:
         return {"added": self.added, "modified": self.modified, "deleted": self.deleted}
 
 
-@dataclass(frozen=True, slots=True)
-class MergedTree:
+class MergedTree(Struct, frozen=True):
     """The outcome of a merge in memory.
 
     Attributes:

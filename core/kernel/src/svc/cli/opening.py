@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.errors import PluginMissing, UsageError
+from svc.limits import MAXIMUM_TREE_ENTRIES
 
 if TYPE_CHECKING:
     import click
@@ -40,6 +41,7 @@ def open_database(
     *,
     read_only: bool = False,
     create: bool = False,
+    max_tree_entries: int = MAXIMUM_TREE_ENTRIES,
 ) -> Database:
     """Opens the database of a command; the caller closes it. Blocks.
 
@@ -50,6 +52,7 @@ def open_database(
             is taken for what its first start makes of it.
         read_only: open for reading.
         create: make the database when it is missing, with its first plugins enabled.
+        max_tree_entries: as for ``Database``; a process that a server started is given the server's.
 
     Raises:
         PluginMissing: the plugin is not enabled in this database.
@@ -62,7 +65,12 @@ def open_database(
     path = source if isinstance(source, str | os.PathLike) else _database_of(source)
     with progress_bar("Rebuilding the key index") as progress:
         database = Database(
-            path, read_only=read_only, create=create, progress=progress, backends=storage_backends(path)
+            path,
+            read_only=read_only,
+            create=create,
+            progress=progress,
+            max_tree_entries=max_tree_entries,
+            backends=storage_backends(path),
         )
     try:
         is_new = plugin_id is not None and not read_only and awaits_first_plugins(database)

@@ -183,10 +183,7 @@ def config_command(
     if source.is_remote:
         if changing:
             source.require_file("a server takes all settings of a plugin at once, and shows no secret ones")
-        report = next((item for item in _reports(source) if item.id == plugin_id), None)
-        if report is None or not report.enabled:
-            raise PluginMissing(f"The plugin {plugin_id!r} is not enabled there.", plugin=plugin_id)
-        _show_settings(report, as_json)
+        _show_settings(_reports(source), plugin_id, as_json)
         return
     loaded = boot_plugins()
     with source.open_file(read_only=not changing) as opened:
@@ -195,13 +192,14 @@ def config_command(
             base = without_settings(stored_settings(opened, plugin_id), unset)
             changed = merge_settings(base, _settings(descriptor, assignments, files))
             configure(opened, loaded, plugin_id, changed)
-        else:
-            stored_settings(opened, plugin_id)
-        report = next(item for item in describe_plugins(loaded, opened) if item.id == plugin_id)
-    _show_settings(report, as_json)
+        reports = describe_plugins(loaded, opened)
+    _show_settings(reports, plugin_id, as_json)
 
 
-def _show_settings(report: PluginReport, as_json: bool) -> None:
+def _show_settings(reports: Iterable[PluginReport], plugin_id: str, as_json: bool) -> None:
+    report = next((item for item in reports if item.id == plugin_id), None)
+    if report is None or not report.enabled:
+        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
     if as_json:
         _print_json(report.configuration or {})
         return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import json
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
@@ -118,10 +119,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = INTERRUPTED
     except _ReaderGoneError:
         # Whoever read our output has enough of it.
-        _drop_output()
+        _drop(sys.stdout)
         code = BROKEN_PIPE
     except OSError as error:
         code = _report_system(error, as_json)
+    if arguments is None:
+        # The last collections would go through all that was imported: a tenth of a short command.
+        gc.freeze()
     sys.exit(code)
 
 
@@ -180,14 +184,14 @@ def _report_system(error: OSError, as_json: bool) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        _drop_output()
+        _drop(sys.stdout)
     return code
 
 
-def _drop_output() -> None:
-    """Sends what is left in standard output nowhere: at the end it would fail once more."""
+def _drop(stream: TextIO) -> None:
+    """Sends what is left in a standard stream nowhere: at the end it would fail once more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
@@ -210,4 +214,8 @@ def _report(message: str, code: str, as_json: bool) -> None:
     else:
         # A message may repeat what a file, a path or a server holds.
         text = "svc: " + "\n".join(map(terminal_text, message.split("\n")))
-    click.echo(text, err=True)
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        # The exit code says it still.
+        _drop(sys.stderr)

@@ -35,7 +35,7 @@ __all__ = [
     "gather_status",
 ]
 
-_UNWRITABLE = frozenset(("database.latched", "database.read-only", "database.full"))
+_UNWRITABLE = frozenset(("database.latched", "database.locked", "database.read-only", "database.full"))
 
 
 class ServiceCondition(Enum):

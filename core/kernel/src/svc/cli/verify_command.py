@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from svc.cli.opening import open_database
 from svc.cli.options import database_option, json_option
@@ -60,7 +60,7 @@ def _verify(database: str, as_json: bool) -> None:
     with open_database(database, read_only=True) as opened, progress_bar("Verifying") as progress:
         report = verify_database(opened, lambda _phase, done, total: progress(done, total))
     if as_json:
-        print_json({"ok": report.ok, **asdict(report)})
+        print_json({"ok": report.ok, **to_builtins(report)})
     else:
         counts = {name: getattr(report, name) for name in ("records", "objects", "commits", "files")}
         click.echo(", ".join(f"{count} {name}" for name, count in counts.items()))
@@ -99,7 +99,7 @@ def _repair(database: str, sources: Sequence[str], as_json: bool) -> None:
             progress=lambda _phase, done, total: progress(done, total),
         )
     if as_json:
-        print_json({"ok": report.ok, "changed": report.changed, **asdict(report)})
+        print_json({"ok": report.ok, "changed": report.changed, **to_builtins(report)})
     else:
         _show_repair(report)
     if not report.ok:
@@ -118,6 +118,11 @@ def _show_repair(report: RepairReport) -> None:
         click.echo(f"The directory beside it was moved to {report.state_saved_to}.")
     for sentence in (*report.extended_from, *report.given_up_commits, *report.replaced_roots):
         click.echo(sentence)
+    for path in report.given_up_directories:
+        click.echo(
+            f"The directory {path} of the system tree was lost and is given up, with what plugins kept "
+            "there, such as settings or rights. Look who may do what."
+        )
     if report.lost_commits:
         numbers = ", ".join(str(number) for number in report.lost_commits[:_MOST_SHOWN])
         click.echo(f"Of these commits the records are lost (who, when, what for): {numbers}.")

@@ -13,6 +13,7 @@ from svc.database.database import Database
 from svc.database.head import Head
 from svc.database.holds import Hold
 from svc.database.information import information
+from svc.database.json_records import read_record, same_content
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
 from svc.database.record_versions import FileWithRecord, files_with_records
@@ -71,9 +72,11 @@ __all__ = [
     "name_damage",
     "parse_time",
     "pause",
+    "read_record",
     "reference_name",
     "reference_path",
     "run_blocking",
+    "same_content",
     "scrub",
     "verify",
 ]

@@ -43,8 +43,10 @@ class Availability:
     def has(self, root: Hash) -> bool:
         """Whether the tree of a root to which a commit brought HEAD or a ref is whole; a few microseconds."""
         database = self._database
-        horizon = self._database.horizon()
-        if not horizon or root in (EMPTY_ROOT, database.head().root):
+        if root in (EMPTY_ROOT, database.head().root):
+            return True  # Also where the record of the horizon is damaged.
+        horizon = database.horizon()
+        if not horizon:
             return True
         last = database.last_commit_of(root)
         return (last is not None and last >= horizon) or root in self._ref_roots()

@@ -7,7 +7,8 @@ record begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.database.commit import Commit
 from svc.errors import CorruptRecord, SvcError
@@ -28,8 +29,7 @@ NO_HASH = bytes(HASH_SIZE)
 """In place of an identity in a void, which is no clean-end mark then."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaughtUp:
+class CaughtUp(Struct, frozen=True):
     """How far the index came.
 
     Attributes:

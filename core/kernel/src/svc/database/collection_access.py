@@ -103,6 +103,10 @@ class CollectionAccess:
         """Yields the chunks that were pinned since a time, for the collection."""
         return self._pins.read(time_ms)
 
+    def may_read_pins(self) -> bool:
+        """Whether the present user may read what is pinned, for a collection that only counts."""
+        return self._pins.may_be_read()
+
     def pins_kept_since(self) -> int:
         """Since when pins are kept, Unix milliseconds, for the collection."""
         return self._pins.since()

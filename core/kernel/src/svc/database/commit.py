@@ -7,12 +7,11 @@ which paths, and the running totals, so that statistics are exact and cost nothi
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, NamedTuple
 
 import cbor2
-import msgspec
+from msgspec import Struct
 
 from svc.errors import CorruptRecord, UnsupportedFormat
 from svc.hashing import HASH_SIZE, Hash
@@ -23,6 +22,8 @@ __all__ = ["Commit", "CommitSummary", "DatabaseTotals", "PathChange", "Transacti
 PAYLOAD_VERSION = 1
 SWEEP_VERSION = 2
 """Of a commit that begins a sweep. Programs that know none, and would take in what it destroys, refuse it."""
+PACKS_VERSION = 3
+"""Of one that does so where packs hold commits. Programs that know none, and would miss them, refuse it."""
 CHANGE_KINDS = ("put", "delete", "move", "copy", "link", "mkdir", "ref")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
 
@@ -31,6 +32,7 @@ _UNSIGNED, _TEXT, _ARRAY = 0x00, 0x60, 0x80
 _NULL = b"\xf6"
 _START = bytes((_ARRAY + 12, PAYLOAD_VERSION))
 _SWEEP_START = bytes((_ARRAY + 12, SWEEP_VERSION))
+_PACKS_START = bytes((_ARRAY + 12, PACKS_VERSION))
 _SUMMARY_BYTES = 256
 """Fields 0 to 9 have at most 208."""
 
@@ -42,7 +44,7 @@ _TRIPLES = tuple(bytes((_ARRAY + 3, number)) for number in range(24))
 _pack_8, _pack_16, _pack_32, _pack_64 = [struct.Struct(f">B{code}").pack for code in "BHIQ"]
 
 
-class PathChange(msgspec.Struct, frozen=True, gc=False):
+class PathChange(Struct, frozen=True, gc=False):
     """One path operation of a committed transaction.
 
     Attributes:
@@ -61,8 +63,7 @@ class PathChange(msgspec.Struct, frozen=True, gc=False):
         return f"{self.kind} {format_path(self.path)}"
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionRecord:
+class TransactionRecord(Struct, frozen=True):
     """One transaction of a commit.
 
     Attributes:
@@ -80,8 +81,7 @@ class TransactionRecord:
     root: Hash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseTotals:
+class DatabaseTotals(Struct, frozen=True):
     """How much the database holds.
 
     Attributes:
@@ -126,7 +126,7 @@ class CommitSummary(NamedTuple):
             CorruptRecord: it is no commit record.
             UnsupportedFormat: its version is newer than this program.
         """
-        if payload[:2] not in (_START, _SWEEP_START):
+        if payload[:2] not in (_START, _SWEEP_START, _PACKS_START):
             return Commit.decode(payload).summary()  # says what is wrong
         decoder = cbor2.CBORDecoder(BytesIO(payload[2:_SUMMARY_BYTES]))
         try:
@@ -139,8 +139,7 @@ class CommitSummary(NamedTuple):
         return cls(sequence, time_ms, root, system_root, durable_end)
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """One commit of the feed.
 
     Attributes:
@@ -158,6 +157,7 @@ class Commit:
         totals: what the database holds after it.
         transactions: what was done.
         begins_sweep: whether the plan that it brings destroys what is dead.
+        has_packs: whether it begins a sweep while packs hold commits.
     """
 
     sequence: int
@@ -172,13 +172,14 @@ class Commit:
     totals: DatabaseTotals
     transactions: tuple[TransactionRecord, ...]
     begins_sweep: bool = False
+    has_packs: bool = False
 
     def encode(self) -> bytes:
         """Returns the canonical CBOR payload of the commit record (docs/format/commit.md)."""
         totals = self.totals
         return b"".join(
             [
-                _SWEEP_START if self.begins_sweep else _START,
+                _PACKS_START if self.has_packs else _SWEEP_START if self.begins_sweep else _START,
                 _head(_UNSIGNED, self.sequence),
                 *((_NULL,) if self.parent is None else (_HASH, self.parent)),
                 _head(_UNSIGNED, self.time_ms),
@@ -226,9 +227,9 @@ class Commit:
             raise CorruptRecord("A commit record is not CBOR.") from error
         if not isinstance(fields, list) or not fields or not isinstance(fields[0], int):
             raise CorruptRecord("A commit record is not of the expected form.")
-        if fields[0] not in (PAYLOAD_VERSION, SWEEP_VERSION):
+        if fields[0] not in (PAYLOAD_VERSION, SWEEP_VERSION, PACKS_VERSION):
             raise UnsupportedFormat(
-                f"A commit has version {fields[0]}; this program reads 1 to {SWEEP_VERSION}."
+                f"A commit has version {fields[0]}; this program reads 1 to {PACKS_VERSION}."
             )
         try:
             return _from_fields(cls, fields)
@@ -258,7 +259,8 @@ def _from_fields(kind: type[Commit], fields: list[Any]) -> Commit:
         durable_end,
         DatabaseTotals(*totals),
         transactions,
-        version == SWEEP_VERSION,
+        version != PAYLOAD_VERSION,
+        version == PACKS_VERSION,
     )
 
 

@@ -60,10 +60,7 @@ class CommitAccess:
             NotFound: there is none.
         """
         self._require_open()
-        place = self._state.index.commit_place(sequence)
-        if place is None:
-            raise NotFound(f"There is no commit {sequence}.")
-        return commit_state(self._state.log.read_payload(*place))
+        return commit_state(self._state.commit_payload(sequence)[0])
 
     def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
         """Returns a commit and the identity of its record; raises as ``commit``."""
@@ -71,10 +68,12 @@ class CommitAccess:
         return self._state.read_commit(sequence)
 
     def commit_identity(self, sequence: int) -> Hash | None:
-        """Returns the hash of a commit's record in the log; None where there is no such commit."""
+        """Returns the hash of a commit's record; None where there is no such commit."""
         self._require_open()
-        place = self._state.index.commit_place(sequence)
-        return None if place is None else self._state.log.read(*place).hash
+        try:
+            return self._state.commit_payload(sequence)[1]
+        except NotFound:
+            return None
 
     def commits(self, after: int = 0) -> Iterator[Commit]:
         """Yields the commits after a number, in order, up to HEAD as it is when they are reached."""

@@ -1,37 +1,25 @@
-"""The commits of a database in order, read from the log and decoded once for all views that follow them."""
+"""The commits of a database in order, read and decoded once for all views that follow them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from svc.database.commit import Commit
+from svc.database.packed_commits import commit_identity, last_of_range
 from svc.database.state import SharedState
 from svc.hashing import Hash
 
 __all__ = ["CommitFeed"]
 
 _PLACES = 256
-_KEPT = 16
-_KEPT_BYTES = 1024 * 1024
-
-
-class _Kept(NamedTuple):
-    """A decoded commit, for whoever comes to it next.
-
-    Attributes:
-        commit: the commit.
-        identity: hash of its record.
-        size: bytes of its payload.
-    """
-
-    commit: Commit
-    identity: Hash
-    size: int
+_KEPT = 256
+_KEPT_BYTES = 512 * 1024
 
 
 class CommitFeed:
     """Reads commits in order; used by any thread.
+
+    The last that were decoded are kept for whoever comes to them next: 256 to 512, unless they are large.
 
     Args:
         state: where the log and its index are.
@@ -39,29 +27,42 @@ class CommitFeed:
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
-        # Replaced as a whole, so that no lock is needed; the newest are last.
-        self._kept: dict[int, _Kept] = {}
+        # By number: those since the older ones were the young ones. Threads may race harmlessly, as in a
+        # ReadCache.
+        self._young: dict[int, tuple[Commit, Hash]] = {}
+        self._older: dict[int, tuple[Commit, Hash]] = {}
+        self._young_bytes = 0
 
     def after(self, sequence: int) -> Iterator[tuple[Commit, Hash]]:
         """Yields (commit, identity) of the commits after a number, up to the last when it is reached."""
         while places := self._state.index.commit_places(sequence, _PLACES):
             for number, offset, stored_length in places:
-                kept = self._kept.get(number)
-                if kept is None:
-                    record = self._state.log.read(offset, stored_length)
-                    kept = _Kept(Commit.decode(record.payload), record.hash, stored_length)
-                    self._keep(number, kept)
-                yield kept.commit, kept.identity
+                if number > sequence + 1:
+                    yield from self._packed(sequence, number)
+                found = self._known(number)
+                if found is None:
+                    payload, identity = self._state.commit_payload_at(number, offset, stored_length)
+                    found = self._keep(number, payload, identity)
+                yield found
                 sequence = number
 
-    def _keep(self, number: int, found: _Kept) -> None:
-        total = found.size
-        if total > _KEPT_BYTES:
-            return
-        kept = {number: found}
-        for other, one in reversed(self._kept.items()):
-            total += one.size
-            if total > _KEPT_BYTES or len(kept) >= _KEPT:
-                break
-            kept[other] = one
-        self._kept = dict(reversed(kept.items()))
+    def _packed(self, after: int, before: int) -> Iterator[tuple[Commit, Hash]]:
+        sequence = after + 1
+        while sequence < before:
+            for number, payload in self._state.packed_beside(sequence).items():
+                if after < number < before:
+                    yield self._known(number) or self._keep(number, payload, commit_identity(payload))
+            sequence = last_of_range(sequence) + 1
+
+    def _known(self, number: int) -> tuple[Commit, Hash] | None:
+        return self._young.get(number) or self._older.get(number)
+
+    def _keep(self, number: int, payload: bytes, identity: Hash) -> tuple[Commit, Hash]:
+        found = Commit.decode(payload), identity
+        size = len(payload)
+        if size <= _KEPT_BYTES:
+            if self._young_bytes + size > _KEPT_BYTES or len(self._young) >= _KEPT:
+                self._older, self._young, self._young_bytes = self._young, {}, 0
+            self._young[number] = found
+            self._young_bytes += size
+        return found

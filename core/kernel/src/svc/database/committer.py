@@ -18,8 +18,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from svc.database.commit import Commit
 from svc.database.fold import Fold
@@ -29,6 +30,7 @@ from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
+from svc.log.byte_locks import native_lock
 from svc.objects.key_index import Place, place_of
 from svc.objects.store import PendingObjects
 
@@ -48,8 +50,7 @@ def _event() -> threading.Event:
     return threading.Event()
 
 
-@dataclass(slots=True, eq=False)
-class CommitRequest:
+class CommitRequest(Struct, eq=False):
     """One transaction that waits to be committed; without operations, objects that shall be kept.
 
     Attributes:
@@ -64,6 +65,7 @@ class CommitRequest:
         recount: chunks and their stored bytes that are added to the totals: what a collection took away,
             as negative numbers.
         begins_sweep: whether it brings the plan of a collection.
+        has_packs: whether it does so while packs hold commits.
         leads: whether it is its turn to commit what waits.
         wake: set when it leads, and when it was dealt with.
     """
@@ -81,6 +83,7 @@ class CommitRequest:
     hold: Hold | None = None
     recount: tuple[int, int] = (0, 0)
     begins_sweep: bool = False
+    has_packs: bool = False
     leads: bool = False
     wake: threading.Event = field(default_factory=_event)
 
@@ -97,7 +100,9 @@ class Committer:
         self._state = state
         self._executor = state.executor
         self._maximum_entries = maximum_entries
-        self._mutex = threading.Lock()
+        # Of threads, not of greenlets: it is held for microseconds, and a lock of gevent that both share can
+        # lose who waits for it.
+        self._mutex = native_lock()
         self._queue: deque[CommitRequest] = deque()
         self._queued_bytes = 0
         self._batch_seconds = 0.0

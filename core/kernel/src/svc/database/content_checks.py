@@ -8,10 +8,10 @@ be ready for a bad one all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from svc.database.operations import Delete, MakeDirectory, Operation, Put, PutEntry, Relocate, SetRef
 from svc.database.references import HEAD_NAME, reference_path
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckedContents", "ContentChecks", "PathCheck"]
 
 
-@dataclass(frozen=True, slots=True)
-class PathCheck:
+class PathCheck(Struct, frozen=True):
     """A check of the files at some paths.
 
     Attributes:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from svc.database.head import Head
 from svc.database.history import Loss, readable_time
+from svc.database.lost import Lost
 from svc.findings import Finding
-from svc.log import Location, Log, Remains, survey_remains
+from svc.log import Location, Log, ObservableLocks, Remains, survey_remains
+from svc.log.byte_locks import LocksUnavailable
+from svc.log.lock_waits import describe_process
 from svc.log.scanning import ReadBytes
+from svc.paths import format_path
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -25,6 +30,7 @@ __all__ = [
     "database_findings",
     "finding_of_end",
     "finding_of_kept",
+    "finding_of_lock",
     "finding_of_loss",
     "saved_ends",
 ]
@@ -36,10 +42,10 @@ OF_FILE = ("database.lost_commits", "database.cut")
 
 _AHEAD_MS = 60_000
 _PIECE = 1 << 20
+_MOST_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class SavedEnd:
+class SavedEnd(Struct, frozen=True):
     """A copy beside the log of what a recovery cut, and that may hold acknowledged commits.
 
     Attributes:
@@ -93,6 +99,7 @@ def database_findings(database: Database) -> Iterator[Finding]:
             "takes no writes, and what is not there any more cannot be read.",
             "Stop the server, look with 'svc verify', and restore a copy.",
         )
+    yield from finding_of_lock(database)
     if database.objects.index.damaged(1):
         yield Finding(
             "database.damaged",
@@ -100,13 +107,50 @@ def database_findings(database: Database) -> Iterator[Finding]:
             "Stored objects were found damaged when they were read: what needs them cannot be read.",
             "Look with 'svc verify', and repair with 'svc verify --repair'; what is stored again is whole.",
         )
+    damaged = database.objects.index.damaged_commits()
+    if damaged:
+        yield _finding_of_commits(damaged)
     opened = database.opening
     yield from opened.findings
+    yield from _given_up(database)
     if opened.saved:
         yield from _still_saved(opened.saved, database.objects.log)
     for finding in ahead_of_clock(head):
         opened.warn_of_clock(finding)
         yield finding
+
+
+def _given_up(database: Database) -> Iterator[Finding]:
+    """Yields a finding while nothing stands where a repair has given up a directory of the system tree."""
+    opened = database.opening
+    if opened.given_up is None:
+        opened.given_up = Lost.of(database).given_up
+    if not opened.given_up:
+        return
+    system = database.system()
+    paths = [format_path(path) for path in opened.given_up if system.get(path) is None]
+    if paths:
+        yield Finding(
+            "database.given_up",
+            "database",
+            "A repair could not save all directories of the system tree: what plugins kept there is gone.",
+            "Look who may do what, enable again what plugins are not enabled any more, and repair again from "
+            "a backup if there is one.",
+            detail=f"It is about {', '.join(paths)}.",
+        )
+
+
+def _finding_of_commits(damaged: list[int]) -> Finding:
+    shown = ", ".join(map(str, damaged[:_MOST_SHOWN]))
+    rest = len(damaged) - _MOST_SHOWN
+    commits = f"commit {shown}" if len(damaged) == 1 else f"commits {shown}"
+    more = f" and {rest} more" if rest > 0 else ""
+    return Finding(
+        "database.damaged_commits",
+        "database",
+        f"Records were found damaged that say who made a commit, when and what for: of {commits}{more}.",
+        "Look with 'svc verify', and repair with 'svc verify --repair'.",
+    )
 
 
 def ahead_of_clock(head: Head) -> Iterator[Finding]:
@@ -119,6 +163,33 @@ def ahead_of_clock(head: Head) -> Iterator[Finding]:
             f"The last commit is dated {readable_time(head.time_ms)}, ahead of the clock. Times of commits "
             "never go back, so that every further commit is dated alike until the clock is there.",
             "Set the clock if it is wrong; if it was wrong then, times of what is written now mean nothing.",
+        )
+
+
+def finding_of_lock(database: Database, *, look: bool = False) -> Iterator[Finding]:
+    """Yields a finding when somebody keeps a lock that writers need.
+
+    Args:
+        database: open in this process.
+        look: look for a stopped process too, which takes milliseconds while somebody commits; else it is
+            known only for whom this process waits.
+    """
+    storage = database.objects.log.storage
+    if not isinstance(storage, ObservableLocks):
+        return
+    try:
+        found = storage.held_up(look=look)
+    except LocksUnavailable:
+        return
+    if found is not None:
+        yield Finding(
+            "database.locked",
+            "database",
+            "Writes wait: a process holds a lock of the database, and does not give it back.",
+            "Let that process go on if it is stopped, or end it; the next writer finishes or undoes what "
+            "it was about to write.",
+            since_ms=found.since_ms,
+            detail=f"It is {describe_process(found.holder)}.",
         )
 
 

@@ -7,14 +7,14 @@ of its own; all commits of a fold still share one append and one sync.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from svc.clock import now_ms
-from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database.commit import Commit, DatabaseTotals, TransactionRecord
 from svc.database.head import Head
 from svc.database.operations import OperationResult, Put, SetRef, growth_of
 from svc.database.references import HEAD_NAME, reference_path
@@ -37,7 +37,7 @@ _CHUNK, _COMMIT = int(ObjectKind.CHUNK), ObjectKind.COMMIT
 _NO_RECOUNT = (0, 0)
 
 
-class FoldedCommit(msgspec.Struct, frozen=True, gc=False):
+class FoldedCommit(Struct, frozen=True, gc=False):
     """A commit that is ready to be appended.
 
     Attributes:
@@ -55,8 +55,7 @@ class FoldedCommit(msgspec.Struct, frozen=True, gc=False):
     placed: dict[Hash, Place]
 
 
-@dataclass(slots=True)
-class _OpenCommit:
+class _OpenCommit(Struct):
     """What the commit that is being filled holds so far."""
 
     pending: PendingObjects = field(default_factory=PendingObjects)
@@ -396,6 +395,7 @@ class Fold:
             self._totals,
             tuple(opened.transactions),
             any(request.begins_sweep for request in opened.requests),
+            any(request.has_packs for request in opened.requests),
         )
         payload = commit.encode()
         hash = hash_object(_COMMIT, payload)
@@ -413,14 +413,3 @@ class Fold:
             self._totals.chunks + chunks,
             self._totals.chunk_bytes + chunk_bytes,
         )
-
-
-def changed_paths(commit: Commit) -> list[PathChange]:
-    """Returns the changes of a commit's transactions on the user tree of HEAD, in order."""
-    return [
-        change
-        for transaction in commit.transactions
-        if transaction.ref == HEAD_NAME
-        for change in transaction.changes
-        if not change.system
-    ]

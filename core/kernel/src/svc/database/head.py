@@ -7,7 +7,8 @@ cell is a hint that can be lost: the log alone says what is committed.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.hashing import HASH_SIZE, Hash
 
@@ -17,8 +18,7 @@ _HEAD = struct.Struct("<QQQQ32s32s16sB")
 HEAD_SIZE = _HEAD.size
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """The state after the last commit.
 
     Attributes:

@@ -7,8 +7,10 @@ not hold what is proved, a commit is lost, and somebody must be told before anyt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.database.catch_up import NO_HASH, CommitChain
 from svc.database.commit import CommitSummary
@@ -44,8 +46,7 @@ _CLEAN_END = "a clean-end mark"
 _DIRECTORY = "the directory beside it (its name with '.d')"
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """A commit that was durable, whatever the log says now.
 
     Attributes:
@@ -66,8 +67,7 @@ class Proof:
         return end == self.commit_end and (roots is None or roots == (commit.root, commit.system_root))
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
+class Covered(Struct, frozen=True):
     """A key index that can be trusted, and what it covers.
 
     Attributes:
@@ -83,8 +83,7 @@ class Covered:
     hash: Hash | None
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A commit that was durable, and that the log does not hold any more.
 
     Attributes:
@@ -143,8 +142,7 @@ class Loss:
         return kind(message, offset=self.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What the log says of itself behind the key index, compared with what is proved.
 
     Attributes:

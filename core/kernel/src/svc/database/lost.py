@@ -15,6 +15,7 @@ from svc.database.version import Version
 from svc.errors import SvcError
 from svc.hashing import HASH_SIZE, Hash
 from svc.objects.store import ObjectStore
+from svc.paths import Path
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -31,6 +32,7 @@ REPORTS = (REPAIRS, "reports")
 class _Stored(msgspec.Struct):
     commits: list[int]
     objects: bytes
+    given_up: list[str] = []
 
 
 class Lost:
@@ -39,12 +41,17 @@ class Lost:
     Args:
         objects: identities of the objects.
         commits: numbers of the commits whose records are lost.
+        given_up: directories of the system tree that are lost.
 
     Attributes:
         commits: numbers of the commits.
+        given_up: directories of the system tree that repairs have taken away, since they could not be read.
     """
 
-    def __init__(self, objects: Iterable[Hash] = (), commits: Iterable[int] = ()) -> None:
+    def __init__(
+        self, objects: Iterable[Hash] = (), commits: Iterable[int] = (), given_up: Iterable[Path] = ()
+    ) -> None:
+        self.given_up = tuple(given_up)
         self._objects = b"".join(sorted(set(objects)))
         self.commits = frozenset(commits)
 
@@ -65,7 +72,8 @@ class Lost:
 
     def encode(self) -> bytes:
         """Returns what is stored of it."""
-        return msgspec.msgpack.encode(_Stored(sorted(self.commits), self._objects))
+        given_up = ["/".join(path) for path in self.given_up]
+        return msgspec.msgpack.encode(_Stored(sorted(self.commits), self._objects, given_up))
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
@@ -76,6 +84,7 @@ class Lost:
         except msgspec.MsgspecError:
             return made
         made._objects, made.commits = stored.objects, frozenset(stored.commits)
+        made.given_up = tuple(tuple(path.split("/")) for path in stored.given_up)
         return made
 
     @classmethod

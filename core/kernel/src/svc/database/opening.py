@@ -13,10 +13,11 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import lmdb
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.database.catch_up import Progress, catch_up
 from svc.database.collection.finishing import (
@@ -48,8 +49,7 @@ __all__ = ["Opened", "open_state"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """An opened database.
 
     Attributes:
@@ -60,6 +60,7 @@ class Opened:
         rebuilt: whether the key index was made anew.
         findings: what is wrong with the file, as the opening found it.
         saved: what recoveries have cut from the file, and may be missed.
+        given_up: directories of the system tree that repairs have given up; None: nobody has looked yet.
     """
 
     state: SharedState
@@ -69,6 +70,7 @@ class Opened:
     rebuilt: bool
     findings: tuple[Finding, ...] = ()
     saved: tuple[SavedEnd, ...] = ()
+    given_up: tuple[tuple[str, ...], ...] | None = None
     _clock_was_told: bool = False
 
     def warn_of_clock(self, finding: Finding) -> None:
@@ -211,8 +213,7 @@ def _with_new_index(state: SharedState, cell: SharedCell, progress: Progress | N
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """How a log is recovered: the arguments of ``Log.recover``.
 
     Attributes:
@@ -292,6 +293,9 @@ def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress:
     else:
         # HEAD's cell was lost, or whoever made the index anew was killed.
         state.roll_forward(state.head_of_index())
+    if not state.index.knows_packs():
+        with suppress(InsufficientStorage):  # the next opening tries again
+            state.index_packed_roots()
 
 
 def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
@@ -319,6 +323,7 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
         index = KeyIndex(directory / "index")
         catch_up(log, index, FIRST, 0, progress)
         state = SharedState(log, index, None)
+        state.index_packed_roots()
         return Opened(state, directory, True, None, True, findings)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)

@@ -7,10 +7,9 @@ the operation will change: compare-and-swap needs nothing more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import msgspec
+from msgspec import Struct
 
 from svc.database.commit import PathChange
 from svc.errors import AlreadyExists, Conflict, InvalidInput, InvalidPath, NotFound, PreconditionFailed
@@ -25,8 +24,7 @@ __all__ = ["Condition", "Operation", "OperationResult"]
 _FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A precondition on what stands at an operation's path (RFC 9110, section 13.1).
 
     Attributes:
@@ -71,7 +69,7 @@ class Condition:
             )
 
 
-class OperationResult(msgspec.Struct, frozen=True, gc=False):
+class OperationResult(Struct, frozen=True, gc=False):
     """What an operation did.
 
     Attributes:
@@ -111,7 +109,7 @@ class Operation(Protocol):
         ...
 
 
-class Put(msgspec.Struct, frozen=True, gc=False):
+class Put(Struct, frozen=True, gc=False):
     """Stores a content at a path; parents appear by themselves."""
 
     path: Path
@@ -152,7 +150,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(path, before, after)
 
 
-class PutEntry(msgspec.Struct, frozen=True, gc=False):
+class PutEntry(Struct, frozen=True, gc=False):
     """Puts an entry of another version at a path: restore, merge, import."""
 
     path: Path
@@ -177,7 +175,7 @@ class PutEntry(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(self.path, before, self.entry)
 
 
-class Delete(msgspec.Struct, frozen=True, gc=False):
+class Delete(Struct, frozen=True, gc=False):
     """Removes a file, a link or a directory."""
 
     path: Path
@@ -206,7 +204,7 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(self.path, before, None)
 
 
-class Relocate(msgspec.Struct, frozen=True, gc=False):
+class Relocate(Struct, frozen=True, gc=False):
     """Moves or copies whatever stands at a path, with everything below; costs no data."""
 
     source: Path
@@ -255,7 +253,7 @@ class Relocate(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(self.path, before, moved)
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
+class Link(Struct, frozen=True, gc=False):
     """Makes or replaces a symbolic link."""
 
     path: Path
@@ -294,7 +292,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(self.path, before, after)
 
 
-class MakeDirectory(msgspec.Struct, frozen=True, gc=False):
+class MakeDirectory(Struct, frozen=True, gc=False):
     """Makes an empty directory, and its parents."""
 
     path: Path
@@ -321,8 +319,7 @@ class MakeDirectory(msgspec.Struct, frozen=True, gc=False):
         return OperationResult(self.path, None, after)
 
 
-@dataclass(frozen=True, slots=True)
-class SetRef:
+class SetRef(Struct, frozen=True):
     """Moves HEAD or a named ref to a root, makes a named ref, or removes one.
 
     Attributes:

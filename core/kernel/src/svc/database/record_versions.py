@@ -7,8 +7,9 @@ but the record: times, content type, metadata, chunks, and its place in the dire
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from svc.database.operations import Condition
 from svc.database.references import REFERENCES
@@ -46,8 +47,7 @@ class FileWithRecord(NamedTuple):
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged(Condition):
+class Unchanged(Condition, frozen=True):
     """The precondition that a file is in every respect what it was when it was read."""
 
     entry: Entry | None = None

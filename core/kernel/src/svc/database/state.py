@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 
 import lmdb
+from msgspec.structs import replace
 
 from svc.database.catch_up import catch_up
 from svc.database.commit import Commit, CommitSummary
 from svc.database.head import HEAD_SIZE, Head
-from svc.errors import DatabaseLatched, NotFound, ServiceUnavailable, SvcError
+from svc.database.packed_commits import PackedCommits, commit_identity, may_be_packed
+from svc.errors import CorruptRecord, DatabaseLatched, NotFound, ServiceUnavailable, SvcError
 from svc.executor import Executor
-from svc.hashing import Hash
+from svc.hashing import Hash, ObjectKind
 from svc.log import Log, SharedCell, boot_id, record_size
 from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
@@ -40,6 +41,7 @@ class SharedState:
 
     Attributes:
         executor: where what blocks runs; in place until ``use``, as in an opening.
+        packs: the commits that stand in the log no more.
     """
 
     def __init__(self, log: Log, index: KeyIndex, cell: SharedCell | None) -> None:
@@ -47,6 +49,7 @@ class SharedState:
         self.executor = Executor()
         self.index = index
         self.objects = ObjectStore(log, index)
+        self.packs = PackedCommits(self.objects)
         self._cell = cell
         self._boot_id = boot_id()
         self._commit_lock = _CommitLock(log, self.executor)
@@ -102,7 +105,10 @@ class SharedState:
         mark = self.index.mark()
         if mark is None or mark.sequence == 0:
             return Head(0, EMPTY_ROOT, EMPTY_SYSTEM_ROOT, 0, mark.covered if mark else 0, 0, self._boot_id)
-        commit, _ = self.read_commit(mark.sequence)
+        place = self.index.commit_place(mark.sequence)
+        if place is None:
+            raise NotFound(f"There is no commit {mark.sequence}.")
+        commit = Commit.decode(self.log.read(*place).payload)
         return self._head_after(commit, mark.covered)
 
     def _head_after(self, commit: Commit, end: int) -> Head:
@@ -118,12 +124,74 @@ class SharedState:
 
         Raises:
             NotFound: no commit has this number.
+            CorruptRecord: it is damaged.
         """
+        payload, hash = self.commit_payload(sequence)
+        return Commit.decode(payload), hash
+
+    def commit_payload(self, sequence: int) -> tuple[bytes, Hash]:
+        """As ``read_commit``, but gives the record's payload."""
         place = self.index.commit_place(sequence)
         if place is None:
-            raise NotFound(f"There is no commit {sequence}.")
-        record = self.log.read(*place)
-        return Commit.decode(record.payload), record.hash
+            found = self._packed(sequence)
+            if found is None:
+                raise NotFound(f"There is no commit {sequence}.")
+            return found
+        return self.commit_payload_at(sequence, *place)
+
+    def commit_payload_at(self, sequence: int, offset: int, stored_length: int) -> tuple[bytes, Hash]:
+        """As ``commit_payload``, for a commit whose place is known: a sweep may have taken it since."""
+        try:
+            record = self.log.read(offset, stored_length)
+            if record.kind is ObjectKind.COMMIT:
+                return record.payload, record.hash
+            damage = CorruptRecord(f"Commit {sequence} does not stand where it should.", offset=offset)
+        except CorruptRecord as error:
+            damage = error
+        found = None
+        with suppress(SvcError):
+            found = self._packed(sequence)
+        if found is None:
+            raise damage
+        return found
+
+    def index_packed_roots(self) -> None:
+        """Takes the roots of packed commits into an index that was made anew; the caller holds the lock.
+
+        A pack that is damaged is left out; a repair that restores it calls this again.
+
+        Raises:
+            InsufficientStorage: the disk is full.
+        """
+        root = self.head().system_root
+        ranges: set[int] = set()
+        with suppress(CorruptRecord):
+            ranges = self.packs.ranges(root)
+        for last in sorted(ranges):
+            with suppress(CorruptRecord):
+                commits = [Commit.decode(payload) for payload in self.packs.beside(root, last).values()]
+                self.index.add_roots([(one.sequence, one.root, one.ref_roots()) for one in commits])
+        self.index.note_packs()
+
+    def packed_beside(self, sequence: int) -> Mapping[int, bytes]:
+        """Returns the packed payloads of a commit's range by their numbers, in order; empty for none.
+
+        Raises:
+            CorruptRecord: the pack is damaged, or the way to it.
+        """
+        while True:
+            root = self.head().system_root
+            try:
+                return self.packs.beside(root, sequence)
+            except CorruptRecord:
+                if self.head().system_root == root:
+                    raise  # else a collection may have taken the way to it
+
+    def _packed(self, sequence: int) -> tuple[bytes, Hash] | None:
+        if not (may_be_packed(sequence) and sequence < self.head().sequence):
+            return None
+        payload = self.packed_beside(sequence).get(sequence)
+        return None if payload is None else (payload, commit_identity(payload))
 
     # -- writing, under the commit lock ----------------------------------------------------------
 

@@ -19,7 +19,6 @@ from svc.tree import (
     EntryKind,
     Totals,
     diff,
-    differences,
     entries,
     entry_count,
     walk,
@@ -200,7 +199,7 @@ class Version:
         Nothing below is looked at: with ``sibling`` of the hashes of two directories a caller goes down
         where it needs to, so that a directory that came or went costs nothing, however much it holds.
         """
-        return differences(self._objects, self.root, other.root)
+        return self._objects.differences(self.root, other.root)
 
     def totals(self, path: Path = ()) -> Totals:
         """Returns what lies below a directory: counts, bytes and times; does not walk it."""

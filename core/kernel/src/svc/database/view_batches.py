@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from svc.database.commit import Commit
 from svc.database.version import Version
@@ -40,7 +41,7 @@ class CommitStep(NamedTuple):
 
     Attributes:
         commit: what was done.
-        before: the user tree before it.
+        before: the user tree before it; where a repair has given up the commits before it, that before those.
         after: the user tree after it.
         identity: hash of the commit's record.
     """
@@ -154,6 +155,9 @@ class BatchView(Protocol):
       is left. All work must be possible from what is stored. A view may keep more in itself between two
       calls, but only as long as ``storage`` is the same object: another one means that somebody else has
       written, or that something was lost. Called in one thread at a time.
+    - ``is_full(storage) -> bool``, for one that has work, says whether so much of it is left that no commit
+      is to be taken before some is done: what it keeps for its work stays bounded, however many commits come
+      at once and whoever applies them. Then ``work`` must find something to do.
     - ``takes_collected = True``: commits whose trees a collection has destroyed come like others, with
       versions whose ``is_collected`` is true, of which nothing can be read. Without it, and without
       ``starts_at_head``, the data are made anew behind a collection, beside those that are read meanwhile:
@@ -250,8 +254,7 @@ class BegunCommits(NamedTuple):
     view: View | BatchView
 
 
-@dataclass(slots=True)
-class Applying:
+class Applying(Struct):
     """What one transaction applies commits with.
 
     Attributes:

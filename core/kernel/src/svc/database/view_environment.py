@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +14,13 @@ from svc.database.view_damage import note_damage
 from svc.database.view_marks import DATABASES, MAP_SIZE
 from svc.errors import DamagedView, DatabaseClosed, InsufficientStorage, ReadOnly, ServiceUnavailable
 from svc.findings import describe_failure
+from svc.log.byte_locks import native_lock
 from svc.log.creation import FULL
 from svc.objects.environments import (
     SharedEnvironment,
     close_environment,
     discard_environment,
+    held_across_waits,
     is_damage,
     is_full,
     open_environment,
@@ -51,14 +52,14 @@ class ViewEnvironment:
         self._temporary: TemporaryDirectory[str] | None = None
         self.files = directory / "files"
         """Where the view's directory is made; it has another name each time the view begins anew."""
-        self._mutex = threading.Lock()
+        self._mutex = native_lock()
         self._closed = False
 
     def open(self) -> SharedEnvironment:
         """Returns the environment; another one than before when that was put away."""
         shared = self._shared
         if shared is None or not shared.is_there:
-            with self._mutex:
+            with held_across_waits(self._mutex):
                 if self._closed:
                     raise DatabaseClosed("The database is closed.")
                 if self._shared is not None and not self._shared.is_there:
@@ -111,7 +112,7 @@ class ViewEnvironment:
 
     def close(self) -> None:
         """Closes the data; nothing opens them again."""
-        with self._mutex:
+        with held_across_waits(self._mutex):
             self._closed = True
             self._retire()
             retired, self._retired = self._retired, []
@@ -125,7 +126,7 @@ class ViewEnvironment:
 
     def _renew(self, damaged: SharedEnvironment | None, error: BaseException) -> None:
         """Puts damaged data away, so that the next opening begins anew; not again and again."""
-        with self._mutex:
+        with held_across_waits(self._mutex):
             if self._closed or damaged is not self._shared:
                 return
             now = time.monotonic()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from msgspec.structs import replace
 
 from svc.database.commit import PathChange, TransactionRecord
 from svc.database.references import HEAD_NAME
@@ -32,10 +33,12 @@ __all__ = [
     "begins_at_horizon",
     "can_go_on",
     "collected_step",
+    "commit_to_start_at",
     "first_mark",
     "restarted",
     "steps_behind",
     "takes_collected",
+    "tree_at",
 ]
 
 
@@ -99,6 +102,25 @@ def first_mark(database: Database, view: View | BatchView, horizon: int, side: i
     return mark
 
 
+def commit_to_start_at(database: Database, view: View | BatchView) -> CommitStep | None:
+    """Returns HEAD's commit, for a view that starts there; None: it follows all commits from the first."""
+    sequence = database.head().sequence
+    if not sequence or not getattr(view, "starts_at_head", False):
+        return None
+    commit, identity = database.read_commit(sequence)
+    return CommitStep(commit, database.version_of(EMPTY_ROOT), database.version_of(commit.root), identity)
+
+
+def tree_at(database: Database, mark: ViewMark) -> Version:
+    """Returns the user tree of the last commit that is wholly in the data of a mark."""
+    return database.version_of(_root_of(database, mark.applied))
+
+
+def _root_of(database: Database, sequence: int) -> Hash:
+    """The user root after a commit; 0 is before the first."""
+    return database.commit_state(sequence)[1] if sequence else EMPTY_ROOT
+
+
 def restarted(mark: ViewMark, horizon: int) -> ViewMark:
     """Returns a mark without the steps of commits that have lost their trees since they were begun.
 
@@ -123,13 +145,19 @@ def steps_behind(
     """
     takes, begins = takes_collected(view), begins_at_horizon(view)
     version_of = database.version_of
+    last, last_root = after, None
     for commit, identity in database.feed(after=after):
+        before = commit.parent_root
+        if commit.sequence > last + 1 and max(last, 1) >= horizon:
+            # Repairs have given up those between: what they changed counts as this one's.
+            before = _root_of(database, last) if last_root is None else last_root
+        last, last_root = commit.sequence, commit.root
         if takes and commit.sequence <= horizon:
             yield collected_step(commit, identity)
         elif begins and commit.sequence == mark.horizon:
             yield _beginning(database, commit, identity)
         else:
-            yield CommitStep(commit, version_of(commit.parent_root), version_of(commit.root), identity)
+            yield CommitStep(commit, version_of(before), version_of(commit.root), identity)
 
 
 def collected_step(commit: Commit, identity: Hash) -> CommitStep:

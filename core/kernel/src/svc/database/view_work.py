@@ -13,9 +13,10 @@ from typing import NamedTuple, Protocol
 import lmdb
 
 from svc.database.version import Version
+from svc.database.view_marks import ViewMark
 from svc.database.view_storage import ViewStorage
 
-__all__ = ["ViewWork", "WorkingView"]
+__all__ = ["ViewWork", "WorkingView", "is_full"]
 
 
 class WorkingView(Protocol):
@@ -24,6 +25,15 @@ class WorkingView(Protocol):
     def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
         """See ``BatchView``."""
         ...
+
+
+def is_full(view: object, mark: ViewMark, horizon: int, storage: Callable[[], ViewStorage]) -> bool:
+    """Says whether a view takes no commit before it has worked; see ``BatchView``.
+
+    What is half applied goes on in any case, and what a collection has overtaken.
+    """
+    asked: Callable[[ViewStorage], bool] | None = getattr(view, "is_full", None)
+    return asked is not None and not mark.steps and mark.applied >= horizon and asked(storage())
 
 
 class _Going(NamedTuple):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import lmdb
 
-from svc.database.version import Version
 from svc.database.view_applying import apply_until
 from svc.database.view_batches import Applying, BatchView, BegunCommits, CommitStep, View, ViewBatch
 from svc.database.view_damage import Damage, note_damage, read_damage
@@ -26,9 +26,11 @@ from svc.database.view_horizon import (
     Collecting,
     begins_at_horizon,
     can_go_on,
+    commit_to_start_at,
     first_mark,
     restarted,
     takes_collected,
+    tree_at,
 )
 from svc.database.view_marks import (
     MARK_KEY,
@@ -38,11 +40,10 @@ from svc.database.view_marks import (
     storage_directory,
 )
 from svc.database.view_storage import ViewStorage
-from svc.database.view_work import ViewWork
+from svc.database.view_work import ViewWork, is_full
 from svc.errors import InvalidInput, ServiceUnavailable
 from svc.findings import describe_failure
 from svc.objects.environments import SharedEnvironment
-from svc.objects.store import EMPTY_ROOT
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -202,6 +203,9 @@ class ViewReader:
     def catch_up(self, minimum: int | None = None, *, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Applies what the feed holds up to a commit; returns the number of the last one in the view.
 
+        That is a smaller one when the view is full (``BatchView``): whoever wants more lets it ``work``
+        first, or waits until another process has done so.
+
         Args:
             minimum: number of the commit; None means HEAD's.
             should_stop: asked after every transaction, which take 0.2 seconds and a step of the view each;
@@ -211,7 +215,10 @@ class ViewReader:
         applied = self.applied
         with self._data.watched():
             while applied < needed and not should_stop():
-                applied = self._executor.run(self._apply_some)
+                reached = self._executor.run(self._apply_some)
+                if reached is None:
+                    break
+                applied = reached
         return applied
 
     def work(self, *, should_stop: Callable[[], bool] = lambda: False) -> bool:
@@ -259,8 +266,8 @@ class ViewReader:
         head = self._database.head().sequence
         return head if minimum is None else min(minimum, head)
 
-    def _apply_some(self) -> int:
-        """One transaction's worth of commits; in a plain thread, never across a greenlet switch."""
+    def _apply_some(self) -> int | None:
+        """A transaction's worth of commits; in a plain thread, never across a greenlet switch. None: full."""
         shared = self._data.open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
         work = Applying(self._view)
@@ -268,8 +275,12 @@ class ViewReader:
             with self._database.hold(), self._data.writing(shared) as transaction:
                 self._work.look(transaction)
                 mark = self._mark(transaction)
-                if mark is None or not can_go_on(work.view, mark, self._database.horizon()):
+                horizon = self._database.horizon()
+                if mark is None or not can_go_on(work.view, mark, horizon):
                     mark = self._empty(shared, transaction)
+                elif is_full(work.view, mark, horizon, partial(self._storage, transaction, shared, mark)):
+                    self._work.note(transaction, changes=False)
+                    return None
                 begun, self._begun = self._begun, None
                 mark = self._apply_to(shared, transaction, mark, work, begun, deadline)
                 transaction.put(MARK_KEY, mark.pack())
@@ -310,6 +321,8 @@ class ViewReader:
                 taken >= COMMITS_PER_TRANSACTION
                 or storage.changes >= CHANGES_PER_TRANSACTION
                 or time.monotonic() >= deadline
+                # It is asked whether it is full before each call of ``apply``.
+                or (taken > 0 and hasattr(self._view, "is_full"))
             )
 
         mark = apply_until(self._database, mark, work, storage, horizon, is_over)
@@ -352,7 +365,7 @@ class ViewReader:
                     elif self._works:
                         storage = self._storage(transaction, shared, mark)
                         view: Any = self._view
-                        more, wrote = self._work.run(view, self._tree_at(mark), storage, is_over)
+                        more, wrote = self._work.run(view, tree_at(self._database, mark), storage, is_over)
                         changes = changes or wrote
                     else:
                         more = False
@@ -423,10 +436,6 @@ class ViewReader:
         transaction.delete(OTHER_MARK_KEY)
         return made
 
-    def _tree_at(self, mark: ViewMark) -> Version:
-        root = self._database.commit_state(mark.applied)[1] if mark.applied else EMPTY_ROOT
-        return self._database.version_of(root)
-
     # -- the data ------------------------------------------------------------------------------
 
     def _mark(self, transaction: lmdb.Transaction[bytes]) -> ViewMark | None:
@@ -455,7 +464,7 @@ class ViewReader:
             transaction.drop(side, delete=False)
         transaction.delete(OTHER_MARK_KEY)
         mark = first_mark(self._database, self._view, self._database.horizon())
-        started = self._commit_to_start_at()
+        started = commit_to_start_at(self._database, self._view)
         if started is not None:
             mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
         transaction.put(MARK_KEY, mark.pack())
@@ -467,15 +476,6 @@ class ViewReader:
             view.start(storage, started)
             storage.write()
         return mark
-
-    def _commit_to_start_at(self) -> CommitStep | None:
-        """HEAD's commit, for a view that starts there; None: it follows all commits from the first."""
-        sequence = self._database.head().sequence
-        if not sequence or not getattr(self._view, "starts_at_head", False):
-            return None
-        commit, identity = self._database.read_commit(sequence)
-        version_of = self._database.version_of
-        return CommitStep(commit, version_of(EMPTY_ROOT), version_of(commit.root), identity)
 
     def _storage(
         self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment, mark: ViewMark

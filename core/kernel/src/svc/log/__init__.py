@@ -32,7 +32,14 @@ from svc.log.recovery import Recovery
 from svc.log.remains import Remains, survey_remains
 from svc.log.scanning import DamagedRegion, ScannedRecord
 from svc.log.shared_cell import SharedCell, boot_id
-from svc.log.storage import CollectableStorage, LogPlace, LogStorage, StorageBackend, Writability
+from svc.log.storage import (
+    CollectableStorage,
+    LogPlace,
+    LogStorage,
+    ObservableLocks,
+    StorageBackend,
+    Writability,
+)
 
 __all__ = [
     "FIRST",
@@ -49,6 +56,7 @@ __all__ = [
     "Log",
     "LogPlace",
     "LogStorage",
+    "ObservableLocks",
     "Record",
     "Recovery",
     "Remains",

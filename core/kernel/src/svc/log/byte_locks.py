@@ -16,6 +16,8 @@ import time
 from types import TracebackType
 from typing import Any, Protocol
 
+from svc.log.lock_waits import noted_wait
+
 __all__ = [
     "APPEND",
     "BACKGROUND",
@@ -128,6 +130,11 @@ def _try(fd: int, request: bytes) -> bool:
     return True
 
 
+def _wait(fd: int, request: bytes, byte: int) -> None:
+    with noted_wait(fd, byte):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, request)
+
+
 def _translated(error: OSError) -> OSError:
     if error.errno in _UNAVAILABLE:
         return LocksUnavailable(error.errno, "The filesystem has no byte-range locks")
@@ -147,7 +154,7 @@ def lock_exclusive(fd: int, byte: int) -> None:
     """Locks one byte exclusively; blocks until nobody else has locked it."""
     request = _REQUESTS[fcntl.F_WRLCK, byte]
     if not _try(fd, request):
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, request)
+        _wait(fd, request, byte)
 
 
 def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
@@ -168,7 +175,7 @@ def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
     if _try(fd, request):
         return True
     if timeout is None:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, request)
+        _wait(fd, request, byte)
         return True
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:

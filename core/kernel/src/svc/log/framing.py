@@ -7,9 +7,9 @@ eight bytes; xxh3_64 guards headers and payloads against rot, BLAKE3 names what 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from svc.errors import CorruptRecord, ForeignFile, PayloadTooLarge, TruncatedFile, UnsupportedFormat
@@ -96,8 +96,7 @@ class Location(NamedTuple):
     stored_length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A record as it is stored.
 
     Attributes:
@@ -147,8 +146,7 @@ class RecordHeader(NamedTuple):
         return self.kind is ObjectKind.VOID or xxh3_64_intdigest(payload) == self.payload_checksum
 
 
-@dataclass(frozen=True, slots=True)
-class FileHeader:
+class FileHeader(Struct, frozen=True):
     """What the first 128 bytes of a log say.
 
     Attributes:

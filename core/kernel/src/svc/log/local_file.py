@@ -43,6 +43,7 @@ from svc.log.creation import (
 )
 from svc.log.file_operations import FileOperations
 from svc.log.framing import FILE_HEADER_SIZE, decode_file_header
+from svc.log.lock_waits import HeldUp, holder_of, is_stopped, long_wait
 from svc.log.shared_cell import SharedCell, boot_id
 from svc.log.storage import Writability
 
@@ -306,6 +307,17 @@ class LocalFileStorage(CollectableFile):
                 unlock(self._descriptor(), COMMIT)
         finally:
             self._commit_lock.release()
+
+    def held_up(self, *, look: bool = False) -> HeldUp | None:
+        """For whom this opening waits; with a look, who is stopped and holds what writers need."""
+        fd = self._descriptor()
+        found = long_wait(fd)
+        if found is None and look:
+            for byte in (COMMIT, APPEND):
+                holder = holder_of(fd, byte) if is_locked(fd, byte) else None
+                if holder is not None and is_stopped(holder):
+                    return HeldUp(None, holder)
+        return found
 
     def admit_others(self) -> None:
         """Turns the exclusive presence of an opening that was alone into a shared one."""

@@ -7,7 +7,7 @@ saved first. Damage elsewhere is rot, and nothing is ever cut for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from svc.errors import CorruptRecord
 from svc.hashing import ObjectKind
@@ -18,8 +18,7 @@ from svc.log.scanning import ReadBytes, ScannedRecord, find_header, scan_records
 __all__ = ["Assessment", "Recovery", "assess", "end_of_records"]
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """What ``Log.recover`` found and did.
 
     Attributes:
@@ -45,8 +44,7 @@ class Recovery:
     may_be_lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """What stands between an offset and the end of the file.
 
     Attributes:
@@ -60,8 +58,7 @@ class Assessment:
     damaged: tuple[Location, ...]
 
 
-@dataclass(slots=True)
-class _Damage:
+class _Damage(Struct):
     """A place where the chain of whole records breaks.
 
     Attributes:
@@ -81,8 +78,7 @@ class _Damage:
     commits: int
 
 
-@dataclass(slots=True)
-class _Survey:
+class _Survey(Struct):
     """Everything from the start to the end of the file: where it breaks, and how much is whole."""
 
     records: int = 0

@@ -6,7 +6,7 @@ damaged, and whether an acknowledged commit may be among them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from svc.errors import CorruptRecord, UnsupportedFormat
 from svc.hashing import ObjectKind
@@ -18,8 +18,7 @@ __all__ = ["Remains", "count", "survey_remains"]
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Remains:
+class Remains(Struct, frozen=True):
     """What a stretch of a log holds.
 
     Attributes:

@@ -7,16 +7,25 @@ is ``LocalFileStorage``; plugins register others through the hook ``svc_register
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-__all__ = ["CollectableStorage", "LogPlace", "LogStorage", "StorageBackend", "Writability"]
+from msgspec import Struct
+
+from svc.log.lock_waits import HeldUp
+
+__all__ = [
+    "CollectableStorage",
+    "LogPlace",
+    "LogStorage",
+    "ObservableLocks",
+    "StorageBackend",
+    "Writability",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPlace(Struct, frozen=True):
     """Where on this machine lies what belongs to a log.
 
     Attributes:
@@ -244,6 +253,23 @@ class CollectableStorage(Protocol):
 
     def allocated(self) -> int:
         """Returns how many bytes the log takes on its medium."""
+        ...
+
+
+@runtime_checkable
+class ObservableLocks(Protocol):
+    """What a ``LogStorage`` has besides where it can say who keeps its locks. A medium need not have it."""
+
+    def held_up(self, *, look: bool = False) -> HeldUp | None:
+        """Returns who has kept a lock of the log for long; None where nobody is known to.
+
+        Args:
+            look: besides for whom this opening waits, which costs microseconds, look for a process that is
+                stopped and holds a lock that writers need; milliseconds where one is held just now.
+
+        Raises:
+            LocksUnavailable: the medium has no locks that can be looked at.
+        """
         ...
 
 

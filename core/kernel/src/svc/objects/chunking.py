@@ -15,6 +15,8 @@ import pyfastcdc
 from pyfastcdc import FastCDC
 
 from svc.errors import InternalError
+from svc.hashing import Hash, ObjectKind, hash_object
+from svc.objects.expected_chunks import ExpectedChunks
 
 __all__ = [
     "AVERAGE_CHUNK",
@@ -71,9 +73,16 @@ class Window:
 
 
 class Chunker:
-    """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them."""
+    """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them.
 
-    def __init__(self) -> None:
+    Args:
+        system: whether the chunks belong to the system tree, where they have other hashes.
+        expected: chunks of the user tree that the stream probably has; they need not be cut.
+    """
+
+    def __init__(self, *, system: bool = False, expected: ExpectedChunks | None = None) -> None:
+        self._system = system
+        self._expected = expected
         _require_native_implementation()
         self._cdc = FastCDC(
             avg_size=AVERAGE_CHUNK,
@@ -84,20 +93,33 @@ class Chunker:
         )
         self._rest = b""
 
-    def cut(self, window: Window, *, is_last: bool = False) -> Iterator[memoryview]:
-        """Yields the chunks that are certain after this window: parts of it, good until it is filled anew.
+    def cut(self, window: Window, *, is_last: bool = False) -> Iterator[tuple[Hash, memoryview]]:
+        """Yields the chunks that are certain after this window, each behind its hash.
+
+        They are parts of the window, good until it is filled anew.
 
         A boundary is certain once a maximum chunk's worth of bytes lies behind its start, or the end
         of the stream.
         """
         view = window.behind(self._rest)
         certain = len(view) if is_last else len(view) - MAXIMUM_CHUNK
-        chunks = self._cdc.cut_buf(view)
+        expected = self._expected
+        chunks = None
         used = 0
         while used < certain:
-            end = used + next(chunks).length
-            yield view[used:end]
-            used = end
+            match = None if expected is None else expected.match(view[used:])
+            if match is not None:
+                hash, length = match
+                chunks = None  # whoever cuts goes on behind it
+            else:
+                if chunks is None:
+                    chunks = self._cdc.cut_buf(view[used:])
+                length = next(chunks).length
+                hash = hash_object(ObjectKind.CHUNK, view[used : used + length], self._system)
+                if expected is not None:
+                    expected.note(hash)
+            yield hash, view[used : used + length]
+            used += length
         self._rest = bytes(view[used:])
 
 

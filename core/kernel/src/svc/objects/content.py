@@ -8,14 +8,16 @@ others need, and what no commit takes is garbage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
-from svc.errors import InvalidInput, PayloadTooLarge
+from svc.errors import InvalidInput, PayloadTooLarge, SvcError
 from svc.hashing import Hash, ObjectKind, hash_content, hash_object
 from svc.log.framing import verified_payload
 from svc.objects.chunking import WHOLE_LIMIT, Readable
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, decompress
+from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import place_of
 from svc.objects.large_content import LargeContent
@@ -35,6 +37,8 @@ _NOTHING_PENDING = PendingObjects()
 
 READ_PIECE = 256 * 1024
 _HEAD_SIZE = 4096
+_MOST_EXPECTED = 1 << 30
+"""Bytes of a file that another one may be like: its list of chunks has some 16,000 then, and is kept."""
 
 
 class StoredContent(msgspec.Struct, frozen=True, gc=False):
@@ -94,6 +98,7 @@ class ContentWriter:
         *,
         limit: int | None = None,
         on_bytes: Callable[[int], None] | None = None,
+        like: Entry | None = None,
     ) -> StoredContent:
         """Reads a stream to its end and returns its content, stored.
 
@@ -101,6 +106,7 @@ class ContentWriter:
             stream: has ``read(size)``, and ``readinto(buffer)`` if it can; read in pieces of 256 KiB.
             limit: most bytes that are taken.
             on_bytes: called with the size of each piece, for progress.
+            like: a file that it may be much like; see ``Database.store``.
 
         Raises:
             PayloadTooLarge: the stream is longer than ``limit``.
@@ -112,7 +118,7 @@ class ContentWriter:
             first += piece
             if len(first) > WHOLE_LIMIT:
                 del piece  # or it would be kept for as long as the rest takes
-                return self._store_large(first, source)
+                return self._store_large(first, source, self._expected(like))
         return self._store_whole(bytes(first))
 
     def _store_whole(self, content: bytes) -> StoredContent:
@@ -130,9 +136,22 @@ class ContentWriter:
             add_object(pending, ObjectKind.CHUNK, content_hash, content)
         return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending, hold=hold)
 
-    def _store_large(self, first: bytes | bytearray, source: _Source | None = None) -> StoredContent:
+    def _expected(self, like: Entry | None) -> ExpectedChunks | None:
+        """The chunks of a file, for a content that is like it; None where it can't be relied on them."""
+        if like is None or like.record not in self._objects.cache.cut or like.size > _MOST_EXPECTED:
+            return None
+        with suppress(SvcError):
+            return ExpectedChunks(stored_chunks(self._objects, like))
+        return None
+
+    def _store_large(
+        self,
+        first: bytes | bytearray,
+        source: _Source | None = None,
+        expected: ExpectedChunks | None = None,
+    ) -> StoredContent:
         hold = self._take_hold()
-        content = LargeContent(self._objects, self._system, self._begin_blocking)
+        content = LargeContent(self._objects, self._system, self._begin_blocking, expected)
         head = bytes(first[:_HEAD_SIZE])
         try:
             content.take_bytes(first)

@@ -19,13 +19,12 @@ import errno
 import fcntl
 import logging
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import lmdb
+from msgspec import Struct
 
 from svc.errors import (
     DatabaseBusy,
@@ -36,13 +35,16 @@ from svc.errors import (
     SvcError,
 )
 from svc.log import boot_id
+from svc.log.byte_locks import NativeLock, native_lock
 from svc.log.creation import FULL
+from svc.log.lock_waits import describe_process
 
 __all__ = [
     "SharedEnvironment",
     "close_environment",
     "destroy_environment",
     "discard_environment",
+    "held_across_waits",
     "is_damage",
     "is_full",
     "note_synced",
@@ -68,8 +70,7 @@ _DAMAGE = (
 _POLL_SECONDS = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
+class _Settings(Struct, frozen=True):
     """How an environment is opened."""
 
     map_size: int
@@ -101,7 +102,7 @@ class SharedEnvironment:
         self._given_up: lmdb.Environment | None = None
         # Its length is the number of threads that are about to begin a transaction: a lock would cost more.
         self._beginning: list[None] = []
-        self._mutex = threading.Lock()
+        self._mutex = native_lock()
         try:
             self.databases = _open_databases(self._environment, settings)
         except BaseException:
@@ -176,7 +177,7 @@ class SharedEnvironment:
         Raises:
             lmdb.Error: the disk failed, or the environment was given up.
         """
-        with self._mutex:
+        with held_across_waits(self._mutex):
             if self._environment is None:
                 raise lmdb.Error("sync: the environment was given up")
             self._environment.sync(True)
@@ -189,7 +190,7 @@ class SharedEnvironment:
 
     def _open_anew(self, failed: lmdb.Environment | None) -> None:
         """Closes an environment that LMDB has given up, once no transaction lives, and opens it again."""
-        with self._mutex:
+        with held_across_waits(self._mutex):
             if self._environment is not failed:
                 return
             if self.users == 0:
@@ -233,8 +234,23 @@ class SharedEnvironment:
             time.sleep(_POLL_SECONDS)
 
 
+@contextlib.contextmanager
+def held_across_waits(mutex: NativeLock) -> Iterator[None]:
+    """Holds a lock that greenlets and native threads share, and that is held across waits.
+
+    It is asked for again and again: who waits for a lock of gevent may be woken by the loop of a thread that
+    runs no loop any more, and waits for ever then.
+    """
+    while not mutex.acquire(False):
+        time.sleep(_POLL_SECONDS)
+    try:
+        yield
+    finally:
+        mutex.release()
+
+
 _environments: dict[_Key, SharedEnvironment] = {}
-_mutex = threading.Lock()
+_mutex = native_lock()
 
 
 def open_environment(
@@ -255,7 +271,7 @@ def open_environment(
         DatabaseBusy: another process has been opening it for seconds.
         lmdb.Error: its files are not an environment of this machine.
     """
-    with _mutex:
+    with held_across_waits(_mutex):
         existing_only = read_only
         read_only = read_only and not os.access(directory, os.W_OK)
         if not read_only:
@@ -280,7 +296,7 @@ def open_environment(
 
 def close_environment(shared: SharedEnvironment) -> None:
     """Ends one use of an environment; the last one closes it."""
-    with _mutex:
+    with held_across_waits(_mutex):
         shared.users -= 1
         if shared.users == 0:
             _environments.pop(shared.key, None)
@@ -417,12 +433,10 @@ def _holder_of(descriptor: int) -> str:
     try:
         with open("/proc/locks", encoding="ascii") as file:
             rows = [line.split() for line in file]
-        (pid,) = {row[4] for row in rows if row[1] == "FLOCK" and row[5] == named}
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state = file.read().rpartition(")")[2].split()[0]
+        (holder,) = {int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == named}
     except (OSError, ValueError, IndexError):
-        return "another process"
-    return f"the process {pid}" + (", which is stopped" if state in "Tt" else "")
+        holder = None
+    return describe_process(holder)
 
 
 def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 import cbor2
+from msgspec import Struct, field
 
 from svc.errors import CorruptRecord, UnsupportedFormat
 from svc.hashing import HASH_SIZE, Hash
@@ -25,8 +25,7 @@ PAYLOAD_VERSION = 1
 _FIELDS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class FileRecord:
+class FileRecord(Struct, frozen=True):
     """What a larger file is made of.
 
     Attributes:

@@ -17,12 +17,12 @@ from typing import NamedTuple, NoReturn
 import lmdb
 import msgspec
 
-from svc.errors import DatabaseClosed, InsufficientStorage, InternalError
+from svc.errors import DatabaseClosed, InsufficientStorage
 from svc.hashing import Hash
+from svc.objects.commit_index import META, CommitIndex, IndexedCommit, put_commits, writing
 from svc.objects.environments import (
     close_environment,
     destroy_environment,
-    is_full,
     note_synced,
     note_written,
     open_environment,
@@ -32,18 +32,13 @@ __all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place", "place_of"]
 
 _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
-_COMMIT = struct.Struct("<QI")
-_SEQUENCE = struct.Struct(">Q")
-_FIRST_AND_LAST = struct.Struct(">QQ")
 _MARK = struct.Struct("<IQQ16s")
-_FORMAT = 4
+_FORMAT = 5
 _MARK_KEY = b"mark"
 _SWEEPS_KEY = b"sweeps"
 _SWEEP_BYTES = 16
-_OF_REF = b"\x00"
-"""Stands before a root that was not HEAD's but that of a named ref."""
 _DATABASES = (b"objects", b"commits", b"roots", b"meta", b"condemned", b"damaged")
-_OBJECTS, _COMMITS, _ROOTS, _META, _CONDEMNED, _DAMAGED = range(6)
+_OBJECTS, _CONDEMNED, _DAMAGED = 0, 4, 5
 
 
 class Place(NamedTuple):
@@ -70,24 +65,6 @@ place_of = partial(tuple.__new__, Place)
 """Makes a place of its fields as a tuple, for half of what ``Place`` costs; checks nothing."""
 
 
-class IndexedCommit(NamedTuple):
-    """What the index keeps of a commit.
-
-    Attributes:
-        sequence: its number.
-        offset: of its record's header in the log, in bytes.
-        stored_length: bytes of its payload.
-        root: HEAD's root after it.
-        ref_roots: roots to which it brought trees other than HEAD's.
-    """
-
-    sequence: int
-    offset: int
-    stored_length: int
-    root: Hash
-    ref_roots: tuple[Hash, ...] = ()
-
-
 class CoverageMark(msgspec.Struct, frozen=True, gc=False):
     """How far the index covers the log.
 
@@ -102,11 +79,12 @@ class CoverageMark(msgspec.Struct, frozen=True, gc=False):
     database_id: bytes
 
 
-class KeyIndex:
+class KeyIndex(CommitIndex):
     """An open key index. One process-wide LMDB environment serves every opening of one directory.
 
     Reading never blocks. Writing is one short LMDB transaction; callers hold the database's commit
-    lock, so writers never wait for each other here.
+    lock, so writers never wait for each other here. Where the disk is full, or fails to write, all that
+    writes raises ``InsufficientStorage`` and has written nothing.
 
     Args:
         directory: where the index lives; made when missing.
@@ -180,37 +158,9 @@ class KeyIndex:
                     break
         return found
 
-    def commit_place(self, sequence: int) -> tuple[int, int] | None:
-        """Returns (offset, stored length) of a commit's record, or None."""
-        value = self._get(_COMMITS, _SEQUENCE.pack(sequence))
-        return None if value is None else _COMMIT.unpack(value)
-
-    def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
-        """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
-        found: list[tuple[int, int, int]] = []
-        with self._begin(_COMMITS) as transaction:
-            cursor = transaction.cursor()
-            if cursor.set_range(_SEQUENCE.pack(after + 1)):
-                for key, value in cursor:
-                    found.append((_SEQUENCE.unpack(key)[0], *_COMMIT.unpack(value)))
-                    if len(found) >= limit:
-                        break
-        return found
-
-    def first_commit_of_root(self, root: Hash) -> int | None:
-        """Returns the sequence number of the first commit that had this user root, or None."""
-        value = self._get(_ROOTS, root)
-        return None if value is None else _FIRST_AND_LAST.unpack(value)[0]
-
-    def last_commit_of_root(self, root: Hash) -> int | None:
-        """Returns the number of the last commit that left HEAD, or a named ref that it moved, at a root."""
-        found = [self._get(_ROOTS, root), self._get(_ROOTS, _OF_REF + root)]
-        last = [_FIRST_AND_LAST.unpack(value)[1] for value in found if value is not None]
-        return max(last) if last else None
-
     def mark(self) -> CoverageMark | None:
         """Returns how far the index covers the log; None for a new index or one of another format."""
-        value = self._get(_META, _MARK_KEY)
+        value = self._get(META, _MARK_KEY)
         if value is None or len(value) != _MARK.size:
             return None
         format_number, covered, sequence, database_id = _MARK.unpack(value)
@@ -303,30 +253,16 @@ class KeyIndex:
         items.sort()
         self._note_written()
         added = 0
-        try:
-            with self._begin(_OBJECTS, True) as transaction:
-                _, by_sequence, roots, meta, _, damaged = self._shared.databases
-                if items:
-                    _, added = transaction.cursor().putmulti(items, overwrite=False)
-                    if transaction.stat(damaged)["entries"]:
-                        for hash, _ in items:
-                            transaction.delete(hash, db=damaged)
-                for sequence, offset, length, root, ref_roots in commits:
-                    key = _SEQUENCE.pack(sequence)
-                    transaction.put(key, _COMMIT.pack(offset, length), db=by_sequence)
-                    for known in (root, *[_OF_REF + ref_root for ref_root in ref_roots]):
-                        first = transaction.get(known, db=roots)
-                        transaction.put(known, (key if first is None else first[:8]) + key, db=roots)
-                if mark is not None:
-                    transaction.put(_MARK_KEY, _pack_mark(mark), db=meta)
-        except lmdb.MapFullError as error:
-            raise InternalError("The key index has reached its largest size.") from error
-        except lmdb.Error as error:
-            if not is_full(error):
-                raise
-            raise InsufficientStorage(
-                "The disk is full or fails: the key index could not be written."
-            ) from error
+        with writing(), self._begin(_OBJECTS, True) as transaction:
+            damaged = self._shared.databases[_DAMAGED]
+            if items:
+                _, added = transaction.cursor().putmulti(items, overwrite=False)
+                if transaction.stat(damaged)["entries"]:
+                    for hash, _ in items:
+                        transaction.delete(hash, db=damaged)
+            put_commits(transaction, self._shared, commits)
+            if mark is not None:
+                transaction.put(_MARK_KEY, _pack_mark(mark), db=self._shared.databases[META])
         return added
 
     def _note_written(self) -> None:
@@ -347,7 +283,7 @@ class KeyIndex:
     def replace(self, places: Iterable[tuple[Hash, Place]]) -> None:
         """Lets objects lie elsewhere from now on."""
         self._note_written()
-        with self._begin(_OBJECTS, True) as transaction:
+        with writing(), self._begin(_OBJECTS, True) as transaction:
             for hash, place in places:
                 transaction.put(hash, _PLACE.pack(*place))
 
@@ -357,7 +293,7 @@ class KeyIndex:
         Until then their records are still looked for where they were. Needs no lock.
         """
         self._note_written()
-        with self._begin(_OBJECTS, True) as transaction:
+        with writing(), self._begin(_OBJECTS, True) as transaction:
             damaged = self._shared.databases[_DAMAGED]
             for hash in hashes:
                 value = transaction.get(hash)
@@ -367,18 +303,12 @@ class KeyIndex:
 
     def forget_damage(self, hashes: Iterable[Hash]) -> None:
         """Takes back that objects were found damaged: they can be read after all."""
-        self._note_written()
-        with self._begin(_OBJECTS, True) as transaction:
-            damaged = self._shared.databases[_DAMAGED]
-            for hash in hashes:
-                value = transaction.pop(hash, db=damaged)
-                if value is not None:
-                    transaction.put(hash, value, overwrite=False)
+        self._take_back(hashes, _DAMAGED)
 
     def remove(self, hashes: Iterable[Hash]) -> None:
         """Removes objects; used by repair and collection."""
         self._note_written()
-        with self._begin(_OBJECTS, True) as transaction:
+        with writing(), self._begin(_OBJECTS, True) as transaction:
             for hash in hashes:
                 transaction.delete(hash)
 
@@ -393,7 +323,7 @@ class KeyIndex:
         """
         self._note_written()
         answers: list[bool] = []
-        with self._begin(_OBJECTS, True) as transaction:
+        with writing(), self._begin(_OBJECTS, True) as transaction:
             condemned = self._shared.databases[_CONDEMNED]
             get, delete, put = transaction.get, transaction.delete, transaction.put
             for hash, offset in objects:
@@ -409,11 +339,14 @@ class KeyIndex:
 
     def restore(self, hashes: Iterable[Hash]) -> None:
         """Takes condemned objects back, but for those that were stored anew meanwhile."""
+        self._take_back(hashes, _CONDEMNED)
+
+    def _take_back(self, hashes: Iterable[Hash], apart: int) -> None:
         self._note_written()
-        with self._begin(_OBJECTS, True) as transaction:
-            condemned = self._shared.databases[_CONDEMNED]
+        with writing(), self._begin(_OBJECTS, True) as transaction:
+            database = self._shared.databases[apart]
             for hash in hashes:
-                value = transaction.pop(hash, db=condemned)
+                value = transaction.pop(hash, db=database)
                 if value is not None:
                     transaction.put(hash, value, overwrite=False)
 
@@ -434,7 +367,7 @@ class KeyIndex:
             sweep: names what destroys it, 16 bytes.
         """
         self._note_written()
-        with self._begin(_CONDEMNED, True) as transaction:
+        with writing(), self._begin(_CONDEMNED, True) as transaction:
             transaction.drop(self._shared.databases[_CONDEMNED], delete=False)
             damaged = self._shared.databases[_DAMAGED]
             gone = [
@@ -449,7 +382,7 @@ class KeyIndex:
     def note_sweep(self, sweep: bytes) -> None:
         """Notes that nothing is in the index that a sweep has destroyed: it was made anew since."""
         self._note_written()
-        with self._begin(_META, True) as transaction:
+        with writing(), self._begin(META, True) as transaction:
             self._put_sweep(transaction, sweep)
 
     def sweeps(self) -> tuple[bytes, ...]:
@@ -457,11 +390,11 @@ class KeyIndex:
 
         Two, since it forgets before the plan is committed, which may fail.
         """
-        value = self._get(_META, _SWEEPS_KEY) or b""
+        value = self._get(META, _SWEEPS_KEY) or b""
         return tuple(value[start : start + _SWEEP_BYTES] for start in range(0, len(value), _SWEEP_BYTES))
 
     def _put_sweep(self, transaction: lmdb.Transaction[bytes], sweep: bytes) -> None:
-        meta = self._shared.databases[_META]
+        meta = self._shared.databases[META]
         before = transaction.get(_SWEEPS_KEY, db=meta) or b""
         transaction.put(_SWEEPS_KEY, sweep + before[:_SWEEP_BYTES], db=meta)
 

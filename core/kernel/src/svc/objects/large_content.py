@@ -16,6 +16,7 @@ from svc.log import Log
 from svc.log.framing import frame_record
 from svc.objects.chunking import Chunker, Window
 from svc.objects.codecs import Codec, CompressionTrial
+from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import Place, place_of
 from svc.objects.store import ObjectStore
@@ -33,6 +34,7 @@ class LargeContent:
         objects: the database's objects.
         system: whether it belongs to the system tree.
         begin_blocking: begins a call that blocks, and returns what waits for its outcome.
+        expected: chunks that it probably has.
 
     Attributes:
         size: bytes taken so far.
@@ -43,12 +45,16 @@ class LargeContent:
     """
 
     def __init__(
-        self, objects: ObjectStore, system: bool, begin_blocking: Callable[..., Callable[[], None]]
+        self,
+        objects: ObjectStore,
+        system: bool,
+        begin_blocking: Callable[..., Callable[[], None]],
+        expected: ExpectedChunks | None = None,
     ) -> None:
         self._objects = objects
         self._system = system
         self._begin_blocking = begin_blocking
-        self._chunker = Chunker()
+        self._chunker = Chunker(system=system, expected=expected)
         self._hasher = content_hasher()
         self._trial = CompressionTrial()
         self._filling = _new_window()
@@ -118,25 +124,25 @@ class LargeContent:
     def _store(self, window: Window, is_last: bool) -> None:
         """Cuts, hashes and appends what a window brings that is new; blocks."""
         batch = _Batch(self._system)
-        for chunk in self._chunker.cut(window, is_last=is_last):
-            hash = hash_object(ObjectKind.CHUNK, chunk, self._system)
-            self.chunks.append((hash, len(chunk)))
-            if self._is_new(hash, batch):
+        cut = list(self._chunker.cut(window, is_last=is_last))
+        self.chunks += [(hash, len(chunk)) for hash, chunk in cut]
+        known = self._objects.known(hash for hash, _ in cut)
+        for hash, chunk in cut:
+            if hash not in known and hash not in batch.places and hash not in self.placed:
                 codec, stored = self._trial.compress(chunk)
                 batch.add(ObjectKind.CHUNK, hash, stored, codec, len(chunk))
         if is_last:
             hashes, lengths = zip(*self.chunks, strict=True)
             payload = FileRecord(self.size, self.content_hash, hashes, lengths).encode()
             self.record = hash_object(ObjectKind.FILE_RECORD, payload, self._system)
-            if self._is_new(self.record, batch):
+            if not self._system:
+                self._objects.cache.put_cut(self.record)
+            if not self._objects.index.contains(self.record):
                 batch.add(ObjectKind.FILE_RECORD, self.record, payload, Codec.RAW, len(payload))
         if batch.pieces:
             begin = append_pieces(self._objects.log, batch.pieces)
             for hash, place in batch.places.items():
                 self.placed[hash] = place_of((begin + place.offset, *place[1:]))
-
-    def _is_new(self, hash: Hash, batch: _Batch) -> bool:
-        return not (hash in batch.places or hash in self.placed or self._objects.index.contains(hash))
 
 
 class _Batch:

@@ -1,17 +1,21 @@
-"""What reading has learned, bounded: decoded nodes, what stands under names, where small contents lie.
+"""What reading has learned, bounded: decoded nodes, names, differences, where small contents lie.
 
 All of it is kept by hashes, which name one content for ever, so what is in it can never go stale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from svc.hashing import Hash
 from svc.paths import MAXIMUM_SEGMENT_BYTES
 from svc.tree import Entry, Node
 
-__all__ = ["CACHE_BYTES", "ReadCache"]
+__all__ = ["CACHE_BYTES", "MOST_DIFFERENCES", "Difference", "ReadCache"]
+
+Difference: TypeAlias = tuple[str, Entry | None, Entry | None]
+"""A name that two directories do not have alike, and what stands there on either side."""
 
 CACHE_BYTES = 64 * 1024 * 1024
 """What a cache takes when it is full, about."""
@@ -19,6 +23,10 @@ CACHE_BYTES = 64 * 1024 * 1024
 _NODE_BYTES, _ROW_BYTES = 1024, 144
 _NAME_AND_OFFSET_BYTES = 512
 _GENERATIONS = 4
+MOST_DIFFERENCES = 64
+"""What differs in more names than that is not kept."""
+_MOST_DIFFERENCES_KEPT = 4096
+_MOST_CUT = 16384
 
 
 class ReadCache:
@@ -27,8 +35,8 @@ class ReadCache:
     Nodes are young or old: whenever as many were read as take a quarter of the room, those that were used
     since the last time are the old ones from then on, as far as there is room for them, and the others are
     dropped; who finds a node among the old ones brings it back. What is read once passes through quickly,
-    what is read again and again stays. Names and offsets are cheap to find again: when there are too many,
-    all of them are forgotten. Threads may race harmlessly: at worst something is looked up twice.
+    what is read again and again stays. The rest is cheap to find again: when there is too much of a kind,
+    all of that is forgotten. Threads may race harmlessly: at worst something is looked up twice.
 
     Args:
         node_bytes: bytes of memory that nodes take.
@@ -39,6 +47,10 @@ class ReadCache:
         nodes: the young nodes, by their hashes.
         entries: by the root of a directory and a name: what stands there, None where nothing does.
         offsets: where in the log the records of chunks lie that are stored raw.
+        differences: by the roots of two directories: what differs. Views come to the same commits one after
+            the other, and compare the same trees.
+        cut: file records whose chunks this process has cut itself. Others state what somebody else says: an
+            import looks at what chunks hold, and not at where they end.
     """
 
     def __init__(
@@ -53,9 +65,12 @@ class ReadCache:
         self.nodes: dict[Hash, Node] = {}
         self.entries: dict[Hash, dict[str, Entry | None]] = {}
         self.offsets: dict[Hash, int] = {}
+        self.cut: set[Hash] = set()
+        self.differences: dict[tuple[Hash, Hash], Sequence[Difference]] = {}
         self._old_nodes: dict[Hash, Node] = {}
         self._new_size = 0
         self._name_count = 0
+        self._difference_count = 0
 
     def limit(self, memory_bytes: int) -> None:
         """Lets all that is kept take about so much memory: three quarters of it for nodes."""
@@ -106,13 +121,29 @@ class ReadCache:
             self.offsets.clear()
         self.offsets[hash] = offset
 
+    def put_differences(self, left: Hash, right: Hash, found: Sequence[Difference]) -> None:
+        """Keeps what differs between two directories: few names."""
+        if self._difference_count >= _MOST_DIFFERENCES_KEPT:
+            self.differences.clear()
+            self._difference_count = 0
+        self.differences[left, right] = found
+        self._difference_count += 1 + len(found)
+
+    def put_cut(self, record: Hash) -> None:
+        """Notes a file record whose chunks this process has cut."""
+        if len(self.cut) >= _MOST_CUT:
+            self.cut.clear()
+        self.cut.add(record)
+
     def clear(self) -> None:
         """Forgets everything."""
+        self.cut.clear()
+        self.differences.clear()
         self.nodes.clear()
         self.entries.clear()
         self.offsets.clear()
         self._old_nodes = {}
-        self._new_size = self._name_count = 0
+        self._new_size = self._name_count = self._difference_count = 0
 
     def _begin_generation(self) -> None:
         # First of all: what follows takes milliseconds, in which other threads put nodes.

@@ -6,11 +6,11 @@ richer; nothing is in the database before a commit has taken them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import lmdb
+from msgspec import Struct, field
 
 from svc.clock import now_ms
 from svc.errors import CorruptRecord, NotFound, SvcError, TruncatedFile
@@ -19,9 +19,9 @@ from svc.log import Log, encode_record
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, Place, place_of
-from svc.objects.read_cache import ReadCache
+from svc.objects.read_cache import MOST_DIFFERENCES, Difference, ReadCache
 from svc.paths import Path
-from svc.tree import Entry, EntryKind, Node, decode_node, empty_payload, lookup, resolve
+from svc.tree import Entry, EntryKind, Node, decode_node, differences, empty_payload, lookup, resolve
 
 __all__ = ["ObjectStore", "PendingObjects", "TreeStore", "encode_object"]
 
@@ -39,8 +39,7 @@ _UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
 """Stands for an answer that the cache does not have; None is one."""
 
 
-@dataclass(slots=True)
-class PendingObjects:
+class PendingObjects(Struct):
     """Objects on their way into the log.
 
     Attributes:
@@ -180,6 +179,20 @@ class ObjectStore:
                 return None
             below = entry.hash if entry.totals is not None else _NO_DIRECTORY
         return entry
+
+    def differences(self, left: Hash, right: Hash) -> Iterator[Difference]:
+        """As ``svc.tree.differences``, from the cache when it is there."""
+        known = self.cache.differences.get((left, right))
+        return self._differences(left, right) if known is None else iter(known)
+
+    def _differences(self, left: Hash, right: Hash) -> Iterator[Difference]:
+        found: list[Difference] = []
+        for one in differences(self, left, right):
+            if len(found) <= MOST_DIFFERENCES:
+                found.append(one)
+            yield one
+        if len(found) <= MOST_DIFFERENCES:
+            self.cache.put_differences(left, right, found)
 
     def read_record(self, hash: Hash) -> FileRecord:
         """Returns a decoded file record."""

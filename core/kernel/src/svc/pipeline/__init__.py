@@ -6,6 +6,7 @@ answer and error one form, and writes one line of the log for each request.
 
 from __future__ import annotations
 
+from svc.pipeline.address_log import AddressLog
 from svc.pipeline.application import Application, create_app, create_service_app
 from svc.pipeline.bodies import PIECE_SIZE, BodyStream, body_stream, read_json
 from svc.pipeline.caching import mark_immutable, vary_by
@@ -33,6 +34,7 @@ from svc.pipeline.declarations import (
 from svc.pipeline.examples import json_command
 from svc.pipeline.json import JSON_MEDIA_TYPE, decode_json, encode_json
 from svc.pipeline.lifetime import Lifetime
+from svc.pipeline.middleware import renew_caller
 from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
     effective_permissions,
@@ -59,6 +61,7 @@ __all__ = [
     "PIECE_SIZE",
     "Access",
     "AccessKind",
+    "AddressLog",
     "Application",
     "BodyStream",
     "ByteRange",
@@ -103,6 +106,7 @@ __all__ = [
     "query_text",
     "quote_etag",
     "read_json",
+    "renew_caller",
     "requires",
     "requires_any",
     "requires_identity",

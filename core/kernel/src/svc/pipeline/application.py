@@ -7,11 +7,11 @@ WSGI server can run it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import falcon
 from falcon.routing import PathConverter
+from msgspec.structs import replace
 
 from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.executor import current_executor

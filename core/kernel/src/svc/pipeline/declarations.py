@@ -6,11 +6,11 @@ A responder without a declaration is refused when its route is added.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 import falcon
+from msgspec import Struct
 
 from svc.plugins.contracts import Operation
 
@@ -51,8 +51,7 @@ class AccessKind(Enum):
     BODY = "body"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The declaration of one responder.
 
     Attributes:

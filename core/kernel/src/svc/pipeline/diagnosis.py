@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import ServiceUnavailable
 from svc.findings import Finding, describe_failure
@@ -23,8 +25,7 @@ REMEMBERED_SECONDS = 60.0
 _log = logging.getLogger("svc.health")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAnswer:
+class CheckAnswer(Struct, frozen=True):
     """What a health check says.
 
     Attributes:

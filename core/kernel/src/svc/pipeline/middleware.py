@@ -41,6 +41,7 @@ __all__ = [
     "PermissionCheck",
     "RequestIds",
     "Routing",
+    "renew_caller",
 ]
 
 _LIST = Operation.LIST
@@ -219,41 +220,67 @@ class Identification:
         self, req: SvcRequest, resp: falcon.Response, resource: BoundRoute, params: dict[str, Any]
     ) -> None:
         """Sets the caller."""
-        env = req.env
-        endpoint: Endpoint = env["svc.endpoint"]
+        endpoint: Endpoint = req.env["svc.endpoint"]
         if endpoint.is_public:
             return
         context = req.context
         live = self._service.require()
-        state = context.commit_state or live.commit_state()
-        authorization = env.get("HTTP_AUTHORIZATION")
-        caller = live.callers.by_authorization.get(authorization)
-        if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
-            caller = self._ask(live, state, req, authorization)
+        caller = _identify(live, context.commit_state or live.commit_state(), req)
         context.challenge = caller.challenge
         context.caller = caller
 
-    @staticmethod
-    def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
-        """Asks the mode."""
-        mode = live.auth_mode_of(state)
-        req.context.challenge = mode.challenge
-        credentials = credentials_of(req, req.env["svc.endpoint"])
-        try:
-            identity = mode.authenticate(credentials)
-        except SvcError:
-            raise
-        except Exception as error:
-            live.note_auth_failure(error)
-            raise
-        if identity is None:
-            raise AuthRequired("This needs valid credentials.")
-        # Not where another field of the request, or its query, may have decided. The mode may have looked at
-        # a later commit than the state's; the next request finds another state then.
-        is_by_token = credentials.scheme == "bearer" and bool(credentials.value)
-        is_enough = mode.asked_once_a_commit and (is_by_token or not mode.has_keys)
-        head = state.head if is_enough else None
-        return live.callers.remember(authorization, identity, mode.challenge, head)
+
+def _identify(live: LiveService, state: CommitState, req: SvcRequest) -> Caller:
+    """Returns the caller that the requests before have found, or asks the mode."""
+    authorization = req.env.get("HTTP_AUTHORIZATION")
+    caller = live.callers.by_authorization.get(authorization)
+    if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
+        caller = _ask(live, state, req, authorization)
+    return caller
+
+
+def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+    mode = live.auth_mode_of(state)
+    req.context.challenge = mode.challenge
+    credentials = credentials_of(req, req.env["svc.endpoint"])
+    try:
+        identity = mode.authenticate(credentials)
+    except SvcError:
+        raise
+    except Exception as error:
+        live.note_auth_failure(error)
+        raise
+    if identity is None:
+        raise AuthRequired("This needs valid credentials.")
+    # Not where another field of the request, or its query, may have decided. The mode may have looked at
+    # a later commit than the state's; the next request finds another state then.
+    is_by_token = credentials.scheme == "bearer" and bool(credentials.value)
+    is_enough = mode.asked_once_a_commit and (is_by_token or not mode.has_keys)
+    head = state.head if is_enough else None
+    return live.callers.remember(authorization, identity, mode.challenge, head)
+
+
+def renew_caller(req: SvcRequest) -> None:
+    """Asks again who sent a request whose answer takes long; ``req.context`` says so from then on.
+
+    A stream calls it before each part that it sends: rights that were taken away end there. Cheap.
+
+    Raises:
+        AuthRequired: the credentials have ended or were revoked.
+        NotFound: the plugin of the route was disabled, or is not in use any more.
+        ServiceUnavailable: that of the auth mode was.
+    """
+    context = req.context
+    known = context.commit_state
+    if known is None:
+        return
+    live = known.live
+    state = context.commit_state = live.commit_state()
+    context.plugin = state.contexts.get(req.env["svc.endpoint"].plugin_id)
+    if context.plugin is None:
+        raise NotFound("There is no such resource.")
+    if context.caller is not None:
+        context.caller = _identify(live, state, req)
 
 
 class PermissionCheck:

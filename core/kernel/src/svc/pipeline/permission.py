@@ -99,7 +99,7 @@ def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int
     mask = compiled_rules(rules).mask(path, directory=directory) if rules else _EVERYTHING
     if mask and not identity.is_root:
         mask &= _granted(identity, path, mask)
-    if mask & _CHANGE and path and (path[0] == SERVER_CONFIGURATION or DIRECTORY_CONFIGURATION in path):
+    if mask & _CHANGE and _is_configuration(path):
         mask = _of_configuration(identity, path, mask)
     return mask
 

@@ -8,25 +8,18 @@ Lines are bounded by address, so that nobody fills a disk with them.
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from svc.errors import AuthRequired, Forbidden, InvalidPath, NotFound, RateLimited
 from svc.paths import Path, format_path
+from svc.pipeline.address_log import AddressLog
 
 if TYPE_CHECKING:
     from svc.pipeline.context import SvcRequest
     from svc.pipeline.routing import Endpoint
 
-__all__ = ["MOST_LINES", "HiddenPath", "RefusalLog", "hidden_path"]
+__all__ = ["HiddenPath", "RefusalLog", "hidden_path"]
 
-MOST_LINES = 30
-"""Lines in a minute about one address; a last one says that there are more."""
-
-_MINUTE = 60
-_MOST_ADDRESSES = 10_000
 _MOST_CHARACTERS = 256
 
 _log = logging.getLogger("svc.refused")
@@ -45,9 +38,7 @@ class RefusalLog:
     """Writes the refusals of one application. Safe in every thread."""
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._counts: Counter[str] = Counter()
-        self._ends = 0.0
+        self._log = AddressLog(_log, "refusals")
 
     def note(self, req: SvcRequest, error: Exception) -> None:
         """Writes an error of a request if it is a refusal."""
@@ -55,9 +46,6 @@ class RefusalLog:
         if reason is None:
             return
         context = req.context
-        seen = self._count(context.client_address or "")
-        if seen > MOST_LINES:
-            return
         identity = context.identity_or_none
         fields = {
             "reason": reason,
@@ -68,21 +56,7 @@ class RefusalLog:
             "remote": context.client_address,
             "request_id": context.request_id,
         }
-        _log.warning("a request was refused", extra={"fields": fields})
-        if seen == MOST_LINES:
-            _log.warning(
-                "further refusals of this address are not written for a minute",
-                extra={"fields": {"remote": context.client_address}},
-            )
-
-    def _count(self, address: str) -> int:
-        with self._mutex:
-            now = time.monotonic()
-            if now >= self._ends or len(self._counts) >= _MOST_ADDRESSES:
-                self._counts.clear()
-                self._ends = now + _MINUTE
-            self._counts[address] += 1
-            return self._counts[address]
+        self._log.warn_about("a request was refused", context.client_address, fields)
 
 
 def _reason_of(req: SvcRequest, error: Exception) -> str | None:

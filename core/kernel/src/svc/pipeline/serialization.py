@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 import falcon
+from msgspec import Struct, field
 
 from svc.errors import (
     AuthRequired,
@@ -64,8 +64,7 @@ _OF_STATUS: dict[int, tuple[type[SvcError], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorAnswer:
+class ErrorAnswer(Struct, frozen=True):
     """An error as it goes to the client.
 
     Attributes:

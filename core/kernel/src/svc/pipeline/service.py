@@ -11,8 +11,9 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from svc.database import pause
 from svc.errors import InternalError, ServiceUnavailable, SvcError
@@ -38,8 +39,7 @@ Opener = Callable[[Callable[[int, int], None]], "Database"]
 _log = logging.getLogger("svc.service")
 
 
-@dataclass(frozen=True, slots=True)
-class StartState:
+class StartState(Struct, frozen=True):
     """How far the opening of the database is.
 
     Attributes:
@@ -55,8 +55,7 @@ class StartState:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitState:
+class CommitState(Struct, frozen=True):
     """The database and its plugins at one commit, as requests see them until the next one.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 __all__ = ["Limits", "PipelineSettings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a server, each in this one place: whoever takes a file, a JSON body or a batch asks here.
 
     Attributes:
@@ -24,8 +23,7 @@ class Limits:
     body_timeout_s: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineSettings:
+class PipelineSettings(Struct, frozen=True):
     """Settings of the pipeline.
 
     Attributes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from svc.confidential import Confidential
 from svc.plugins.authentication import SelectedAuthMode, accepts_root_key, select_auth_mode
 from svc.plugins.configuration import (
     parse_assignments,
@@ -83,6 +84,7 @@ __all__ = [
     "BackupRule",
     "Command",
     "CommandRegistry",
+    "Confidential",
     "ContentCheck",
     "Credentials",
     "EnabledPlugin",

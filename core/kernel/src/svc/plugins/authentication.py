@@ -5,8 +5,9 @@ It fails closed: a mode that cannot be had stops the start, and no other mode ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from svc.errors import PluginMissing, UsageError
 from svc.plugins.contracts import AuthContext, AuthMode
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SelectedAuthMode", "accepts_root_key", "select_auth_mode"]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedAuthMode:
+class SelectedAuthMode(Struct, frozen=True):
     """The auth mode of a server, chosen before its database is open.
 
     Attributes:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
-import msgspec
+from msgspec import Struct
 
 from svc.errors import PluginError
 from svc.paths import Path
@@ -45,8 +44,7 @@ _FAMILIES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\.api")
 _EXTENDED = re.compile(rf"{_ID.pattern}:{FAMILY_NAME}")
 
 
-@dataclass(frozen=True, slots=True)
-class StartOption:
+class StartOption(Struct, frozen=True):
     """An option of ``svc start`` that sets one setting of the plugin, before what a database says of it.
 
     It can be given as ``--name``, as the environment variable ``SVC_NAME`` and as a key of the TOML file.
@@ -91,8 +89,7 @@ class BackupRule(Enum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True, slots=True)
-class SystemPath:
+class SystemPath(Struct, frozen=True):
     """A path of the system tree that the plugin owns, with everything below it.
 
     Attributes:
@@ -114,8 +111,7 @@ class SystemPath:
         return tuple(self.path.split("/"))
 
 
-@dataclass(frozen=True, slots=True)
-class PluginDescriptor:
+class PluginDescriptor(Struct, frozen=True):
     """The name, version and needs of a plugin, and what the kernel must know of it.
 
     Names that it claims (options, auth modes, error codes, paths of the system tree) are its alone: of two
@@ -154,7 +150,7 @@ class PluginDescriptor:
     summary: str
     api: tuple[int, int]
     implementation: str
-    configuration: type[msgspec.Struct] | None = None
+    configuration: type[Struct] | None = None
     reload: bool = True
     retired: tuple[str, ...] = ()
     families: str | None = None
@@ -270,4 +266,4 @@ def _is_api_range(value: object) -> bool:
 
 
 def _is_struct(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, msgspec.Struct)
+    return isinstance(value, type) and issubclass(value, Struct)

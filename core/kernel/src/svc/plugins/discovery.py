@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from svc.findings import describe_error
 from svc.plugins.descriptor import ENTRY_POINT_GROUP, PLUGIN_SET_GROUP
@@ -41,8 +42,7 @@ class ProblemKind(Enum):
     NEEDS = "needs"
 
 
-@dataclass(frozen=True, slots=True)
-class PluginProblem:
+class PluginProblem(Struct, frozen=True):
     """Something wrong with one plugin. The plugin is out of use, and everything else goes on.
 
     Attributes:
@@ -56,8 +56,7 @@ class PluginProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledPlugin:
+class InstalledPlugin(Struct, frozen=True):
     """A plugin as its distribution declares it. None of its code has been imported.
 
     Attributes:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from svc.errors import Conflict, PluginError, PluginMissing, ReadOnly
+from svc.errors import Conflict, CorruptRecord, PluginError, PluginMissing, ReadOnly
 from svc.findings import describe_error, describe_failure
 from svc.paths import Path
 from svc.plugins.configuration import (
@@ -29,8 +29,10 @@ from svc.plugins.needs import all_needed, in_order_of_needs, needs_of, require_n
 
 if TYPE_CHECKING:
     from svc.database import Database
+    from svc.database.version import Version
     from svc.hashing import Hash
     from svc.plugins.loading import Plugins
+    from svc.tree import Entry
 
 __all__ = [
     "PLUGINS_DIRECTORY",
@@ -320,10 +322,15 @@ def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str 
 def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
     """The settings of an enabled plugin as they are stored, defaults not filled in; they may hold secrets.
 
+    A database that was never given any plugins is taken for what its first start makes of it, as where a
+    command opens it: nothing is stored there.
+
     Raises:
         PluginMissing: the plugin is not enabled in this database.
     """
     record = _record(database, plugin_id)
+    if record is None and awaits_first_plugins(database):
+        return {}
     if record is None:
         raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
     return record.configuration
@@ -420,9 +427,7 @@ def _records(database: Database) -> Mapping[str, _Record | None]:
     system = database.system()
     if system.get((PLUGINS_DIRECTORY,)) is None:
         return {}
-    return {
-        name: _decode(name, system.read_all(entry)) for name, entry in system.entries((PLUGINS_DIRECTORY,))
-    }
+    return {name: _read(system, name, entry) for name, entry in system.entries((PLUGINS_DIRECTORY,))}
 
 
 def _initial_set(database: Database) -> _InitialSet | None:
@@ -433,6 +438,10 @@ def _initial_set(database: Database) -> _InitialSet | None:
     try:
         return msgspec.json.decode(system.read_all(entry), type=_InitialSet)
     except msgspec.DecodeError:
+        return None
+    except CorruptRecord as error:
+        if not error.details.get("lost"):
+            raise
         return None
 
 
@@ -447,13 +456,16 @@ def _give_up(database: Database, plugin_id: str, actor: str | None) -> None:
 def _record(database: Database, plugin_id: str) -> _Record | None:
     system = database.system()
     entry = system.get(_path(plugin_id))
-    return None if entry is None else _decode(plugin_id, system.read_all(entry))
+    return None if entry is None else _read(system, plugin_id, entry)
 
 
-def _decode(name: str, content: bytes) -> _Record | None:
+def _read(system: Version, name: str, entry: Entry) -> _Record | None:
+    """A record; None for one that can't be read, or that a repair has given up: it can be written again."""
     try:
-        record = msgspec.json.decode(content, type=_Record)
-    except msgspec.DecodeError as error:
+        record = msgspec.json.decode(system.read_all(entry), type=_Record)
+    except (msgspec.DecodeError, CorruptRecord) as error:
+        if isinstance(error, CorruptRecord) and not error.details.get("lost"):
+            raise
         logger.error("The record of the plugin %r in the system tree cannot be read: %s", name, error)
         return None
     return record if record.id == name else None

@@ -11,9 +11,10 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from svc.errors import PluginError
 from svc.plugins.descriptor import FAMILY_NAME
@@ -32,8 +33,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Family(Generic[T]):
+class Family(Struct, Generic[T], frozen=True):
     """A kind of extension that a plugin drives.
 
     Attributes:
@@ -74,8 +74,7 @@ class Family(Generic[T]):
         return NamedRegistry(self.title, self.contract, self.names)
 
 
-@dataclass(frozen=True, slots=True)
-class Extension(Generic[T_co]):
+class Extension(Struct, Generic[T_co], frozen=True):
     """A thing of a family, as its driver finds it.
 
     Attributes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.plugins import hookspecs
 from svc.plugins.descriptor import PluginDescriptor
@@ -22,8 +23,7 @@ HOOK_NAMES = frozenset(name for name in vars(hookspecs) if name.startswith("svc_
 """Names of the kernel's hooks."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFamilies:
+class KnownFamilies(Struct, frozen=True):
     """The families of plugins that a boot knows.
 
     Attributes:

@@ -17,7 +17,6 @@ from svc.plugins.configuration import (
     merge_settings,
     parse_assignments,
     settings_as_shown,
-    validate_settings,
 )
 from svc.plugins.discovery import PluginProblem, ProblemKind
 from svc.plugins.enabling import EnabledPlugin, enabled_plugins, refused_plugins, unreadable_plugins
@@ -234,15 +233,6 @@ def shown_settings(plugins: Plugins, plugin: EnabledPlugin) -> dict[str, Any]:
     if plugin.problem is not None or plugin.id not in plugins.descriptors:
         return hide_all(plugin.settings)
     return settings_as_shown(plugin.configuration)
-
-
-def default_settings(plugins: Plugins, plugin_id: str) -> dict[str, Any] | None:
-    """The default settings of a plugin in use; None when it has none, or some setting has no default."""
-    descriptor = plugins.descriptors.get(plugin_id)
-    if descriptor is None or descriptor.configuration is None:
-        return None
-    required = any(item.required for item in msgspec.structs.fields(descriptor.configuration))
-    return None if required else settings_as_shown(validate_settings(descriptor, {}))
 
 
 def _report(

@@ -113,6 +113,8 @@ def load_plugins(
     check_route: RouteCheck | None = None,
     overrides: Mapping[str, Mapping[str, Any]] | None = None,
     families: Collection[str] | None = None,
+    without: Collection[str] = (),
+    known: Sequence[PluginProblem] = (),
 ) -> Plugins:
     """Finds, checks and registers the plugins of this process. Called once, at boot; imports plugin code.
 
@@ -124,6 +126,10 @@ def load_plugins(
         families: the registries to fill: those of the kernel by the names of ``Registries``, those of drivers
             as ``driver:family``; None for all. A short command fills ``commands`` alone, and so imports
             neither what answers requests nor the families of drivers.
+        without: registries of the kernel to leave empty all the same: the background process answers no
+            requests, and so imports nothing of what does.
+        known: what a whole boot of the same plugins found wrong. A plugin that is out of use there is so
+            here, although what is wrong with it may be in a registry that stays empty.
 
     Returns:
         The frozen outcome. Nothing that is wrong with a plugin raises: see ``Plugins.problems``.
@@ -133,7 +139,7 @@ def load_plugins(
     claimed = {problem.plugin_id for problem in problems}
     wanted = None if allowed is None else tuple(dict.fromkeys(allowed))
     available = [name for name in installed if wanted is None or name in wanted]
-    boot = _Boot(make_registries(check_route), families, available)
+    boot = _Boot(make_registries(check_route), families, available, without, known)
     boot.problems.extend(problem for problem in problems if wanted is None or problem.plugin_id in wanted)
     boot.problems.extend(set_problems)
     for plugin_id in _in_order(installed if wanted is None else wanted, default_set):
@@ -195,10 +201,17 @@ class _Boot:
     """What the boot has gathered so far."""
 
     def __init__(
-        self, registries: Registries, families: Collection[str] | None, available: Iterable[str]
+        self,
+        registries: Registries,
+        families: Collection[str] | None,
+        available: Iterable[str],
+        without: Collection[str] = (),
+        known: Iterable[PluginProblem] = (),
     ) -> None:
         self.registries = registries
         self.families = families
+        self.without = frozenset(without)
+        self.known = {problem.plugin_id: problem for problem in known}
         self.available = frozenset(available)
         self.problems: list[PluginProblem] = []
         self.descriptors: dict[str, PluginDescriptor] = {}
@@ -229,6 +242,9 @@ class _Boot:
                     self._add_families(descriptor.id, descriptor.families)
                 usable.append(descriptor)
         for descriptor in usable:
+            if descriptor.id in self.known:
+                self.problems.append(self.known[descriptor.id])
+                continue
             with self._reporting(descriptor.id):
                 implementation = _import_implementation(descriptor)
                 hooks = self._implementations(descriptor, implementation)
@@ -315,7 +331,7 @@ class _Boot:
         """Whether this boot lets the plugin add to the family."""
         driven = self.registries.driven.get(family)
         if driven is None:
-            return self.families is None or family in self.families
+            return family not in self.without and (self.families is None or family in self.families)
         name = f"{driven.driver}:{family}"
         is_theirs = driven.driver == descriptor.id or name in descriptor.extends
         return is_theirs and (self.families is None or name in self.families)

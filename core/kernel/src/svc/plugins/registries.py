@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from svc.errors import PluginError
 from svc.plugins.contracts import AuthMode, ContentCheck, HealthCheck
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DrivenFamily", "Registries", "make_registries"]
 
 
-@dataclass(frozen=True, slots=True)
-class DrivenFamily:
+class DrivenFamily(Struct, frozen=True):
     """A family that a plugin drives.
 
     Attributes:
@@ -33,8 +33,7 @@ class DrivenFamily:
     registry: NamedRegistry[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Registries:
+class Registries(Struct, frozen=True):
     """The registries of all families: one attribute for each that the kernel drives, and those of plugins."""
 
     routes: RouteRegistry = field(default_factory=RouteRegistry)
@@ -69,7 +68,7 @@ class Registries:
     def named(self) -> dict[str, Registry[Any]]:
         """The registries by the name of their hook's argument: ``routes``, ``auth_modes``, ..."""
         return {
-            **{item.name: getattr(self, item.name) for item in fields(self) if item.name != "_driven"},
+            **{name: getattr(self, name) for name in self.__struct_fields__ if name != "_driven"},
             **{name: driven.registry for name, driven in self._driven.items()},
         }
 

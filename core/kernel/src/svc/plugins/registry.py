@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from svc.errors import PluginError
 
@@ -31,8 +32,7 @@ T = TypeVar("T")
 KERNEL = "svc"
 
 
-@dataclass(frozen=True, slots=True)
-class Registered(Generic[T]):
+class Registered(Struct, Generic[T], frozen=True):
     """One thing that a plugin added.
 
     Attributes:
@@ -190,8 +190,7 @@ class NamedRegistry(Registry[T]):
         return self._contract(thing)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """A resource and where it is served.
 
     Attributes:
@@ -280,8 +279,7 @@ class RouteRegistry(Registry[Route]):
         return tuple(item.value for item in self)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command of the command line.
 
     Attributes:

@@ -23,6 +23,8 @@ _KERNEL = (
     SystemPath("repairs", BackupRule.SKIP),
     SystemPath("collection", BackupRule.SKIP),
     SystemPath("collection-plan", BackupRule.SKIP),
+    # The history of this log; a backup holds versions.
+    SystemPath("packed-commits", BackupRule.SKIP),
 )
 _REFERENCES = "refs"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from svc.database.findings import finding_of_lock
 from svc.findings import Finding
 from svc.log import Writability
 from svc.processes.registration import Published
@@ -39,6 +40,8 @@ def storage_findings(database: Database, *, serving: bool = True) -> Iterator[Fi
         serving: whether this process serves the database. What the user of another process may not do
             is nothing that is wrong.
     """
+    if not serving:
+        yield from finding_of_lock(database, look=True)
     log = database.objects.log
     writability = log.storage.writability()
     if writability is Writability.READ_ONLY or (serving and writability is Writability.FORBIDDEN):

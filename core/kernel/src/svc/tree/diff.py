@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.errors import CorruptRecord
 from svc.hashing import Hash
@@ -24,8 +25,7 @@ _Difference = tuple[str, Entry | None, Entry | None]
 _NO_LEAF = Leaf(([], b"", b"", b"", [], []))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A path whose entry is not the same on both sides.
 
     Attributes:
@@ -197,16 +197,16 @@ class _Side:
 
 
 def _step_over(ours: _Side, theirs: _Side) -> None:
-    """Passes two equal nodes; of two that differ, opens the one of the higher level, or both."""
-    mine = ours.pending[-1] if ours.pending else (-1, b"")
-    other = theirs.pending[-1] if theirs.pending else (-1, b"")
-    if mine == other:
-        ours.pending.pop()
-        theirs.pending.pop()
-        return
-    if mine[0] >= other[0]:
+    """Passes equal nodes; of the first two that differ, opens the one of the higher level, or both."""
+    mine, other = ours.pending, theirs.pending
+    while mine and other and mine[-1] == other[-1]:
+        mine.pop()
+        other.pop()
+    level = mine[-1][0] if mine else -1
+    other_level = other[-1][0] if other else -1
+    if mine and level >= other_level:
         ours.open()
-    if other[0] >= mine[0]:
+    if other and other_level >= level:
         theirs.open()
 
 

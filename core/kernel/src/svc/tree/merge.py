@@ -7,8 +7,9 @@ O(changes of theirs * log n).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from svc.errors import InvalidInput
 from svc.hashing import Hash
@@ -25,8 +26,7 @@ MergeStrategy = Literal["fail", "ours", "theirs"]
 ConflictKind = Literal["modify_modify", "modify_delete", "add_add", "file_directory"]
 
 
-@dataclass(frozen=True, slots=True)
-class MergeConflict:
+class MergeConflict(Struct, frozen=True):
     """A path that both sides changed, and not in the same way.
 
     Attributes:
@@ -44,8 +44,7 @@ class MergeConflict:
     kind: ConflictKind
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True):
     """The outcome of a merge.
 
     Attributes:

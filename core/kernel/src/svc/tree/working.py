@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import merge as merge_sorted
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.hashing import HASH_SIZE, Hash
@@ -33,8 +34,7 @@ _ABSENT: Any = object()
 _ROOT = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Savepoint:
+class Savepoint(Struct, frozen=True):
     """A state to which a working tree can go back, until its next write."""
 
     generation: int

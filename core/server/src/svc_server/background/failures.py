@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc.errors import SvcError
 from svc.findings import describe_failure
+from svc.log.creation import FULL
 
 __all__ = ["LONGEST_WAIT_S", "describe_failure", "trace_of", "wait_after"]
 
@@ -13,6 +14,8 @@ LONGEST_WAIT_S = 60.0
 
 def trace_of(error: BaseException) -> BaseException | None:
     """Returns what the log shall print the trace of: nothing, where the sentence says it all."""
+    if isinstance(error, OSError):
+        return None if error.errno in FULL else error
     return None if isinstance(error, SvcError) and error.status != 500 else error
 
 

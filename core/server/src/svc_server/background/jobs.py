@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from svc.errors import PluginError
 from svc.findings import Finding
@@ -57,8 +57,7 @@ class JobList:
         self.jobs[name] = job
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningJob:
+class _RunningJob(Struct, frozen=True):
     """The ``JobContext`` of one job."""
 
     plugin: PluginContext

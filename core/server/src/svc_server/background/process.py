@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,7 +23,7 @@ from svc.database import Database
 from svc.errors import SvcError
 from svc.log import NO_BACKENDS, StorageBackend, scheme_of
 from svc.log.creation import make_state_directory
-from svc.plugins import Plugins, plugin_findings
+from svc.plugins import PluginProblem, Plugins, plugin_findings
 from svc.processes.election import Candidate
 from svc.processes.registration import Registration
 from svc.processes.state_file import BackgroundState, StateFile
@@ -40,6 +40,9 @@ BEAT_SECONDS = 1.0
 PROCESS_NAME = "svc-background"
 _NICENESS = 10
 """Where a processor is wanted by both, those who answer requests come first."""
+
+_NOT_NEEDED = ("routes", "commands", "auth_modes", "health_checks")
+"""Registries that stay empty: what answers requests and commands is half of what plugins import."""
 
 _CACHE_BYTES = 16 * 1024 * 1024
 """Views read each version once, soon after it was made: little of what they have read is of use again."""
@@ -73,13 +76,20 @@ class Stop:
         self._asked = True
 
 
-def run_background(settings: ServerSettings, stop: Stop, *, only_if_needed: bool = False) -> int:
+def run_background(
+    settings: ServerSettings,
+    stop: Stop,
+    *,
+    only_if_needed: bool = False,
+    problems: Sequence[PluginProblem] | None = None,
+) -> int:
     """Is a candidate, and once elected the background process, until it is told to stop. Blocks.
 
     Args:
         settings: the database, the plugins, and their options.
         stop: says when.
         only_if_needed: give up at once when another process is elected, instead of standing by.
+        problems: what a whole boot found wrong with the plugins; then less is booted here.
 
     Returns:
         The exit code.
@@ -88,14 +98,15 @@ def run_background(settings: ServerSettings, stop: Stop, *, only_if_needed: bool
         SvcError: there is no database, or it can't be opened; a plugin option is not valid.
     """
     # Only the URL of a backend needs plugins to be understood.
-    plugins = boot_plugins(settings) if scheme_of(settings["database"]) is not None else None
+    is_remote = scheme_of(settings["database"]) is not None
+    plugins = _boot(settings, problems) if is_remote else None
     location = settings["database"]
     place = require_backend(location, _backends_of(plugins)).locate(location)
     with Candidate(place.lock_file) as candidate:
         if only_if_needed and not candidate.acquire():
             return 0
         if plugins is None:
-            plugins = boot_plugins(settings)
+            plugins = _boot(settings, problems)
         directory = place.state_directory
         make_state_directory(directory)
         registration = Registration(directory, "standby")
@@ -113,6 +124,13 @@ def run_background(settings: ServerSettings, stop: Stop, *, only_if_needed: bool
             return _serve(candidate, directory, plugins, settings, stop, reporter)
         finally:
             registration.close()
+
+
+def _boot(settings: ServerSettings, problems: Sequence[PluginProblem] | None) -> Plugins:
+    """Boots the plugins; wholly where nobody has done so, since what is wrong may be anywhere."""
+    if problems is None:
+        return boot_plugins(settings)
+    return boot_plugins(settings, without=_NOT_NEEDED, known=problems)
 
 
 def _serve(
@@ -194,7 +212,7 @@ def run_ordered(order: dict[str, Any]) -> int:
 
     Args:
         order: the settings (``values`` and ``given``), the ``parent`` to live as long as, and
-            ``only_if_needed`` as in ``run_background``.
+            ``only_if_needed`` and ``problems`` as in ``run_background``.
     """
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), _NICENESS))
     stop = Stop(order["parent"])
@@ -207,7 +225,8 @@ def run_ordered(order: dict[str, Any]) -> int:
     allow_in_children(settings)
     configure_logs(settings["log_format"])
     try:
-        return run_background(settings, stop, only_if_needed=order["only_if_needed"])
+        only_if_needed, problems = order["only_if_needed"], order["problems"]
+        return run_background(settings, stop, only_if_needed=only_if_needed, problems=problems)
     except SvcError as error:
         logger.error("The background process can't run: %s", error.message)
         return error.exit_code

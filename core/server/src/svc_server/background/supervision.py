@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from svc.plugins import PluginProblem
 from svc.processes.election import is_elected
 from svc_server.background.failures import wait_after
 from svc_server.options import ServerSettings
@@ -79,6 +80,7 @@ class Supervisor:
         only_if_needed: start one only while the database has none. Several supervisors (the workers of a
             gunicorn of one's own) then keep one process together; otherwise theirs stand by.
         launch: how to start one.
+        problems: what a boot of these plugins found wrong; None where there was none.
 
     Attributes:
         lock_file: the lock file of the database, for ``only_if_needed``; set when the database is open.
@@ -90,11 +92,13 @@ class Supervisor:
         *,
         only_if_needed: bool = False,
         launch: Launch = run_background_program,
+        problems: Sequence[PluginProblem] | None = None,
     ) -> None:
         self._settings = settings
         self.lock_file: Path | None = None
         self._only_if_needed = only_if_needed
         self._launch = launch
+        self._problems = problems
         self._process: Child | None = None
         self._started = 0.0
         self._due = time.monotonic()
@@ -122,6 +126,7 @@ class Supervisor:
     def restart(self, settings: ServerSettings) -> None:
         """Lets the child end, and the next tick after that start one with new settings. Never blocks."""
         self._settings = settings
+        self._problems = None  # Nobody has checked these.
         self._terminate()
 
     def stop(self) -> None:
@@ -155,6 +160,7 @@ class Supervisor:
             "of_plugins": self._settings.of_plugins,
             "parent": os.getpid(),
             "only_if_needed": self._only_if_needed,
+            "problems": self._problems,
         }
         try:
             self._process = self._launch(order)

@@ -10,7 +10,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.database import Database
 from svc.findings import Finding
@@ -28,8 +29,7 @@ STOP_SECONDS = 1.0
 logger = logging.getLogger("svc.background")
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     """What runs for one plugin.
 
     Attributes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import falcon
-import msgspec
 
 from svc.errors import AuthRequired, RateLimited
-from svc.plugin import Database, Version, context_of, public, read_json, send_json
+from svc.plugin import Confidential, Database, Version, context_of, public, read_json, send_json
 from svc_auth_self.addresses import client_address
 from svc_auth_self.keys import find_key, key_id_of
 from svc_auth_self.limiter import RateLimiter
@@ -26,14 +25,16 @@ _MINUTE = 60
 _KEY_NOT_VALID = "The API key is not valid: it is unknown, was revoked, or has expired."
 
 
-class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
+class TokenBody(Confidential, frozen=True, forbid_unknown_fields=True):
     """The body that exchanges a key, for an access token alone where ``refresh`` is false."""
+
+    shown = ("refresh",)
 
     api_key: str
     refresh: bool = True
 
 
-class RefreshBody(msgspec.Struct, forbid_unknown_fields=True):
+class RefreshBody(Confidential, frozen=True, forbid_unknown_fields=True):
     """The body that spends a refresh token, or ends its chain."""
 
     refresh_token: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import os
 import stat
@@ -12,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from svc.errors import Forbidden, InvalidInput, NotFound, PreconditionFailed, UsageError
 from svc.plugin import (
+    Confidential,
     Database,
     Source,
     declared_system_paths,
@@ -37,9 +38,10 @@ __all__ = ["import_files"]
 _UNLIMITED = 1 << 40
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Confidential, frozen=True):
     """The command line of one import."""
+
+    shown = ("files", "promote", "force")
 
     files: tuple[str, ...]
     promote: bool
@@ -92,7 +94,7 @@ def import_files(
         else:
             name = source.require_file("a server's database is there")
             with restored_database(Path(name), PLUGIN_ID) as opened:
-                results = _import(opened, dataclasses.replace(request, promote=True))
+                results = _import(opened, replace(request, promote=True))
     result = _together(results)
     for warning in result.warnings:
         click.echo(f"svc: {warning}", err=True)
@@ -134,7 +136,7 @@ def _send(source: Source, request: _Request, *, unlimited: bool) -> list[ImportR
         for result in results if request.promote else ():
             client.backup.promote(result.version.hex())
     if request.promote:
-        results[-1] = dataclasses.replace(results[-1], head_promoted=True)
+        results[-1] = replace(results[-1], head_promoted=True)
     return results
 
 
@@ -174,7 +176,7 @@ def _import_chain(
                 require_base(files[0].header, database.head().root, force=False)
             raise
         head = result.version
-    results[-1] = dataclasses.replace(results[-1], head_promoted=True)
+    results[-1] = replace(results[-1], head_promoted=True)
     return results
 
 
@@ -224,4 +226,4 @@ def _together(results: Sequence[ImportResult]) -> ImportResult:
         )
     }
     warnings = tuple(dict.fromkeys(warning for one in results for warning in one.warnings))
-    return dataclasses.replace(last, kind="chain", base=results[0].base, warnings=warnings, **sums)
+    return replace(last, kind="chain", base=results[0].base, warnings=warnings, **sums)

@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from svc.database.transfer import ChangeCounts
 from svc.errors import InvalidInput
@@ -69,8 +70,7 @@ class Received(Outgoing):
         return iter(self._stream)
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
+class Sending(Struct, frozen=True):
     """How files are sent to a server, which verifies each and takes it in."""
 
     client: Client

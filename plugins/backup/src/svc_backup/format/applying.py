@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from svc.database.transfer import ChangeCounts, PutEntry, SetRef, is_reference, name_objects, take_objects
 from svc.errors import NotFound
@@ -18,8 +19,7 @@ IMPORTS = "imports"
 """Kind of the refs that keep imported versions which HEAD does not name: ``imports/<root hash>``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
+class ImportResult(Struct, frozen=True):
     """What an import took.
 
     Attributes:

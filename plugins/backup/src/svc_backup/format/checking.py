@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from svc.database.transfer import (
     EMPTY_ROOT,
@@ -23,8 +24,7 @@ from svc_backup.format.layout import Deletions
 __all__ = ["CheckedFile", "check_incoming"]
 
 
-@dataclass(slots=True)
-class CheckedFile:
+class CheckedFile(Struct):
     """A file that was verified, and may be taken.
 
     Attributes:

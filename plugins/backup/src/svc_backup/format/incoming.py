@@ -11,12 +11,12 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self, TypeVar
 
 import lmdb
+from msgspec import Struct
 
 from svc.database.transfer import (
     EMPTY_ROOT,
@@ -45,8 +45,7 @@ _PAUSE_EVERY = 256
 _MAP_SIZE = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingLimits:
+class IncomingLimits(Struct, frozen=True):
     """What a file may ask for, whatever it states.
 
     Attributes:

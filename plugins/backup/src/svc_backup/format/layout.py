@@ -7,10 +7,10 @@ its two versions there; its deletion records say what goes. Values without I/O.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import cbor2
+from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from svc.database.transfer import (
@@ -37,8 +37,7 @@ _VERSIONS = struct.Struct("<56x32s32s")
 _CHECKSUM = struct.Struct("<Q")
 
 
-@dataclass(frozen=True, slots=True)
-class TransferHeader:
+class TransferHeader(Struct, frozen=True):
     """What the first 128 bytes of a transferred file say.
 
     Attributes:
@@ -54,8 +53,7 @@ class TransferHeader:
     target: Hash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Deletions:
+class Deletions(Struct, frozen=True):
     """The content of a deletion record of a patch.
 
     Attributes:

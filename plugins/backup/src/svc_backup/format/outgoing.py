@@ -9,12 +9,12 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
 from typing import IO, Self
 
 import cbor2
+from msgspec import Struct
 
 from svc.database.transfer import (
     EMPTY_ROOT,
@@ -64,8 +64,7 @@ def _no_pause() -> None:
     return
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingCounts:
+class OutgoingCounts(Struct, frozen=True):
     """What a file holds.
 
     Attributes:

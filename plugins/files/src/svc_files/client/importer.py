@@ -7,9 +7,10 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct, field
 
 from svc.errors import (
     AuthRequired,
@@ -52,8 +53,7 @@ _GROUPS_AFTER_SLOW = 16
 _FATAL = (ServiceUnavailable, InsufficientStorage, InternalError, AuthRequired, MethodNotAllowed)
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(Struct):
     """The operations of the commit that is being filled."""
 
     operations: list[Operation] = field(default_factory=list)

@@ -74,10 +74,12 @@ class LocalStore:
 
     def children(self, path: Path, version: str | None = None) -> Iterator[FileInfo]:
         """Yields a directory's entries in order of their names; see ``FileStore.children``."""
-        for name, entry in self._at(version).entries(path):
+        at = self._at(version)
+        for name, entry in at.entries(path):
             child = (*path, name)
             if not is_system_path(child):
-                yield _info(child, entry)
+                is_file = entry.kind is EntryKind.FILE
+                yield _info(child, entry, is_lost=is_file and self._database.is_lost(at, entry))
 
     def read(
         self, info: FileInfo, version: str | None = None, *, start: int = 0, length: int | None = None
@@ -144,7 +146,7 @@ class LocalStore:
         return self._database.at(self._database.resolve_version(version=version))
 
 
-def _info(path: Path, entry: Entry) -> FileInfo:
+def _info(path: Path, entry: Entry, *, is_lost: bool = False) -> FileInfo:
     return FileInfo(
         path,
         entry.kind,
@@ -155,6 +157,7 @@ def _info(path: Path, entry: Entry) -> FileInfo:
         entry.content_type,
         entry.target,
         entry.totals.files if entry.totals is not None else None,
+        is_lost=is_lost,
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
+from msgspec import Struct
 
 from svc.plugin import Path, format_path
 from svc_files.client.source import SourceFile
@@ -15,7 +14,7 @@ from svc_files.client.store import CommitCounts
 __all__ = ["Link", "MakeDirectory", "Operation", "Put", "Remove", "Sink", "Stored", "counts_of", "name_of"]
 
 
-class Put(msgspec.Struct, frozen=True, gc=False):
+class Put(Struct, frozen=True, gc=False):
     """A file that was read, with what the sink made of its content; or why it could not be read.
 
     Attributes:
@@ -33,8 +32,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A symbolic link."""
 
     path: Path
@@ -42,16 +40,14 @@ class Link:
     time_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class MakeDirectory:
+class MakeDirectory(Struct, frozen=True):
     """An empty directory."""
 
     path: Path
     time_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Struct, frozen=True):
     """A removal with everything below; ``counted`` is false where the same comes back at once."""
 
     path: Path
@@ -61,8 +57,7 @@ class Remove:
 Operation = Put | Link | MakeDirectory | Remove
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """The content of a file that is in the store already, in a commit of its own."""
 
     version: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from svc.errors import InternalError, InvalidInput, InvalidPath, NotFound, ServiceUnavailable
 from svc.plugin import EntryKind, Path, content_hasher, format_path, parse_hash, parse_path, parse_time

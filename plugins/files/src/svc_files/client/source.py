@@ -80,13 +80,12 @@ class DescriptorReader:
         location: how the file is called in an error.
     """
 
-    __slots__ = ("_descriptor", "_left", "_location", "consumed")
+    __slots__ = ("_descriptor", "_left", "_location")
 
     def __init__(self, descriptor: int, location: str, limit: int | None = None) -> None:
         self._descriptor = descriptor
         self._location = location
         self._left = limit
-        self.consumed = 0
 
     def rewind(self) -> None:
         """Goes back to the file's first byte, for a body that has to be sent again."""
@@ -111,7 +110,6 @@ class DescriptorReader:
             if not piece:
                 raise SourceUnreadable("it became shorter while it was read")
             self._left -= len(piece)
-        self.consumed += len(piece)
         return piece
 
 

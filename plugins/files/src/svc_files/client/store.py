@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
+
+from msgspec import Struct
 
 from svc.plugin import EntryKind, Hash, Path, format_path
 from svc_files.client.source import ByteReader, SourceFile
@@ -23,8 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPoint:
+class ReadPoint(Struct, frozen=True):
     """The state of the database that a command reads; HEAD when nothing is named.
 
     ``snapshot`` wins over ``version``, ``version`` over ``fork``, as over HTTP, and ``fork`` over ``at``:
@@ -37,8 +37,7 @@ class ReadPoint:
     at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(Struct, frozen=True):
     """One file, directory or symbolic link of a store.
 
     Attributes:
@@ -53,6 +52,7 @@ class FileInfo:
         file_count: files at every depth below a directory, else None.
         is_complete: False for a directory of a server that does not show everything below it; its hash is
             then empty, and its size and times are 0.
+        is_lost: True for a file of a local database whose content a repair could not save.
     """
 
     path: Path
@@ -65,6 +65,7 @@ class FileInfo:
     target: str | None = None
     file_count: int | None = None
     is_complete: bool = True
+    is_lost: bool = False
 
     @property
     def name(self) -> str:
@@ -93,8 +94,7 @@ class FileInfo:
         return item
 
 
-@dataclass(frozen=True, slots=True)
-class PutOptions:
+class PutOptions(Struct, frozen=True):
     """How one file is stored.
 
     Attributes:
@@ -111,8 +111,7 @@ class PutOptions:
     time_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """What a write of one file left behind: the file as it is now, whether it is new, the version."""
 
     info: FileInfo
@@ -120,8 +119,7 @@ class Stored:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True):
     """How a tree is imported.
 
     Attributes:
@@ -135,8 +133,7 @@ class ImportOptions:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitCounts:
+class CommitCounts(Struct, frozen=True):
     """What one commit of an import holds: files and their bytes, links, empty directories, removals."""
 
     files: int = 0

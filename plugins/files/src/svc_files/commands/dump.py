@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from svc.errors import Conflict, SvcError
 from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
@@ -27,8 +27,7 @@ from svc_files.errors import Incomplete
 __all__ = ["dump"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """The command line of one dump."""
 
     directory: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from svc.errors import CorruptRecord, NotFound
 from svc.plugin import EntryKind, Path, format_path, parse_path
@@ -20,8 +21,7 @@ _GROUP_FILES = 64
 _GROUP_BYTES = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class DumpOptions:
+class DumpOptions(Struct, frozen=True):
     """How a tree is written.
 
     Attributes:
@@ -35,8 +35,7 @@ class DumpOptions:
     compare: bool = False
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(Struct):
     """What a group of files came to."""
 
     files: int = 0

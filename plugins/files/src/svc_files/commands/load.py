@@ -6,9 +6,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from svc.errors import SvcError
 from svc.plugin import Path, Source, format_path, parse_path, source_options
@@ -26,8 +26,7 @@ __all__ = ["load"]
 _NICENESS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """The command line of one load."""
 
     directory: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from svc.errors import Conflict, NotFound
 from svc.plugin import EntryKind, Hash, Path, format_path, parse_hash
@@ -19,8 +20,7 @@ from svc_files.commands.source_tree import SourceDirectory, SourceLink, SourceTr
 __all__ = ["LoadOptions", "Loader", "PlanImporter", "resolve_base"]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
+class LoadOptions(Struct, frozen=True):
     """How a tree is compared.
 
     Attributes:
@@ -34,8 +34,7 @@ class LoadOptions:
     checksum: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     """A directory that is still to be read, and what the store has at its path."""
 
     path: Path
@@ -133,13 +132,13 @@ class Loader:
         same_size = known.size == file.size
         same_times = known.updated_ms == file.time_ms and known.created_ms == file.time_ms
         if self._options.keep_times:
-            if same_size and same_times and not self._options.checksum:
+            if same_size and same_times and not self._options.checksum and not known.is_lost:
                 self._report.unchanged(1)
                 return
             compare = same_size and same_times
         else:
             compare = same_size
-        self._importer.put_file(file, _hash_of(known) if compare else None)
+        self._importer.put_file(file, _hash_of(known) if compare and not known.is_lost else None)
 
     def _link(self, link: SourceLink, known: FileInfo | None) -> None:
         time_ms = time_in_ms(link.mtime_ns) if self._options.keep_times else None

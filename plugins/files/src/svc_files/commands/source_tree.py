@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from svc.errors import InvalidPath
 from svc.plugin import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path, parse_path
@@ -18,8 +19,7 @@ from svc_files.client import SourceFile
 __all__ = ["OwnFiles", "Problem", "SourceDirectory", "SourceLink", "SourceTree", "count_files"]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something on the disk that is not stored.
 
     Attributes:
@@ -34,8 +34,7 @@ class Problem:
     harmless: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLink:
+class SourceLink(Struct, frozen=True):
     """A symbolic link on the disk whose target lies in the tree: ``target`` is its path in the database."""
 
     path: Path
@@ -44,8 +43,7 @@ class SourceLink:
     mtime_ns: int
 
 
-@dataclass(slots=True)
-class SourceDirectory:
+class SourceDirectory(Struct):
     """One directory of the tree, read.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import Any
 
 import falcon
 import msgspec
+from msgspec import Struct
 
 from svc.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, SvcError
 from svc.plugin import (
@@ -31,7 +31,7 @@ __all__ = ["FetchResource"]
 Bounds = tuple[int, int | None]
 
 
-class FetchItem(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class FetchItem(Struct, forbid_unknown_fields=True, kw_only=True):
     """One file, or a part of it.
 
     Attributes:
@@ -51,15 +51,14 @@ class FetchItem(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     if_content_hash: str | None = None
 
 
-class FetchBody(msgspec.Struct, forbid_unknown_fields=True):
+class FetchBody(Struct, forbid_unknown_fields=True):
     """The body of a fetch: whole files in ``paths``, files or parts in ``items``."""
 
     paths: list[str] = []
     items: list[FetchItem] = []
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """An item with what stands at its path, or with the error that stands in for it."""
 
     item: FetchItem

@@ -95,7 +95,7 @@ class FileResource:
         given = _stated_type(req)
         name = place.path[-1] if place.path else ""
         stated = check_content_type(given)  # a bad one is refused before the body is taken
-        content = writing.database.store(body_stream(req, settings_of(req).maximum_body))
+        content = writing.database.store(body_stream(req, settings_of(req).maximum_body), like=place.entry)
         with writing.transaction() as transaction:
             handle = transaction.put(
                 place.path,

@@ -51,7 +51,7 @@ class LocalQueries:
 
     def status(self, path: Path, after: str | None, limit: int) -> Document:
         """A page of what is indexed at and below a path."""
-        return read_status(self._database, self._asker.context, path, after, limit, wait_until=0.0)
+        return read_status(self._database, path, after, limit, wait_until=0.0)
 
     def rebuild(self, path: Path, progress: Callable[[int, int], None]) -> Document:
         """Indexes everything at and below a path anew."""

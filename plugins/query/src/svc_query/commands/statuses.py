@@ -31,6 +31,7 @@ def status_lines(status: Document) -> Iterator[str]:
         since = time_text(job["since"])
         yield terminal_text(
             f"{job['reason']} of {job['path']}: {job['indexed']:,} of {job['total']:,} files, since {since}"
+            + (": waits, the index holds as many files as it may (maximum_documents)" * job["waits_for_room"])
         )
     yield from _section("configurations", [_directory(one) for one in status["directories"]])
     yield from _section("indexes", [_index(one) for one in status["indexes"]])

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
+
 from svc.plugin import Path
 from svc_query.api import MAXIMUM_TERM_BYTES, TermIndexType, Value
 from svc_query.executing.matching import Match, Matching, ProbeFailed, Row
@@ -77,7 +79,7 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
     ):
         return None
     direction = paging.order.path_direction(scored=False)
-    index = None if direction else _order_index(matching, coverage, paging.order)
+    index = None if direction else _order_index(matching, coverage, paging.order, 0)
     if not direction and index is None:
         return None
     try:
@@ -85,7 +87,8 @@ def _probed(matching: Matching, coverage: Coverage, paging: Paging, wanted: int)
             if index is None:
                 matches = _walk_paths(matching, matching.numbers, paging, direction)
             else:
-                matches = _matches(_by_terms(matching, index, _known_bounds(matching, index), paging))
+                bounds = _known_bounds(matching, index)
+                matches = _matches(_by_terms(matching, coverage, index, bounds, paging))
             found = list(islice(matches, wanted))
     except ProbeFailed:
         return None
@@ -130,11 +133,11 @@ def choose_strategy(
     leaf = None if paging.reverse else ranked_leaf(matching, order)
     if leaf is not None:
         return "best first", lambda: _matches(best_first(matching, leaf, paging, wanted))
-    index = _order_index(matching, coverage, order)
+    index = _order_index(matching, coverage, order, 0)
     if index is not None:
         bounds = _known_bounds(matching, index)
-        if _walks_terms(matching, index, bounds, wanted):
-            return "index order", lambda: _matches(_by_terms(matching, index, bounds, paging))
+        if _walks_terms(matching, index, bounds, len(numbers), wanted):
+            return "index order", lambda: _matches(_by_terms(matching, coverage, index, bounds, paging))
     return "sort", sort
 
 
@@ -192,11 +195,11 @@ def _in_path_order(matching: Matching, numbers: BitMap, place: Path | None, back
 # -- in the order of an index ----------------------------------------------------------------------
 
 
-def _order_index(matching: Matching, coverage: Coverage, order: Order) -> FieldIndex | None:
-    """An index whose terms stand in the order of the first field, and that knows all its values."""
-    if not order.fields or not matching.snapshot.indexed:
+def _order_index(matching: Matching, coverage: Coverage, order: Order, depth: int) -> FieldIndex | None:
+    """An index whose terms stand in the order of one of the fields, and that knows all its values."""
+    if depth >= len(order.fields) or not matching.snapshot.indexed:
         return None
-    name = order.fields[0].name
+    name = order.fields[depth].name
     use = coverage.fields.get(name)
     if name == SCORE or use is None or not use.everywhere:
         return None
@@ -228,19 +231,18 @@ def _known_bounds(matching: Matching, index: FieldIndex) -> _Bounds:
     return low, high
 
 
-def _walks_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, wanted: int) -> bool:
-    """Whether walking the terms costs less than to look at all that match."""
-    count = len(matching.numbers)
+def _walks_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, count: int, wanted: int) -> bool:
+    """Whether walking the terms costs less than to look at all of so many documents."""
     walking = wanted * (index.reader.count_range(*bounds) / max(1, count)) * _TERM_STEP + wanted * _DOCUMENT
     return count > matching.budget.rows or walking < count * _DOCUMENT
 
 
-def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Paging) -> Iterator[Row]:
+def _by_terms(
+    matching: Matching, coverage: Coverage, index: FieldIndex, bounds: _Bounds, paging: Paging
+) -> Iterator[Row]:
     """All rows from a place on: those of the index, then those without a value, and the tail among them."""
     numbers = matching.numbers - matching.tail if matching.tail else matching.numbers
-    first: Iterable[Row] = _term_rows(matching, index, bounds, numbers, paging)
-    last: Iterable[Row] = _missing_rows(matching, index, numbers, paging)
-    flushed = chain(*((last, first) if paging.reverse else (first, last)))
+    flushed = _Level(matching, coverage, index, bounds, 0).rows(numbers, paging)
     if not matching.tail:
         return flushed
     tail = matching.numbers & matching.tail
@@ -248,40 +250,117 @@ def _by_terms(matching: Matching, index: FieldIndex, bounds: _Bounds, paging: Pa
     return heapq.merge(rows, flushed, key=key_of, reverse=paging.reverse)
 
 
-def _term_rows(
-    matching: Matching, index: FieldIndex, bounds: _Bounds, numbers: BitMap, paging: Paging
-) -> Iterator[Row]:
-    backward = paging.order.fields[0].descending != paging.reverse
-    place = _place_in_terms(index, bounds, paging, backward)
-    if place is None:
-        return
-    low, high, here = place
-    in_order = getattr(index.reader, "in_order", None)
-    lists = None if in_order is None else in_order(low, high, numbers, reverse=backward)
-    if lists is not None:
-        yield from _listed_rows(matching, index, lists, paging)
-        return
-    plain = _is_plain(matching, paging.order)
-    for term, group in index.reader.scan_among(low, high, numbers, reverse=backward):
-        matching.budget.step()
-        if not group:
-            continue
-        rows: Iterable[Row]
-        if plain and len(group) > _FEW and len(term) < MAXIMUM_TERM_BYTES:
-            start = paging.place[-1] if paging.place is not None and term == here else None
-            rows = _same_value(matching, group, paging, start)
-        else:
-            matching.require_rows(
-                len(group), "because they have the same value of the first field of order_by"
-            )
-            rows = sorted(
-                (matching.row(paging.order, match) for match in matching.matches(group)),
-                key=key_of,
-                reverse=paging.reverse,
-            )
-        for row in rows:
-            if behind(row, paging) and _decides(matching, index, paging.order.fields[0], row, term):
+class _Level(Struct, frozen=True):
+    """An index over one field of the order, for documents that are the same by the fields before it.
+
+    Attributes:
+        matching: the matches.
+        coverage: what is indexed where the query looks.
+        index: over the field.
+        bounds: between which terms its values lie.
+        depth: which field of the order it is.
+    """
+
+    matching: Matching
+    coverage: Coverage
+    index: FieldIndex
+    bounds: _Bounds
+    depth: int
+
+    def rows(self, numbers: BitMap, paging: Paging) -> Iterator[Row]:
+        """Rows of some documents from a place on: those of the index, then those without a value."""
+        first: Iterable[Row] = self._term_rows(numbers, paging)
+        last: Iterable[Row] = self._missing_rows(numbers, paging)
+        return chain(*((last, first) if paging.reverse else (first, last)))
+
+    def _term_rows(self, numbers: BitMap, paging: Paging) -> Iterator[Row]:
+        field = paging.order.fields[self.depth]
+        backward = field.descending != paging.reverse
+        place = self._place(paging, backward)
+        if place is None:
+            return
+        low, high, here = place
+        in_order = getattr(self.index.reader, "in_order", None) if self.depth == 0 else None
+        lists = None if in_order is None else in_order(low, high, numbers, reverse=backward)
+        if lists is not None:
+            yield from _listed_rows(self.matching, self.index, lists, paging)
+            return
+        for term, group in self.index.reader.scan_among(low, high, numbers, reverse=backward):
+            self.matching.budget.step()
+            if not group:
+                continue
+            whole = len(term) < MAXIMUM_TERM_BYTES
+            # Behind the term of the place every row is one of the page.
+            rest = paging if term == here or not whole else paging._replace(place=None)
+            rows = self._same_value(group, rest) if whole else _all_rows(self.matching, group, rest)
+            for row in rows:
+                if behind(row, rest) and _decides(self.matching, self.index, field, row, term):
+                    yield row
+
+    def _missing_rows(self, numbers: BitMap, paging: Paging) -> Iterator[Row]:
+        missing = numbers - self.index.reader.documents()
+        if not missing:
+            return
+        if paging.place is not None and paging.place[self.depth] != _MISSING:
+            if paging.reverse:
+                return
+            paging = paging._replace(place=None)
+        for row in self._same_value(missing, paging):
+            if behind(row, paging):
                 yield row
+
+    def _same_value(self, group: BitMap, paging: Paging) -> Iterator[Row]:
+        """Rows that are the same by this field: in the order of the paths or of the next index."""
+        matching, order, depth = self.matching, paging.order, self.depth + 1
+        if len(group) > _FEW:
+            direction = Order(order.fields[depth:]).path_direction(scored=matching.node.scored)
+            if direction:
+                return _same_but_for_paths(matching, group, paging, direction)
+            index = _order_index(matching, self.coverage, order, depth)
+            if index is not None:
+                bounds = _known_bounds(matching, index)
+                if _walks_terms(matching, index, bounds, len(group), paging.rows + paging.skip + 1):
+                    return _Level(matching, self.coverage, index, bounds, depth).rows(group, paging)
+        return iter(_all_rows(matching, group, paging))
+
+    def _place(
+        self, paging: Paging, backward: bool
+    ) -> tuple[bytes | None, bytes | None, bytes | None] | None:
+        """Where the walk begins and ends, and the term of the page's place; None: nowhere."""
+        low, high = self.bounds
+        here: bytes | None = None
+        if paging.place is not None:
+            part = paging.place[self.depth]
+            if part != _MISSING:
+                here = _term_of(self.index, _value_of(part[1], paging.order.fields[self.depth].descending))
+            elif not paging.reverse:
+                return None
+        if here is not None and backward:
+            high = here + b"\0" if high is None else min(high, here + b"\0")
+        elif here is not None:
+            low = here if low is None else max(low, here)
+        if low is not None and high is not None and low >= high:
+            return None
+        return low, high, here
+
+
+def _all_rows(matching: Matching, group: BitMap, paging: Paging) -> list[Row]:
+    """Rows of documents that are all looked at."""
+    matching.require_rows(len(group), "because they have the same value of a field of order_by")
+    rows = (matching.row(paging.order, match) for match in matching.matches(group))
+    return sorted(rows, key=key_of, reverse=paging.reverse)
+
+
+def _same_but_for_paths(matching: Matching, group: BitMap, paging: Paging, direction: int) -> Iterator[Row]:
+    """Rows that differ by their paths alone, in that order: walked where they are many."""
+    walking = (paging.rows + paging.skip) * len(matching.scope.numbers) / len(group) * _PATH_STEP
+    if len(group) <= matching.budget.rows and len(group) * _DOCUMENT < walking:
+        yield from _all_rows(matching, group, paging)
+        return
+    place: Path | None = None if paging.place is None else paging.place[-1]
+    walk = _in_path_order(matching, group, place, (direction < 0) != paging.reverse)
+    for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
+        yield matching.row(paging.order, match)
 
 
 def _listed_rows(
@@ -308,43 +387,6 @@ def _value_group(index: FieldIndex, row: Row, paging: Paging) -> Any:
     return row.key[0]
 
 
-def _place_in_terms(
-    index: FieldIndex, bounds: _Bounds, paging: Paging, backward: bool
-) -> tuple[bytes | None, bytes | None, bytes | None] | None:
-    """Where the walk begins and ends, and the term of the place that the page begins at; None: nowhere."""
-    low, high = bounds
-    here: bytes | None = None
-    if paging.place is not None:
-        if paging.place[0] != _MISSING:
-            here = _term_of(index, _value_of(paging.place[0][1], paging.order.fields[0].descending))
-        elif not paging.reverse:
-            return None
-    if here is not None and backward:
-        high = here + b"\0" if high is None else min(high, here + b"\0")
-    elif here is not None:
-        low = here if low is None else max(low, here)
-    if low is not None and high is not None and low >= high:
-        return None
-    return low, high, here
-
-
-def _is_plain(matching: Matching, order: Order) -> bool:
-    """Whether nothing but the path decides behind the first field."""
-    return Order(order.fields[1:]).path_direction(scored=matching.node.scored) == 1
-
-
-def _same_value(matching: Matching, group: BitMap, paging: Paging, place: Path | None) -> Iterator[Row]:
-    """Rows that differ by their paths alone, in that order: walked where they are many."""
-    walking = (paging.rows + paging.skip) * len(matching.scope.numbers) / len(group) * _PATH_STEP
-    if len(group) <= matching.budget.rows and len(group) * _DOCUMENT < walking:
-        rows = (matching.row(paging.order, match) for match in matching.matches(group))
-        yield from sorted(rows, key=key_of, reverse=paging.reverse)
-        return
-    walk = _in_path_order(matching, group, place, paging.reverse)
-    for match in matching.matches(walk, at_once=paging.rows + paging.skip + 1):
-        yield matching.row(paging.order, match)
-
-
 def _decides(matching: Matching, index: FieldIndex, field: OrderField, row: Row, term: bytes) -> bool:
     """Whether a term is that of the value which a document is ordered by, and not of another one of it."""
     values = matching.snapshot.values(row.match.document, field.name)
@@ -364,16 +406,3 @@ def _value_of(part: Any, descending: bool) -> Value:
     kind, value = part.key if descending else part
     found: Value = None if kind == 0 else value
     return found
-
-
-def _missing_rows(matching: Matching, index: FieldIndex, numbers: BitMap, paging: Paging) -> Iterator[Row]:
-    missing = numbers - index.reader.documents()
-    if not missing:
-        return
-    if not _is_plain(matching, paging.order):
-        yield from sorted_rows(matching, missing, paging, None)
-        return
-    place = paging.place[-1] if paging.place is not None and paging.place[0] == _MISSING else None
-    for row in _same_value(matching, missing, paging, place):
-        if behind(row, paging):
-            yield row

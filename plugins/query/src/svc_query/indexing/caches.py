@@ -17,7 +17,7 @@ from svc.plugin import Path, ViewStorage
 from svc_query.api import Value
 from svc_query.indexing import keys
 from svc_query.indexing.rows import ConfigurationRow, JobRow, State, decode_document, decode_row
-from svc_query.indexing.table import LONG, NONE
+from svc_query.indexing.table import LONG, NONE, read_state
 from svc_query.snapshot import Document
 
 __all__ = ["Caches", "IndexedDocument", "Moment", "SharedReader"]
@@ -152,8 +152,7 @@ class Caches:
 
     def moment(self, storage: ViewStorage) -> Moment:
         """Returns the moment of a transaction."""
-        value = storage.get(keys.STATE)
-        state = State(b"") if value is None else decode_row(State, value)
+        state = read_state(storage)
         last = self._moment
         if last is not None and last.name == (state.epoch, state.change):
             return last

@@ -8,7 +8,7 @@ from svc.plugin import Path, ViewStorage
 from svc_query.indexing import keys
 from svc_query.indexing.rows import JobRow, ReindexRow, decode_row
 
-__all__ = ["count_jobs", "count_waiting", "is_busy", "reindexes"]
+__all__ = ["count_jobs", "count_waiting", "has_held_jobs", "is_busy", "reindexes"]
 
 _MOST_COUNTED = 100_000
 _SILENT_MS = 60_000
@@ -27,7 +27,7 @@ def count_waiting(storage: ViewStorage, path: Path) -> int:
 
 def count_jobs(storage: ViewStorage) -> tuple[int, int]:
     """Returns (files that are done, files in all) of all jobs."""
-    rows = [decode_row(JobRow, value) for _, value in storage.scan(keys.JOB)]
+    rows = _jobs(storage)
     return sum(row.done for row in rows), sum(row.total for row in rows)
 
 
@@ -43,8 +43,17 @@ def reindexes(storage: ViewStorage, path: Path) -> list[JobRow]:
 
 
 def is_busy(storage: ViewStorage) -> bool:
-    """Whether jobs or waiting files are left."""
-    return any(True for kind in (keys.JOB, keys.WAITING) for _ in storage.scan(kind))
+    """Whether waiting files are left, or jobs that do not wait for room."""
+    return any(True for _ in storage.scan(keys.WAITING)) or not all(row.is_held for row in _jobs(storage))
+
+
+def has_held_jobs(storage: ViewStorage) -> bool:
+    """Whether a job waits until the index has room for more documents."""
+    return any(row.is_held for row in _jobs(storage))
+
+
+def _jobs(storage: ViewStorage) -> list[JobRow]:
+    return [decode_row(JobRow, value) for _, value in storage.scan(keys.JOB)]
 
 
 def _concerns(joined: str, path: Path) -> bool:

@@ -26,7 +26,7 @@ Pair = tuple[Path, bytes, Entry | None, int]
 
 
 def run_job(table: Table, extensions: Extensions, version: Version, number: int, job: JobRow) -> bool:
-    """Does some of a job; returns whether it is done, and its row gone.
+    """Does some of a job; returns whether it is done, and its row gone, or held until there is room.
 
     Args:
         table: the documents, in a transaction.
@@ -41,11 +41,15 @@ def run_job(table: Table, extensions: Extensions, version: Version, number: int,
     if position is None:
         reconciler.missing_directories(path)
     until = time.monotonic() + _STEP_SECONDS
+    job.is_held = False
     # All at once: rows that are put while others are looked for might be passed over.
     pairs = list(islice(_side_by_side(table, version, path, position), _PATHS_PER_STEP))
     for here, key, file, document in pairs:
         # The two orders may differ for very long paths: what seems to be gone is looked up.
         entry = version.get(here) if file is None else file
+        if entry is not None and not document and not table.has_room():
+            job.is_held = True
+            break
         reconciler.path(here, entry, job.until, reads=job.reads, is_new=not document and is_ordered(key))
         position = key
         job.done += entry is not None
@@ -57,7 +61,7 @@ def run_job(table: Table, extensions: Extensions, version: Version, number: int,
             return True
     job.position = None if position is None else position.decode()
     table.set_job(number, job)
-    return False
+    return job.is_held
 
 
 def _side_by_side(table: Table, version: Version, path: Path, after: bytes | None) -> Iterator[Pair]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from svc.errors import CorruptRecord, ServiceUnavailable
-from svc.plugin import Path, PluginContext, ViewReader, ViewStorage, format_path, pause
+from svc.plugin import Path, ViewReader, ViewStorage, format_path, pause
 from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
 from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.snapshot import IndexSnapshot
@@ -18,7 +19,7 @@ from svc_query.indexing.view import INDEX_VIEW, IndexView, view_of
 if TYPE_CHECKING:
     from svc.plugin import Database
 
-__all__ = ["finish_work", "read_snapshot", "read_status", "rebuild"]
+__all__ = ["catch_up_and_work", "finish_work", "read_snapshot", "read_status", "rebuild"]
 
 T = TypeVar("T")
 
@@ -38,7 +39,6 @@ class _FilesWaiting(Exception):
 
 def read_snapshot(
     database: Database,
-    context: PluginContext,
     function: Callable[[IndexSnapshot], T],
     *,
     minimum: int | None,
@@ -52,14 +52,12 @@ def read_snapshot(
 
     Args:
         database: the open database.
-        context: the plugin in it.
         function: gets the snapshot, which is valid inside of it alone. It may be called again, from its
             beginning, when the files of an index were replaced while it ran.
         minimum: number of the commit that must be in the index; None means HEAD's, as it is now; 0 waits for
             nothing.
         wait_until: time by ``time.monotonic`` until which to wait.
         waits_for: paths; changed files at and below them must have been read by their parsers.
-
         goes_on: whether to go on without an index whose files are damaged, rather than to say so, once it is
             being made anew.
 
@@ -67,70 +65,92 @@ def read_snapshot(
         ServiceUnavailable: the index does not hold it in time, or is damaged; says which view, and how much
             is missing.
     """
-    del context
-    reader = database.view(INDEX_VIEW)
-    view = view_of(database)
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
-    pending = list(waits_for)
-    is_caught_up = False
+    reading = _Reading(database, function, needed, wait_until, list(waits_for))
+    return reading.run(goes_on=goes_on)
 
-    def call(storage: ViewStorage) -> T:
-        snapshot = IndexSnapshot(storage, view.caches, view.extensions, needed, database.at)
+
+class _Reading(Generic[T]):
+    """One call of ``read_snapshot``: tries until nothing is missing and no file is replaced meanwhile."""
+
+    def __init__(
+        self,
+        database: Database,
+        function: Callable[[IndexSnapshot], T],
+        needed: int,
+        wait_until: float,
+        pending: list[Path],
+    ) -> None:
+        self._at = database.at
+        self._reader = database.view(INDEX_VIEW)
+        self._view = view_of(database)
+        self._function = function
+        self._needed = needed
+        self._wait_until = wait_until
+        self._pending = pending
+        self._is_caught_up = False
+        self._missing: tuple[int, bytes | None] | None = None
+
+    def run(self, *, goes_on: bool) -> T:
+        for attempt in range(_MOST_REPAIRED if goes_on else _ATTEMPTS):
+            try:
+                return self._reader.read(self._call, minimum=self._needed if self._is_caught_up else 0)
+            except _Behind:
+                # Or the last commits changed nothing that is indexed: the mark of the view tells.
+                with _leaving_work(self._reader, self._view):
+                    _catch_up(self._reader, self._needed, self._wait_until)
+                self._is_caught_up = True
+            except _FilesWaiting:
+                with _leaving_work(self._reader, self._view):
+                    for path in self._pending:
+                        _wait_for_parsers(self._reader, path, self._wait_until)
+                self._pending = []
+            except DamagedIndex as error:
+                self._make_anew(error, goes_on=goes_on)
+            except FileNotFoundError:
+                # A reader was closed, since another has taken its place; or its files are gone, which shows
+                # when they are opened anew.
+                if attempt >= _ATTEMPTS // 2:
+                    self._view.caches.close()
+        raise ServiceUnavailable(
+            "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
+        )
+
+    def _call(self, storage: ViewStorage) -> T:
+        view = self._view
+        snapshot = IndexSnapshot(storage, view.caches, view.extensions, self._needed, self._at)
         try:
-            if not is_caught_up and snapshot.moment.state.sequence < needed:
+            if not self._is_caught_up and snapshot.moment.state.sequence < self._needed:
                 raise _Behind
-            return _call(snapshot, function, pending)
+            if any(snapshot.waiting(path) for path in self._pending):
+                raise _FilesWaiting
+            return self._call_function(snapshot)
         finally:
             snapshot.close()
 
-    missing: tuple[int, bytes | None] | None = None
-    attempts = _MOST_REPAIRED if goes_on else _ATTEMPTS
-    for attempt in range(attempts):
+    def _call_function(self, snapshot: IndexSnapshot) -> T:
         try:
-            return reader.read(call, minimum=needed if is_caught_up else 0)
-        except _Behind:
-            # Or the last commits changed nothing that is indexed: the mark of the view tells.
-            _catch_up(reader, needed, wait_until)
-            is_caught_up = True
-        except _FilesWaiting:
-            for path in pending:
-                _wait_for_parsers(reader, path, wait_until)
-            pending = []
-        except DamagedIndex as error:
-            found = error.number, error.row.manifest
-            if error.missing and missing != found:
-                # It was replaced since the manifest was read, unless the newest one names it too.
-                missing = found
-                continue
-            refusal = _made_anew(reader, view, error)
-            if not goes_on:
-                raise refusal from error
-        except FileNotFoundError:
-            # A reader was closed, since another has taken its place; or its files are gone, which shows when
-            # they are opened anew.
-            if attempt >= _ATTEMPTS // 2:
-                view.caches.close()
-    raise ServiceUnavailable(
-        "The files of the index are replaced again and again; ask again.", view=INDEX_VIEW, retry_after=1
-    )
+            return self._function(snapshot)
+        except CorruptRecord as error:
+            damaged = snapshot.damaged_by(error)
+            if damaged is None:
+                raise
+            raise damaged from error
 
-
-def _call(snapshot: IndexSnapshot, function: Callable[[IndexSnapshot], T], pending: Sequence[Path]) -> T:
-    if any(snapshot.waiting(path) for path in pending):
-        raise _FilesWaiting
-    try:
-        return function(snapshot)
-    except CorruptRecord as error:
-        damaged = snapshot.damaged_by(error)
-        if damaged is None:
-            raise
-        raise damaged from error
+    def _make_anew(self, error: DamagedIndex, *, goes_on: bool) -> None:
+        found = error.number, error.row.manifest
+        if error.missing and self._missing != found:
+            # It was replaced since the manifest was read, unless the newest one names it too.
+            self._missing = found
+            return
+        refusal = _made_anew(self._reader, self._view, error)
+        if not goes_on:
+            raise refusal from error
 
 
 def read_status(
     database: Database,
-    context: PluginContext,
     path: Path,
     after: str | None,
     limit: int,
@@ -146,7 +166,6 @@ def read_status(
     """
     status = read_snapshot(
         database,
-        context,
         lambda snapshot: index_status(snapshot, path, after, limit),
         minimum=0,
         wait_until=wait_until,
@@ -161,9 +180,40 @@ def read_status(
 def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
     applied = reader.applied
     if applied < needed:
-        applied = reader.catch_up(needed, should_stop=lambda: time.monotonic() >= wait_until)
+        applied = catch_up_and_work(reader, needed, lambda: time.monotonic() >= wait_until)
         if applied < needed:
             _refuse_commits(needed - applied)
+
+
+def catch_up_and_work(reader: ViewReader, needed: int, should_stop: Callable[[], bool]) -> int:
+    """Applies commits, and does the work that must be done between them where no other process does.
+
+    Args:
+        reader: of the view.
+        needed: number of the last commit.
+        should_stop: asked every few milliseconds.
+
+    Returns:
+        Number of the last commit in the view; less than ``needed`` when it was stopped.
+    """
+    while True:
+        applied = reader.catch_up(needed, should_stop=should_stop)
+        if applied >= needed or should_stop():
+            return applied
+        # The view is full.
+        if not (_may_work() and reader.work(should_stop=should_stop)):
+            time.sleep(_POLL_SECONDS)
+            pause()
+
+
+@contextmanager
+def _leaving_work(reader: ViewReader, view: IndexView) -> Iterator[None]:
+    """Lets another process go on with work that a query began here: nobody may ever ask this one again."""
+    try:
+        yield
+    finally:
+        if _may_work() and view.leave():
+            reader.work(should_stop=lambda: True)
 
 
 def _made_anew(reader: ViewReader, view: IndexView, damaged: DamagedIndex) -> ServiceUnavailable:

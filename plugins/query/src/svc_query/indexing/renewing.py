@@ -17,6 +17,7 @@ from svc.plugin import EntryKind, Path, Version, ViewStorage, is_system_path
 from svc_query.indexing import keys
 from svc_query.indexing.effective import Resolver
 from svc_query.indexing.extraction import choose
+from svc_query.indexing.reading import catch_up_and_work
 from svc_query.indexing.reconciling import Reconciler, is_same_file
 from svc_query.indexing.rows import FailureRow, ReindexRow, decode_row, encode
 from svc_query.indexing.table import Table
@@ -117,11 +118,12 @@ class Reindex:
             before: what ``numbering`` gave: documents of that numbering with smaller numbers are made anew,
                 and their files read again. None: what is in step stays.
             unread: whether no file is read: documents get new virtual fields, and keep the others.
-            should_stop: asked while parsers are waited for.
+            should_stop: asked while commits or parsers are waited for.
             meanwhile: called now and then while they are.
         """
         head = self._database.head().sequence
-        self._reader.catch_up(head)
+        if catch_up_and_work(self._reader, head, should_stop) < head:
+            return Outcome(0, 0, {}, is_whole=False)
         stale = deque(self._stale(paths, before, unread, head))
         failures: dict[Path, str] = {}
         renewed = mutations = 0

@@ -198,6 +198,7 @@ class JobRow(msgspec.Struct, array_like=True):
         done: files that are done.
         until: documents with numbers below it are made anew; 0 where only those that changed are.
         reads: whether their files are read again for it.
+        is_held: whether it waits until the index has room for more documents.
     """
 
     path: str
@@ -208,6 +209,7 @@ class JobRow(msgspec.Struct, array_like=True):
     done: int = 0
     until: int = 0
     reads: bool = False
+    is_held: bool = False
 
 
 class ReindexRow(msgspec.Struct, array_like=True, frozen=True):

@@ -46,6 +46,7 @@ def index_status(
                 "indexed": min(job.done, job.total),
                 "total": job.total,
                 "since": job.since_ms,
+                "waits_for_room": job.is_held,
             }
             for job in (*snapshot.jobs(path), *reindexes(snapshot.storage, path))
         ],

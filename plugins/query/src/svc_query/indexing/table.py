@@ -40,6 +40,7 @@ __all__ = [
     "Table",
     "is_ordered",
     "paths_in_order",
+    "read_state",
 ]
 
 NONE = 0
@@ -65,6 +66,12 @@ _NUMBER = struct.Struct(">I")
 _COUNT = struct.Struct("<Q")
 
 
+def read_state(storage: ViewStorage) -> State:
+    """Returns where the table stands that is stored; an empty one where none is."""
+    value = storage.get(keys.STATE)
+    return State(b"") if value is None else decode_row(State, value)
+
+
 class Table:
     """The rows of the documents, within transactions.
 
@@ -73,11 +80,13 @@ class Table:
 
     Attributes:
         maximum_indexes: how many indexes there may be; what is beyond rests.
+        maximum_documents: how many documents jobs may make.
     """
 
     def __init__(self, tell: Callable[[IndexRow], None] = lambda row: None) -> None:
         self.tell_of_damage = tell
         self.maximum_indexes = QueryConfiguration().maximum_indexes
+        self.maximum_documents = QueryConfiguration().maximum_documents
         self.storage: ViewStorage = None  # type: ignore[assignment]
         self._forget()
 
@@ -375,6 +384,14 @@ class Table:
             (_NUMBER.unpack(key[1:])[0], decode_row(JobRow, value))
             for key, value in self.storage.scan(keys.JOB)
         ]
+
+    def jobs_to_do(self) -> list[tuple[int, JobRow]]:
+        """Returns the jobs that can get on, the oldest first."""
+        return [found for found in self.jobs() if self.has_room() or not found[1].is_held]
+
+    def has_room(self) -> bool:
+        """Whether jobs may make documents."""
+        return self.state.documents < self.maximum_documents
 
     def add_job(self, row: JobRow) -> None:
         """Adds a job, unless another will do its work; takes the place of those that it makes needless."""

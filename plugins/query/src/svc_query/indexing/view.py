@@ -16,8 +16,8 @@ from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, re
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.rows import IndexRow
-from svc_query.indexing.table import Table
-from svc_query.indexing.working import Worker
+from svc_query.indexing.table import Table, read_state
+from svc_query.indexing.working import Worker, is_long
 
 if TYPE_CHECKING:
     from svc.plugin import Database
@@ -90,6 +90,7 @@ class IndexView:
             )
             found = self._extensions = types, parsers, made
             self._table.maximum_indexes = configuration.maximum_indexes
+            self._table.maximum_documents = configuration.maximum_documents
         return found[2]
 
     def _providers(self, extensions: Iterable[Extension[Any]]) -> frozenset[str]:
@@ -130,6 +131,12 @@ class IndexView:
             self.extensions.refuse(missing)
         return IndexBatch(self._table, self.extensions, storage)
 
+    def is_full(self, storage: ViewStorage) -> bool:
+        """Whether the tail must be flushed before another commit is taken: every reader has it in memory."""
+        state = read_state(storage)
+        # Without a plugin that the documents are made with there is no work; the next batch says so.
+        return is_long(state) and self.extensions.missing(state) is None
+
     def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
         """Does some of what commits left for later; see ``BatchView``."""
         self._table.begin(storage)
@@ -145,6 +152,17 @@ class IndexView:
     def release(self) -> None:
         """Lets another process do the work, where this one was at it."""
         self.worker.release()
+
+    def leave(self) -> bool:
+        """Makes the next piece of work let another process go on; other threads may be at it meanwhile.
+
+        Returns:
+            Whether this process is at it.
+        """
+        if self.worker.has_lock():
+            self.order(lambda table, at: self.worker.pause())
+            return True
+        return False
 
     def ask_for_rebuild(self, path: Path) -> None:
         """Makes the next piece of work, in this process, begin a rebuild."""
@@ -189,7 +207,8 @@ class IndexView:
             self.extensions.refuse(missing)
         for work in orders:
             work(self._table, at)
-        rows = dict(self._table.indexes().values())
+        # Asked every few milliseconds, and nearly always for nothing: the rows are not read for that.
+        rows = dict(self._table.indexes().values()) if damaged else {}
         for number, manifest in damaged:
             row = rows.get(number)
             if row is not None and manifest is not None and row.manifest == manifest:

@@ -25,13 +25,13 @@ from svc_query.indexing.rows import State
 from svc_query.indexing.table import NUMBER_LIMIT, Table
 from svc_query.indexing.waiting import WaitingFiles
 
-__all__ = ["FLUSH_DOCUMENTS", "Worker"]
+__all__ = ["FLUSH_DOCUMENTS", "Worker", "is_long"]
 
 FLUSH_DOCUMENTS = 1_024
 """The tail is flushed when it has so many documents: queries test each of them."""
 
 JOB_FLUSH_DOCUMENTS = 16_384
-"""The same while a job goes on."""
+"""The same while a job goes on, and however many commits come."""
 
 MERGED_AT_ONCE = 8
 """While a job goes on, merges are looked for after so many flushes."""
@@ -194,11 +194,9 @@ class Worker:
         state = self.table.state
         if state.wipes or state.next_number >= NUMBER_LIMIT:
             return self._renew()
-        jobs = self.table.jobs()
-        tail = state.next_number - state.flushed
-        most = JOB_FLUSH_DOCUMENTS if jobs else FLUSH_DOCUMENTS
+        jobs = self.table.jobs_to_do()
         is_asked = state.flushed < min(self.flush_until, state.next_number)
-        is_large = tail >= most or state.tail_bytes >= FLUSH_BYTES
+        is_large = is_long(state) or (not jobs and state.next_number - state.flushed >= FLUSH_DOCUMENTS)
         if is_asked or is_large or (not jobs and self._flushes_early(state)):
             self._came_at_once = False
             return flush(self)
@@ -241,8 +239,7 @@ class Worker:
                 return
             if run_job(self.table, self.extensions, self.at, number, rows[number]):
                 return
-            tail = state.next_number - state.flushed
-            if tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES:
+            if is_long(state):
                 return
             yield
 
@@ -272,6 +269,12 @@ class Worker:
     def has_lock(self) -> bool:
         """Whether this process is at work."""
         return self._lock is not None
+
+
+def is_long(state: State) -> bool:
+    """Whether the tail is as long as it gets: it is flushed before anything is added."""
+    tail = state.next_number - state.flushed
+    return tail >= JOB_FLUSH_DOCUMENTS or state.tail_bytes >= FLUSH_BYTES
 
 
 def _maintenance_mark(state: State) -> tuple[int, int, int]:

@@ -55,7 +55,7 @@ class StatusResource:
         after = query_text(req, "after")
         asker = asker_of(req)
         wait_until = time.monotonic() + settings_of(asker.context).wait_seconds
-        answer = read_status(context.database, asker.context, path, after, limit, wait_until=wait_until)
+        answer = read_status(context.database, path, after, limit, wait_until=wait_until)
         send_json(resp, answer)
 
 

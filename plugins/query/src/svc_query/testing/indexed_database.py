@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import struct
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
 from types import MappingProxyType, SimpleNamespace
@@ -138,7 +139,7 @@ class JsonHere(Parser):
 
 
 class Lines(Parser):
-    """Lines of a text, parsed in child processes."""
+    """Lines of a text, parsed in child processes; a text that begins with ``slow`` takes 2 ms at least."""
 
     name = "lines"
     content_types = frozenset({"text/x-lines"})
@@ -148,6 +149,8 @@ class Lines(Parser):
         text = content.read().decode()
         if text.startswith("bad"):
             raise ValueError("it is bad")
+        if text.startswith("slow"):
+            time.sleep(0.002)
         return {"lines": text.splitlines()}
 
 
@@ -207,7 +210,7 @@ class Indexed:
         """Calls a function with a snapshot."""
         options.setdefault("minimum", None)
         options.setdefault("wait_until", FOREVER)
-        return read_snapshot(self.database, self.context, function, **options)
+        return read_snapshot(self.database, function, **options)
 
     def finish(self) -> None:
         """Does all work that is left."""

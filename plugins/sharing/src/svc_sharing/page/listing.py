@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from svc.plugin import Path
 from svc_sharing.page.frame import document
@@ -35,8 +36,7 @@ _MESSAGES = {
 _FAILED = ("This did not work", "The server could not answer. Try again later.")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One line of a listing.
 
     Attributes:

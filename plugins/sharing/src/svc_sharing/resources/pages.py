@@ -10,10 +10,10 @@ import math
 from urllib.parse import quote, urlencode
 
 import falcon
-import msgspec
 
 from svc.errors import AuthRequired, Forbidden, RateLimited
 from svc.plugin import (
+    Confidential,
     Database,
     Entry,
     EntryKind,
@@ -69,7 +69,7 @@ _SHOWN = frozenset({"image/avif", "image/gif", "image/jpeg", "image/png", "image
 """What a browser shows and runs nothing of, beside sound and video; all else is for downloading."""
 
 
-class SessionBody(msgspec.Struct, forbid_unknown_fields=True):
+class SessionBody(Confidential, frozen=True, forbid_unknown_fields=True):
     """The body that signs a browser in."""
 
     key: str

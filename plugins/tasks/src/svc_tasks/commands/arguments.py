@@ -5,9 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import click
+
 from svc.errors import InvalidInput
 
-__all__ = ["parse_argument"]
+__all__ = ["arguments_option", "parse_argument"]
+
+arguments_option = click.option(
+    "--arg",
+    "arguments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An argument; its value is JSON or a text.",
+)
+"""The option of commands that take arguments of a task, for ``parse_argument``."""
 
 
 def parse_argument(text: str) -> tuple[str, Any]:

@@ -17,7 +17,7 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_tasks.commands.arguments import parse_argument
+from svc_tasks.commands.arguments import arguments_option, parse_argument
 from svc_tasks.commands.store import Document, open_tasks
 
 __all__ = ["cron"]
@@ -56,13 +56,7 @@ def list_(*, source: Source, as_json: bool) -> None:
 @click.argument("schedule_id", metavar="ID")
 @click.argument("task_type", metavar="TYPE")
 @click.argument("schedule", metavar="SCHEDULE")
-@click.option(
-    "--arg",
-    "arguments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="An argument; its value is JSON or a text.",
-)
+@arguments_option
 @click.option("--disabled", is_flag=True, help="Start nothing until it is enabled.")
 @source_options
 @json_option

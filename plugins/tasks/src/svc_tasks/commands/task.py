@@ -17,7 +17,7 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_tasks.commands.arguments import parse_argument
+from svc_tasks.commands.arguments import arguments_option, parse_argument
 from svc_tasks.commands.store import Document, TaskStore, open_tasks
 
 __all__ = ["task"]
@@ -62,13 +62,7 @@ def list_(*, task_type: str | None, status: str | None, source: Source, as_json:
 
 @task.command()
 @click.argument("task_type", metavar="TYPE")
-@click.option(
-    "--arg",
-    "arguments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="An argument; its value is JSON or a text.",
-)
+@arguments_option
 @click.option("--no-wait", is_flag=True, help="Only enqueue it; whoever runs the tasks does the rest.")
 @source_options
 @json_option

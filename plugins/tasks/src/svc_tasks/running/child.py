@@ -63,7 +63,9 @@ def _run(order: Order, channel: Channel) -> Message:
     """Does everything, and returns the last word."""
     try:
         apply_limits(order.memory)
-        with open_database(order.location, order.plugin_id) as database:
+        with open_database(
+            order.location, order.plugin_id, max_tree_entries=order.max_tree_entries
+        ) as database:
             task = Queue(database).get(order.task_id)
             if task.status != "running" or task.started_at != order.started_at:
                 return Stopped()

@@ -46,6 +46,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         configuration: the settings of the plugin, secrets revealed; None when it has none.
         memory: bytes that the child may have for its data.
         log_level: the least level that is worth to be said.
+        max_tree_entries: most entries of a tree, as the server was told.
     """
 
     parent: int
@@ -57,6 +58,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     configuration: Any = None
     memory: int = 2 << 30
     log_level: int = 20
+    max_tree_entries: int
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):

@@ -19,7 +19,7 @@ from svc.errors import NotFound
 from svc.plugin import Database, Extension, Hash, Secret
 from svc_tasks.api import Task, TaskType
 from svc_tasks.configuration import TasksConfiguration
-from svc_tasks.queue import Queue, finished
+from svc_tasks.queue import Queue, begin_message, finished
 from svc_tasks.records import TASKS, now_ms
 from svc_tasks.running.choosing import next_task
 from svc_tasks.running.process import TaskProcess
@@ -270,7 +270,7 @@ class Supervisor:
             return msgspec.structs.replace(present, status="running", started_at=now_ms())
 
         try:
-            begun = self._queue.change(task.id, start, f"begin task {task.id}")
+            begun = self._queue.change(task.id, start, begin_message(task.id))
         except NotFound:
             return
         self._seen = None
@@ -286,6 +286,7 @@ class Supervisor:
             configuration=_revealed(extension.context.configuration),
             memory=self._settings.task_memory,
             log_level=logging.getLogger().getEffectiveLevel(),
+            max_tree_entries=self._database.max_tree_entries,
         )
         try:
             self._running[begun.id] = TaskProcess(begun, order)

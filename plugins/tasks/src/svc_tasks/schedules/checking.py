@@ -5,6 +5,7 @@ from __future__ import annotations
 from svc.plugin import ContentCheck, Path, PluginContext
 from svc_tasks.api import TASK_TYPES
 from svc_tasks.schedules.configuration import CRON_FILE, MAXIMUM_BYTES, parse_cron_file
+from svc_tasks.schedules.store import stored_schedules
 
 __all__ = ["CronCheck"]
 
@@ -23,4 +24,5 @@ class CronCheck(ContentCheck):
             InvalidInput: it is not valid; ``field`` says where.
         """
         if path == CRON_FILE:
-            parse_cron_file(content, context.extensions(TASK_TYPES))
+            database = context.database
+            parse_cron_file(content, context.extensions(TASK_TYPES), database, stored_schedules(database))

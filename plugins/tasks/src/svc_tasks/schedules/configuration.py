@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from svc.errors import InvalidInput, SvcError
-from svc.plugin import Extension, Path
+from svc.plugin import Database, Extension, Path
 from svc_tasks.api import TaskType
-from svc_tasks.arguments import normalized
+from svc_tasks.arguments import checked, normalized
 from svc_tasks.schedules.times import check_expression
 
 __all__ = [
@@ -65,8 +65,16 @@ class CronFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     schedules: list[Schedule]
 
 
-def parse_cron_file(content: bytes, types: Types) -> list[Schedule]:
+def parse_cron_file(
+    content: bytes, types: Types, database: Database, present: Iterable[Schedule] = ()
+) -> list[Schedule]:
     """Returns the schedules of a file that is wholly valid.
+
+    Args:
+        content: of the file.
+        types: the task types that are in use.
+        database: where the tasks are to run.
+        present: the schedules that are stored now.
 
     Raises:
         InvalidInput: it is not; ``field`` says where.
@@ -85,18 +93,30 @@ def parse_cron_file(content: bytes, types: Types) -> list[Schedule]:
             field="schedules",
             limit=MAXIMUM_SCHEDULES,
         )
+    before = {schedule.id: schedule for schedule in present}
     seen: set[str] = set()
     for number, schedule in enumerate(file.schedules):
         with _at(f"schedules[{number}]."):
-            check_schedule(schedule, types)
+            check_schedule(schedule, types, database, before.get(schedule.id))
             if schedule.id in seen:
                 raise InvalidInput(f"The id {schedule.id!r} is there twice.", field="id")
         seen.add(schedule.id)
     return file.schedules
 
 
-def check_schedule(schedule: Schedule, types: Types) -> dict[str, Any]:
+def check_schedule(
+    schedule: Schedule, types: Types, database: Database, before: Schedule | None = None
+) -> dict[str, Any]:
     """Checks one schedule, and returns its arguments as the type has them.
+
+    What makes no sense for the database any more keeps nobody from storing it once more with others, or from
+    disabling it.
+
+    Args:
+        schedule: the schedule.
+        types: the task types that are in use.
+        database: where its tasks are to run.
+        before: what it was before.
 
     Raises:
         InvalidInput: something is not as it should be; ``field`` names it.
@@ -116,7 +136,10 @@ def check_schedule(schedule: Schedule, types: Types) -> dict[str, Any]:
             task_types=sorted(name for name, one in types.items() if one.value.trigger),
         )
     with _at("args."):
-        return normalized(found.value, schedule.args, found.context.configuration)
+        task_type, configuration = found.value, found.context.configuration
+        if before is not None and schedule in (before, msgspec.structs.replace(before, enabled=False)):
+            return normalized(task_type, schedule.args, configuration)
+        return checked(task_type, schedule.args, configuration, database)
 
 
 def readable_schedules(content: bytes, note: Callable[[str], None]) -> list[Schedule]:

@@ -8,37 +8,59 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from svc.errors import Conflict, NotFound, PreconditionFailed, SvcError
-from svc.plugin import Database, Entry, Extension, attempt
+from svc.plugin import Database, Entry, Extension, attempt, read_record, same_content
 from svc_tasks.api import TaskType
 from svc_tasks.arguments import normalized
-from svc_tasks.queue import Queue
+from svc_tasks.queue import Queue, Wanted
 from svc_tasks.records import (
     SCHEDULES,
     ScheduleState,
     encode,
     now_ms,
-    read_record,
-    same_content,
     schedule_file,
 )
 from svc_tasks.schedules.configuration import CRON_FILE, Schedule, readable_schedules
 from svc_tasks.schedules.times import due_after, time_zone
 
-__all__ = ["LATE_MS", "SET_BACK_MS", "Scheduler"]
+__all__ = ["LATE_MS", "SET_BACK_MS", "TOGETHER", "Scheduler"]
 
 LATE_MS = 120_000
 """A schedule that came as a file begins when the file was stored, if that is not longer ago."""
 SET_BACK_MS = 3 * 3_600_000
 """A clock that was set back further was wrong before: schedules begin anew with the new time."""
 
+TOGETHER = 100
+"""What is due of so many schedules is one commit."""
+
 Types = Mapping[str, Extension[TaskType]]
 
 logger = logging.getLogger("svc.plugin.tasks")
+
+
+class _Step(NamedTuple):
+    """What is to be stored about a schedule.
+
+    Attributes:
+        schedule: the schedule.
+        entry: the file of its state, as it was read.
+        state: its new state.
+        wanted: the task that is due; None where only the state is new.
+    """
+
+    schedule: Schedule
+    entry: Entry | None
+    state: ScheduleState
+    wanted: Wanted | None
+
+    @property
+    def key(self) -> str | None:
+        """Fingerprint of the task that this enqueues; None where it enqueues none."""
+        return None if self.wanted is None or self.wanted.add is None else self.wanted.key
 
 
 class Scheduler:
@@ -71,73 +93,118 @@ class Scheduler:
         schedules = [] if entry is None else readable_schedules(version.read_all(entry), self._tell)
         begun_ms = 0 if entry is None else entry.updated_ms
         types = self._types()
+        enabled = [schedule for schedule in schedules if schedule.enabled]
         enqueued: list[str] = []
-        for schedule in schedules:
-            if not schedule.enabled:
-                continue
-            look = partial(self._check_one, schedule, types, begun_ms)
-            try:
-                task_id = attempt(look, f"The schedule {schedule.id}")
-            except SvcError as error:
-                self._tell(f"the schedule {schedule.id} can't start its task: {error.message}")
-                continue
-            if task_id is not None:
-                enqueued.append(task_id)
-        self._forget({schedule.id for schedule in schedules if schedule.enabled})
+        for first in range(0, len(enabled), TOGETHER):
+            enqueued += self._check_together(enabled[first : first + TOGETHER], types, begun_ms)
+        self._forget({schedule.id for schedule in enabled})
         return enqueued
 
-    def _check_one(self, schedule: Schedule, types: Types, begun_ms: int) -> str | None:
-        """Looks at one schedule; returns the id of the task that it has enqueued."""
+    def _check_together(self, schedules: list[Schedule], types: Types, begun_ms: int) -> list[str]:
+        """Looks at some schedules, and stores what follows as one commit; each alone where that fails."""
+        steps: list[_Step] = []
+        alone: list[Schedule] = []
+        keys: set[str] = set()
+        for schedule in schedules:
+            step = self._look(schedule, types, begun_ms, len(keys))
+            if step is None:
+                continue
+            if step.key is None or step.key not in keys:
+                steps.append(step)
+                keys.update([step.key] if step.key is not None else [])
+            else:
+                # The same work as that of another schedule: its task is there when this is looked at again.
+                alone.append(schedule)
+        enqueued: list[str] = []
+        try:
+            enqueued += self._store(steps)
+        except SvcError:
+            alone = [step.schedule for step in steps] + alone
+        for schedule in alone:
+            look = partial(self._check_one, schedule, types, begun_ms)
+            try:
+                enqueued += attempt(look, f"The schedule {schedule.id}")
+            except SvcError as error:
+                self._tell_failure(schedule, error)
+        return enqueued
+
+    def _check_one(self, schedule: Schedule, types: Types, begun_ms: int) -> list[str]:
+        step = self._look(schedule, types, begun_ms, 0)
+        return [] if step is None else self._store([step])
+
+    def _store(self, steps: list[_Step]) -> list[str]:
+        """Commits steps; returns the ids of the tasks that they enqueue."""
+        if not steps:
+            return []
+        said = f"schedule {steps[0].schedule.id}" if len(steps) == 1 else f"{len(steps)} schedules"
+        with self._database.transaction(message=said) as changes:
+            for step in steps:
+                place = schedule_file(step.schedule.id)
+                changes.put_system(place, encode(step.state), condition=same_content(step.entry))
+                if step.wanted is not None and step.wanted.add is not None:
+                    step.wanted.add(changes)
+        tasks = [step.wanted.task for step in steps if step.key is not None and step.wanted is not None]
+        for task in tasks:
+            self._queue.log(task)
+        return [task.id for task in tasks]
+
+    def _look(self, schedule: Schedule, types: Types, begun_ms: int, beside: int) -> _Step | None:
+        """Returns what is to be stored about a schedule now; None when nothing is.
+
+        Args:
+            schedule: the schedule.
+            types: the task types that are in use.
+            begun_ms: when the file of schedules was stored.
+            beside: how many tasks the same transaction may enqueue besides.
+        """
         now = self._clock()
         system = self._database.system()
         entry = system.get(schedule_file(schedule.id))
-        state = read_record(system, entry, ScheduleState)
-        if (
-            state is None
-            or (state.schedule, state.timezone) != (schedule.schedule, self._timezone)
-            or state.considered_until > now + SET_BACK_MS
-        ):
-            known = state
-            since = now if state is not None and state.considered_until > now else begun_ms
-            state = ScheduleState(
-                considered_until=min(now, max(since, now - LATE_MS)),
-                schedule=schedule.schedule,
-                timezone=self._timezone,
-                last_run_at=None if known is None else known.last_run_at,
-                last_task_id=None if known is None else known.last_task_id,
-            )
-            self._store(schedule, state, entry)
-            entry = self._database.system().get(schedule_file(schedule.id))
+        known = read_record(system, entry, ScheduleState)
+        state = self._begun(schedule, known, begun_ms, now)
+        unless_due = None if state is known else _Step(schedule, entry, state, None)
         due = next(due_after(schedule.schedule, time_zone(self._timezone), state.considered_until), None)
         if due is None or due > now:
-            return None
-        return self._enqueue(schedule, types, state, entry, now)
+            return unless_due
+        try:
+            wanted = self._want(schedule, types, beside)
+        except SvcError as error:
+            self._tell_failure(schedule, error)
+            return unless_due
+        if wanted is None:
+            return unless_due
+        state = msgspec.structs.replace(
+            state, considered_until=now, last_run_at=now, last_task_id=wanted.task.id
+        )
+        return _Step(schedule, entry, state, wanted)
 
-    def _enqueue(
-        self, schedule: Schedule, types: Types, state: ScheduleState, entry: Entry | None, now: int
-    ) -> str | None:
+    def _begun(
+        self, schedule: Schedule, known: ScheduleState | None, begun_ms: int, now: int
+    ) -> ScheduleState:
+        """Returns what is known of a schedule, or with what it begins where that is of no use."""
+        if (
+            known is not None
+            and (known.schedule, known.timezone) == (schedule.schedule, self._timezone)
+            and known.considered_until <= now + SET_BACK_MS
+        ):
+            return known
+        since = now if known is not None and known.considered_until > now else begun_ms
+        return ScheduleState(
+            considered_until=min(now, max(since, now - LATE_MS)),
+            schedule=schedule.schedule,
+            timezone=self._timezone,
+            last_run_at=None if known is None else known.last_run_at,
+            last_task_id=None if known is None else known.last_task_id,
+        )
+
+    def _want(self, schedule: Schedule, types: Types, beside: int) -> Wanted | None:
         found = types.get(schedule.task_type)
         if found is None:
             # Its plugin may come back; the run is then made up for.
             self._tell(f"the schedule {schedule.id} waits for the task type {schedule.task_type}")
             return None
         args: dict[str, Any] = normalized(found.value, schedule.args, found.context.configuration)
-        wanted = self._queue.want(schedule.task_type, args, actor=None, schedule_id=schedule.id)
-        state = msgspec.structs.replace(
-            state, considered_until=now, last_run_at=now, last_task_id=wanted.task.id
-        )
-        with self._database.transaction(message=f"schedule {schedule.id}") as changes:
-            changes.put_system(schedule_file(schedule.id), encode(state), condition=same_content(entry))
-            if wanted.add is not None:
-                wanted.add(changes)
-        if wanted.add is None:
-            return None
-        self._queue.log(wanted.task)
-        return wanted.task.id
-
-    def _store(self, schedule: Schedule, state: ScheduleState, entry: Entry | None) -> None:
-        with self._database.transaction(message=f"begin schedule {schedule.id}") as changes:
-            changes.put_system(schedule_file(schedule.id), encode(state), condition=same_content(entry))
+        return self._queue.want(schedule.task_type, args, actor=None, schedule_id=schedule.id, beside=beside)
 
     def _forget(self, known: set[str]) -> None:
         """Removes what is known of schedules that are gone or disabled: they would begin anew."""
@@ -154,6 +221,9 @@ class Scheduler:
         except (NotFound, PreconditionFailed, Conflict):
             # Somebody else has changed them; the next time is soon.
             return
+
+    def _tell_failure(self, schedule: Schedule, error: SvcError) -> None:
+        self._tell(f"the schedule {schedule.id} can't start its task: {error.message}")
 
     def _tell(self, fault: str) -> None:
         """Writes a sentence into the log, once while nothing else comes in between."""

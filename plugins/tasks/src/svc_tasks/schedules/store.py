@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 
 from svc.errors import AlreadyExists, NotFound
-from svc.plugin import Database, Extension, Transaction, attempt
+from svc.plugin import Database, Extension, Transaction, attempt, read_record, same_content
 from svc_tasks.api import TaskType
 from svc_tasks.records import (
     ScheduleState,
     encode,
     now_ms,
-    read_record,
-    same_content,
     schedule_file,
 )
 from svc_tasks.schedules.configuration import (
@@ -28,10 +26,17 @@ from svc_tasks.schedules.configuration import (
 )
 from svc_tasks.schedules.times import next_times
 
-__all__ = ["CronStore"]
+__all__ = ["CronStore", "stored_schedules"]
 
 Types = Mapping[str, Extension[TaskType]]
 Change = Callable[[list[Schedule]], list[Schedule]]
+
+
+def stored_schedules(database: Database) -> list[Schedule]:
+    """Returns the schedules of a database in the order of the file; what can't be read of it is left out."""
+    version = database.at()
+    entry = version.get(CRON_FILE)
+    return [] if entry is None else readable_schedules(version.read_all(entry), _ignore)
 
 
 class CronStore:
@@ -50,11 +55,7 @@ class CronStore:
 
     def schedules(self) -> list[Schedule]:
         """Returns the schedules in the order of the file; what can't be read of it is left out."""
-        version = self._database.at()
-        entry = version.get(CRON_FILE)
-        if entry is None:
-            return []
-        return readable_schedules(version.read_all(entry), _ignore)
+        return stored_schedules(self._database)
 
     def answer(self, schedule: Schedule) -> dict[str, Any]:
         """Returns a schedule as it is shown: with the next three times, and its last run."""
@@ -89,7 +90,7 @@ class CronStore:
                 raise AlreadyExists(f"There is a schedule {schedule.id!r} already.", id=schedule.id)
             return [*present, schedule]
 
-        check_schedule(schedule, self._types)
+        check_schedule(schedule, self._types, self._database)
         self._change(change, f"add schedule {schedule.id}", actor)
         return schedule
 
@@ -103,8 +104,9 @@ class CronStore:
         changed: list[Schedule] = []
 
         def change(present: list[Schedule]) -> list[Schedule]:
-            new = msgspec.structs.replace(_found(present, schedule_id), **members)
-            check_schedule(new, self._types)
+            old = _found(present, schedule_id)
+            new = msgspec.structs.replace(old, **members)
+            check_schedule(new, self._types, self._database, old)
             changed[:] = [new]
             return [new if one.id == schedule_id else one for one in present]
 
@@ -144,7 +146,7 @@ class CronStore:
         Raises:
             InvalidInput: it is not valid.
         """
-        schedules = parse_cron_file(content, self._types)
+        schedules = parse_cron_file(content, self._types, self._database, self.schedules())
 
         def work() -> None:
             before = self.schedules()

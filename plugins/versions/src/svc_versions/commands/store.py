@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from svc.errors import SvcError
 from svc.plugin import Database, Path, Source, say_in_shell_words
@@ -25,8 +26,7 @@ _IN_SHELL_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Struct, frozen=True):
     """What is merged into what, and how."""
 
     source: str

@@ -16,8 +16,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from svc.database.collection.pins import MOST_HOURS, UPLOAD_HOURS
 from svc.database.collection.report import CollectionProgress, CollectionReport
@@ -39,6 +40,7 @@ def collect(
     keep_days: float = 0,
     upload_hours: float = UPLOAD_HOURS,
     wait_seconds: float = 60,
+    before: Callable[[], None] | None = None,
     progress: CollectionProgress | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> CollectionReport:
@@ -53,6 +55,8 @@ def collect(
         upload_hours: for how long chunks are kept that clients uploaded ahead; 720 at most.
         wait_seconds: how long to wait for those who look at what is dead: then nothing is destroyed, and the
             report says who is waited for.
+        before: called once nobody else can collect, and before anything is looked for: it may commit what is
+            to be kept. Not called by a dry run.
         progress: called now and then.
         should_stop: asked now and then: where it says yes the collection ends, in order, and what it had
             found is left to the next one.
@@ -76,7 +80,7 @@ def collect(
             raise InvalidInput(f"{name} is a number from 0 to {most:,}.", field=name)
     began = time.monotonic()
     with _alone(database, dry_run) as storage:
-        collection = Collection(database, storage, progress, should_stop)
+        collection = Collection(database, storage, before, progress, should_stop)
         report = collection.run(
             dry_run=dry_run,
             keep_ms=int(keep_days * DAY_MS),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from svc.errors import CorruptRecord, DatabaseBusy, InsufficientStorage, InvalidInput
 from svc.hashing import ObjectKind
@@ -25,8 +26,7 @@ _BLOCK = 4096
 _LEAST_GAIN = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(Struct, frozen=True):
     """What compacting did.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from svc.database.collection.marking import Marker
 from svc.database.collection.plan import MAXIMUM_RUN, Plan
@@ -18,8 +19,7 @@ _NO_HASH = bytes(HASH_SIZE)
 _BATCH = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class YoungChunks:
+class YoungChunks(Struct, frozen=True):
     """Which chunks are kept that nobody marked, since a client may have uploaded them ahead.
 
     Attributes:
@@ -39,8 +39,7 @@ class YoungChunks:
         )
 
 
-@dataclass(slots=True)
-class Garbage:
+class Garbage(Struct):
     """What is dead.
 
     Attributes:
@@ -48,12 +47,14 @@ class Garbage:
         entries: number of dead records.
         size: bytes of them.
         user_entries: how many of them are of the user tree.
+        commits: how many of them are commits that packs hold.
     """
 
     plan: Plan = field(default_factory=Plan)
     entries: int = 0
     size: int = 0
     user_entries: int = 0
+    commits: int = 0
 
     def take_out(self, revived: list[tuple[Hash, Place]]) -> None:
         """Takes out what came to life again."""
@@ -71,18 +72,25 @@ Batch = list[tuple[Hash, int]]
 
 
 def find_garbage(
-    log: Log, end: int, marker: Marker, young: YoungChunks, progress: Callable[[int], None]
+    log: Log,
+    end: int,
+    marker: Marker,
+    young: YoungChunks,
+    is_packed: Callable[[ScannedRecord], bool],
+    progress: Callable[[int], None],
 ) -> Iterator[tuple[Garbage, Batch]]:
     """Walks the log up to an offset; yields, again and again, what was found dead so far and what is new.
 
     What is dead is noted in ``marker.dead``; what is kept for its youth in ``marker.live``. Damaged regions,
-    commits, clean-end marks and records of other kinds stay. The runs are complete when it has ended.
+    commits that no pack holds, clean-end marks and records of other kinds stay. The runs are complete when it
+    has ended.
 
     Args:
         log: the log.
         end: the end of a record.
         marker: knows what is needed.
         young: which chunks are kept all the same.
+        is_packed: says of a commit's record whether a pack holds the commit.
         progress: called with the offset that was reached.
     """
     garbage = Garbage()
@@ -103,6 +111,8 @@ def find_garbage(
             if is_dead and young.keeps(record):
                 live.add(position)
                 is_part = is_dead = False
+        elif record.kind is ObjectKind.COMMIT:
+            is_part = is_dead = is_packed(record)
         else:
             is_part = record.kind is ObjectKind.VOID and record.hash == _NO_HASH
         if not is_part or (begin >= 0 and record.end - begin > MAXIMUM_RUN):
@@ -118,6 +128,7 @@ def find_garbage(
             garbage.entries += 1
             garbage.size += record.end - record.offset
             garbage.user_entries += not record.system
+            garbage.commits += record.kind is ObjectKind.COMMIT
             positions.append(record.offset >> 3)
             batch.append((record.hash, record.offset))
             if len(batch) >= _BATCH:

@@ -80,6 +80,13 @@ class Pins:
             pass
         return now_ms()
 
+    def may_be_read(self) -> bool:
+        """Whether the present user may read them: they are the owner's alone."""
+        try:
+            return all(os.access(self._directory / name, os.R_OK) for name in self._names())
+        except PermissionError:
+            return False
+
     def read(self, after_ms: int) -> Iterator[Hash]:
         """Yields what was pinned since a time, and within the hour before it; some of it more than once."""
         for name in self._names():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 __all__ = ["CollectionProgress", "CollectionReport"]
 
@@ -13,8 +15,7 @@ CollectionProgress = Callable[[str, int, int], None]
 bytes of the log, ``wait`` in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionReport:
+class CollectionReport(Struct, frozen=True):
     """What a collection found and did. Everything is counted, nothing estimated.
 
     Attributes:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from svc.clock import now_ms
 from svc.database.collection.finishing import carry_out
 from svc.database.collection.garbage import Batch, Garbage, YoungChunks, find_garbage
+from svc.database.collection.kept_commits import first_kept, needed_roots
 from svc.database.collection.marking import Marker
 from svc.database.collection.measuring import Measure
+from svc.database.collection.packing import LoggedCommits, pack_commits
 from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState, read_state
 from svc.database.collection.report import CollectionProgress, CollectionReport
-from svc.database.commit import CommitSummary
 from svc.database.committer import CommitRequest
 from svc.database.head import Head
 from svc.database.holds import Phase
 from svc.database.operations import Put
+from svc.database.packed_commits import PACKS_PATH
 from svc.database.references import HEAD_NAME
-from svc.errors import CorruptRecord
 from svc.hashing import Hash
 from svc.log import FIRST, CollectableStorage
 from svc.objects.content import StoredContent
@@ -44,6 +46,10 @@ _WORTH_BYTES = 256 * 1024
 _ATTEMPTS = 8
 _POLL_SECONDS = 0.02
 _LITTLE = 1 << 20
+_UNKNOWN_PINS = (
+    "Only who may write the database can read which chunks clients uploaded ahead: all that were stored in "
+    "the last {} hours are counted as needed."
+)
 
 
 class _Stopped(Exception):
@@ -60,6 +66,7 @@ class Collection:
     Args:
         database: the database.
         storage: its medium.
+        before: as for ``collect``.
         progress: as for ``collect``.
         should_stop: as for ``collect``.
     """
@@ -68,6 +75,7 @@ class Collection:
         self,
         database: Database,
         storage: CollectableStorage,
+        before: Callable[[], None] | None,
         progress: CollectionProgress | None,
         should_stop: Callable[[], bool] | None,
     ) -> None:
@@ -76,6 +84,7 @@ class Collection:
         self._index = database.objects.index
         self._log = database.objects.log
         self._storage = storage
+        self._before = before if before is not None else lambda: None
         self._progress = progress if progress is not None else lambda phase, done, total: None
         self._should_stop = should_stop if should_stop is not None else lambda: False
         self._measure = Measure()
@@ -85,6 +94,7 @@ class Collection:
         self._batch = 256
         self._garbage = Garbage()
         self._upload_ms = 0
+        self._knows_pins = True
         self._scanned = 0
 
     def run(self, *, dry_run: bool, keep_ms: int, upload_ms: int, wait_seconds: float) -> CollectionReport:
@@ -93,12 +103,17 @@ class Collection:
         report = CollectionReport(allocated_before=self._storage.allocated())
         try:
             if dry_run:
+                self._knows_pins = not upload_ms or self._database.may_read_pins()
+                if not self._knows_pins:
+                    hours = upload_ms / 3_600_000
+                    report = replace(report, warning=_UNKNOWN_PINS.format(f"{hours:,g}"))
                 self._find(self._database.head(), keep_ms, may_condemn=False)
             else:
                 self._begin()
-                with self._state.commit_lock():
-                    head = self._state.settled_head()
-                self._find(head, keep_ms, may_condemn=True)
+                self._before()
+                with self._measure.phase("pack"):
+                    pack_commits(self._database, self._settled(), self._locked, self._stop_if_asked)
+                self._find(self._settled(), keep_ms, may_condemn=True)
                 if self._is_worth():
                     report = self._destroy(report, wait_seconds)
                 else:
@@ -130,59 +145,44 @@ class Collection:
         carry_out(self._database, self._pause)
         self._restore()
 
+    def _settled(self) -> Head:
+        """Returns HEAD with everything that stands in the log."""
+        with self._state.commit_lock():
+            return self._state.settled_head()
+
     def _restore(self) -> None:
         """Takes back all that is set apart, a little at a time."""
         while self._index.condemned_count():
             self._locked(self._index.restore_all)
 
-    def _first_kept(self, head: Head, keep_ms: int) -> int:
-        """The number of the last commit before the time from which on versions are kept; HEAD's at most."""
-        if not keep_ms or not head.sequence:
-            return head.sequence
-        since = now_ms() - keep_ms
-        first, last, found = 1, head.sequence, 1
-        while first <= last:  # Times never go back from one commit to the next.
-            middle = (first + last) // 2
-            if self._summary(middle).time_ms <= since:
-                found, first = middle, middle + 1
-            else:
-                last = middle - 1
-        return found
-
-    def _summary(self, sequence: int) -> CommitSummary:
-        place = self._index.commit_place(sequence)
-        if place is None:
-            raise CorruptRecord(
-                f"Commit {sequence} cannot be found: nobody can say what it needs, so nothing is collected."
-            )
-        return CommitSummary.decode(self._log.read_payload(*place))
-
     # -- marking -----------------------------------------------------------------------------------
 
     def _find(self, head: Head, keep_ms: int, may_condemn: bool) -> None:
         """Marks what is needed and finds what is not."""
-        self._horizon = max(self._database.horizon(), self._first_kept(head, keep_ms))
+        since_ms = now_ms() - keep_ms if keep_ms else None
+        self._horizon = max(self._database.horizon(), first_kept(self._database, head, since_ms))
         with self._measure.phase("mark"):
             self._scanned += self._marker.mark_root(head.root)
             for _, root in self._database.refs(system=self._database.version_of(head.system_root)):
                 self._scanned += self._marker.mark_root(root)
             self._marked = max(0, self._horizon - 1)
-            self._mark_commits(head.sequence)
+            self._mark_commits(head)
             self._mark_pins()
         with self._measure.phase("scan"):
-            self._look(max(head.commit_end, FIRST), may_condemn)
+            self._look(head, may_condemn)
 
-    def _mark_commits(self, until: int) -> None:
-        """Marks the trees of the commits that were not marked yet."""
-        while self._marked < until:
-            summary = self._summary(self._marked + 1)
-            self._scanned += self._marker.mark_root(summary.root)
-            self._marker.mark_root(summary.system_root)
+    def _mark_commits(self, head: Head) -> None:
+        """Marks the trees of the commits up to HEAD that were not marked yet."""
+        while self._marked < head.sequence:
+            roots = needed_roots(self._database, self._marked + 1, head)
+            self._scanned += sum(map(self._marker.mark_root, roots[:1]))
+            for root in roots[1:]:
+                self._marker.mark_root(root)
             self._marked += 1
 
     def _mark_pins(self) -> None:
         batch: list[Hash] = []
-        upload_ms = self._upload_ms
+        upload_ms = self._upload_ms if self._knows_pins else 0
         for hash in self._database.pins_since(now_ms() - upload_ms) if upload_ms else ():
             batch.append(hash)
             if len(batch) >= _LARGEST_BATCH:
@@ -197,12 +197,15 @@ class Collection:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def _look(self, end: int, may_condemn: bool) -> None:
-        """Walks the log up to an offset and sets apart what is dead."""
+    def _look(self, head: Head, may_condemn: bool) -> None:
+        """Walks the log up to a commit's end and sets apart what is dead."""
+        end = max(head.commit_end, FIRST)
+        is_packed = LoggedCommits(self._state, head).is_packed
         upload_ms = self._upload_ms
-        young = YoungChunks(now_ms() - upload_ms, self._database.pins_kept_since() if upload_ms else 0)
+        known_ms = self._database.pins_kept_since() if self._knows_pins else now_ms()
+        young = YoungChunks(now_ms() - upload_ms, known_ms if upload_ms else 0)
         tell = partial(self._tell_scanned, end)
-        for found, batch in find_garbage(self._log, end, self._marker, young, tell):
+        for found, batch in find_garbage(self._log, end, self._marker, young, is_packed, tell):
             self._garbage = found
             self._stop_if_asked()
             if may_condemn:
@@ -244,7 +247,7 @@ class Collection:
 
     def _is_worth(self) -> bool:
         found = self._garbage
-        return bool(found.user_entries) or found.size > _WORTH_BYTES
+        return bool(found.user_entries or found.commits) or found.size > _WORTH_BYTES
 
     def _left_warning(self) -> str | None:
         if not self._garbage.entries:
@@ -305,9 +308,7 @@ class Collection:
         """Makes the plan a part of the database, once nothing that it destroys is needed any more."""
         for _ in range(_ATTEMPTS):
             # A commit that its process could not finish counts too: it is in the log.
-            with self._state.commit_lock():
-                head = self._state.settled_head()
-            self._catch_up(head)
+            self._catch_up(self._settled())
             if not self._garbage.plan:
                 raise _Stopped("All that was found dead came to life again.")
             at_ms = now_ms()
@@ -324,6 +325,7 @@ class Collection:
                 "Collect garbage",
             )
             request.begins_sweep = True
+            request.has_packs = self._database.system().get(PACKS_PATH) is not None
             try:
                 self._database.commit_alone(request, partial(self._take_leave, sweep.bytes))
             except _Late:
@@ -333,7 +335,7 @@ class Collection:
 
     def _catch_up(self, head: Head) -> None:
         """Marks what was committed since the last look, and takes out of the plan what it needs."""
-        self._mark_commits(head.sequence)
+        self._mark_commits(head)
         self._mark_pins()
         self._revive()
 
@@ -347,7 +349,7 @@ class Collection:
 
     def _take_leave(self, sweep: bytes, head: Head) -> None:
         """Under the commit lock, right before the plan is committed: from here on nobody finds the dead."""
-        self._mark_commits(head.sequence)
+        self._mark_commits(head)
         if self._marker.revived:
             raise _Late
         self._index.forget_condemned(lambda offset: offset >> 3 in self._marker.dead, sweep)

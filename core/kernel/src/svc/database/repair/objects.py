@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from svc.clock import now_ms
+from svc.database.collection.record import PLAN_PATH, STATE_PATH, CollectionState, read_state
 from svc.database.committer import CommitRequest
 from svc.database.database import Database
 from svc.database.lost import LOST, REPORTS, Lost
 from svc.database.references import HEAD_NAME
+from svc.database.repair.given_up import give_up_directories
+from svc.database.repair.packs import restore_packs
 from svc.database.repair.report import RepairReport
 from svc.database.repair.sources import Sources
 from svc.database.verification.horizon import known_horizon
 from svc.database.verification.taint import Taint
-from svc.errors import NotFound, SvcError
+from svc.errors import CorruptRecord, NotFound, SvcError
 from svc.hashing import Hash, ObjectKind
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, PendingObjects, encode_object
+from svc.paths import Path, format_path
 from svc.tree import decode_node
 
 __all__ = ["ObjectRepair", "write_report"]
@@ -48,14 +53,25 @@ class ObjectRepair:
         self._told = told
         self._roots: Roots = []
         self._missing_commits: list[int] = []
+        self._given_up: tuple[Path, ...] = ()
 
     def run(self) -> None:
         """Fetches what can be had, lets HEAD leave a root that is lost, and writes down what is lost."""
+        self._given_up = Lost.of(self._database).given_up
+        restore_packs(self._database, self._sources, self._report, self._fetch_for)
         self._roots = list(self._all_roots())
         missing = self._fetch_all()
+        system_root = self._database.head().system_root
         self._replace_roots(missing)
+        if system_root in missing:
+            # The packs of the earlier system tree can be read again.
+            self._missing_commits.clear()
+            self._roots = list(self._all_roots())
+            self._database._state.index_packed_roots()
         self._report.lost_commits = self._missing_commits
+        self._give_up_directories()
         self._write_down(missing)
+        self._state_horizon()
 
     def _all_roots(self) -> Iterator[tuple[Hash, Hash]]:
         """Yields the roots of all commits; of one that is lost the next one names them."""
@@ -76,6 +92,11 @@ class ObjectRepair:
                 self._told(sequence, until)
 
     # -- fetching ----------------------------------------------------------------------------------
+
+    def _fetch_for(self, system_root: Hash) -> bool:
+        """Fetches what a system tree needs; returns whether all of it is there."""
+        self._roots = [(EMPTY_ROOT, system_root)]
+        return not self._fetch_all()
 
     def _fetch_all(self) -> set[Hash]:
         """Fetches until nothing more can be had; returns what is missing then."""
@@ -149,6 +170,7 @@ class ObjectRepair:
                     "earlier commit again. Look who may do what."
                 )
             if lost_root:
+                self._state_horizon()  # without it nobody can say which versions HEAD may be moved to
                 with self._database.transaction(message="repair: the root of HEAD was lost") as transaction:
                     transaction.set_ref(HEAD_NAME, stand_in, expected=head.root)
                 self._report.replaced_roots.append(
@@ -163,14 +185,35 @@ class ObjectRepair:
     def _latest_there(self, number: int, missing: set[Hash]) -> Hash | None:
         return next((roots[number] for roots in reversed(self._roots) if roots[number] not in missing), None)
 
+    def _give_up_directories(self) -> None:
+        """Lets the system tree be without those directories that cannot be read."""
+        system_roots = [system_root for _, system_root in self._roots]
+        given_up = give_up_directories(self._database, self._given_up, system_roots)
+        self._given_up = tuple(given_up)
+        self._report.given_up_directories = [format_path(path) for path in given_up]
+
     def _write_down(self, missing: set[Hash]) -> None:
         """Leaves the list of what is lost in the system tree, where it says anything or did."""
         before = Lost.of(self._database)
-        if before.objects() != missing or before.commits != frozenset(self._missing_commits):
+        known = before.objects(), before.commits, before.given_up
+        if known != (missing, frozenset(self._missing_commits), self._given_up):
             self._write_lost(missing)
 
+    def _state_horizon(self) -> None:
+        """Says anew what collections left whole, where that is lost: none could be begun without it."""
+        system = self._database.system()
+        try:
+            read_state(system)
+        except CorruptRecord:
+            state = CollectionState(horizon=known_horizon(self._database), at_ms=now_ms())
+            with self._database.transaction(message="repair: the horizon was lost") as transaction:
+                transaction.put_system(STATE_PATH, state.encode())
+                if system.get(PLAN_PATH) is not None:
+                    # What it did not get to is collected once more.
+                    transaction.delete_system(PLAN_PATH)
+
     def _write_lost(self, missing: set[Hash]) -> None:
-        lost = Lost(missing, self._missing_commits)
+        lost = Lost(missing, self._missing_commits, self._given_up)
         with self._database.transaction(message="repair") as transaction:
             transaction.put_system(LOST, lost.encode())
 
@@ -187,10 +230,11 @@ def write_report(database: Database, report: RepairReport) -> None:
         "extended_from": report.extended_from,
         "given_up_commits": report.given_up_commits,
         "replaced_roots": report.replaced_roots,
+        "given_up_directories": report.given_up_directories,
         "saved_to": report.saved_to,
         "state_saved_to": report.state_saved_to,
         "lost_paths": len(report.lost),
-        "lost": [asdict(damage) for damage in report.lost[:_MOST_IN_REPORT]],
+        "lost": to_builtins(report.lost[:_MOST_IN_REPORT]),
     }
     with database.transaction(message="repair") as transaction:
         transaction.put_system((*REPORTS, f"{now_ms():013d}.json"), json.dumps(shown).encode())

@@ -208,6 +208,8 @@ class _Repair:
             if theirs.database_id != log.database_id or source.database.head().sequence <= history.last:
                 continue
             place = source.database.objects.index.commit_place(history.last) if history.last else None
+            if history.last and place is None:
+                continue  # nothing shows that it goes on from here
             start = FIRST if place is None else place[0] + record_size(place[1])
             end = source.database.head().commit_end
             if place is not None and log.read_stretch(place[0], start) != theirs.read_stretch(

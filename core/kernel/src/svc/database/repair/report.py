@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from svc.database.verification import Damage
 
 __all__ = ["RepairReport"]
 
 
-@dataclass(slots=True)
-class RepairReport:
+class RepairReport(Struct):
     """What a repair found and did.
 
     Attributes:
@@ -28,6 +27,8 @@ class RepairReport:
         is_complete: whether ``lost`` names all paths.
         replaced_roots: roots of HEAD or of the system tree that were lost, and what stands for them: a
             sentence each.
+        given_up_directories: directories of the system tree that were lost, now or before, and are not there
+            any more, so that what looks there finds nothing and does not fail.
         saved_to: names of the files beside the database that hold the bytes that were overwritten.
         state_saved_to: name of the directory that the state directory was moved to; None when it stayed.
         damaged: what is still damaged; empty unless something hindered the repair.
@@ -43,6 +44,7 @@ class RepairReport:
     lost: list[Damage] = field(default_factory=list)
     is_complete: bool = True
     replaced_roots: list[str] = field(default_factory=list)
+    given_up_directories: list[str] = field(default_factory=list)
     saved_to: list[str] = field(default_factory=list)
     state_saved_to: str | None = None
     damaged: list[Damage] = field(default_factory=list)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from svc.database.database import Database
+from svc.database.packed_commits import commit_identity
 from svc.errors import SvcError
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import FIRST, RECORD_HEADER_SIZE
 from svc.log.framing import RecordHeader
 from svc.objects.checking import check_stretch
-from svc.objects.codecs import compress, decompress
+from svc.objects.codecs import Codec, compress, decompress
 
 __all__ = ["FileSource", "RepairSource", "Sources", "StoredForm", "identified"]
 
@@ -101,6 +103,17 @@ class FileSource:
             return None
         return StoredForm(record.kind, record.system, record.codec, record.payload, content)
 
+    def packed_commit(self, hash: Hash) -> StoredForm | None:
+        """Returns a commit that a pack holds here, by its identity; walks all packs."""
+        state = self.database._state
+        root = state.head().system_root
+        with suppress(SvcError):
+            for last in state.packs.ranges(root):
+                for payload in state.packs.beside(root, last).values():
+                    if commit_identity(payload) == hash:
+                        return StoredForm(ObjectKind.COMMIT, True, Codec.RAW, payload, payload)
+        return None
+
     def stretch(self, database_id: bytes, start: int, end: int, following: bytes) -> bytes | None:
         """Returns the bytes between two offsets of a copy of a database, where they are whole records.
 
@@ -168,6 +181,8 @@ class Sources:
         """Returns the very payload that a record held, by its header; None where nobody has it."""
         for source in self._all():
             form = source.stored(header.hash) if isinstance(source, FileSource) else None
+            if form is None and header.kind is ObjectKind.COMMIT and isinstance(source, FileSource):
+                form = source.packed_commit(header.hash)
             if form is None:
                 content = source.content(header.hash)
                 if content is None:

@@ -8,8 +8,9 @@ garbage.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from svc.database.committer import CommitRequest
 from svc.database.operations import PutEntry, SetRef
@@ -33,8 +34,7 @@ _PART_BYTES = 64 * 1024 * 1024
 _OBJECTS = (ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NODE)
 
 
-@dataclass(frozen=True, slots=True)
-class TakenObjects:
+class TakenObjects(Struct, frozen=True):
     """What a database took.
 
     Attributes:

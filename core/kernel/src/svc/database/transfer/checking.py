@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from svc.database.operations import check_link_target
 from svc.database.references import CONTINUATION, REFERENCES
@@ -44,8 +45,7 @@ def is_reference(path: Path) -> bool:
     return len(path) > 2 and path[0] == REFERENCES and not path[-1].endswith(CONTINUATION)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedObjects:
+class CheckedObjects(Struct, frozen=True):
     """Objects that were verified, and may be taken.
 
     Attributes:

@@ -7,8 +7,9 @@ what an added directory holds is counted by its totals: the cost follows the cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from svc.errors import PayloadTooLarge
 from svc.hashing import Hash
@@ -23,8 +24,7 @@ MOST_DELETIONS = 10_000_000
 _PAUSE_EVERY = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCounts:
+class ChangeCounts(Struct, frozen=True):
     """How many files and links lie between two versions: added, modified, deleted."""
 
     added: int = 0

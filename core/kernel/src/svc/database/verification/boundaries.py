@@ -1,4 +1,7 @@
-"""Where records begin for certain, whatever a collection has made voids of since: behind commits."""
+"""Where records begin for certain, whatever a collection has made voids of since: behind commits.
+
+Of those that packs hold the last one of each range stays in the log.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,7 @@ def boundary_before(database: Database, position: int) -> int:
     index = database.objects.index
 
     def end_of(sequence: int) -> int:
-        place = index.commit_place(sequence)
-        while place is None and sequence > 0:  # its record is lost
-            sequence -= 1
-            place = index.commit_place(sequence)
+        place = index.last_commit_place(sequence)  # the record itself may be lost, or in a pack
         return 0 if place is None else place[0] + record_size(place[1])
 
     found = bisect_right(range(database.head().sequence + 1), position, key=end_of) - 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 __all__ = ["Damage", "Held", "VerifyReport", "shown_versions"]
 
 _SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """Versions that hold something: those of one tree from one commit to another.
 
     Attributes:
@@ -31,8 +31,7 @@ class Held:
         return f"{self.ref} ({commits})" if self.is_present else f"{commits} of {self.ref}"
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """One thing that is wrong.
 
     Attributes:
@@ -52,8 +51,7 @@ class Damage:
     held: tuple[Held, ...] = ()
 
 
-@dataclass(slots=True)
-class VerifyReport:
+class VerifyReport(Struct):
     """What a verification found.
 
     Attributes:
@@ -68,6 +66,7 @@ class VerifyReport:
         lost: what a repair could not save and has put out of the way: it can't be read, and nothing is wrong
             besides.
         damaged_objects: identities of all damaged or missing objects that are not lost, in hex.
+        damaged_commits: numbers of the commits whose records can't be read and were not given up.
         is_complete: whether all paths are named; where one object has very many, only the first ones are.
     """
 
@@ -79,6 +78,7 @@ class VerifyReport:
     damaged: list[Damage] = field(default_factory=list)
     lost: list[Damage] = field(default_factory=list)
     damaged_objects: list[str] = field(default_factory=list)
+    damaged_commits: list[int] = field(default_factory=list)
     is_complete: bool = True
 
     @property

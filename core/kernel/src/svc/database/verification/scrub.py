@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from svc.database.lost import Lost
 from svc.database.verification.boundaries import boundary_before
 from svc.database.verification.report import VerifyReport
-from svc.database.verification.verification import VerifyProgress, verify_versions
+from svc.database.verification.verification import Pace, VerifyProgress, verify_versions
+from svc.errors import CorruptRecord, NotFound, UnsupportedFormat
 from svc.log import FIRST, record_size
 from svc.objects.checking import DamagedObject, Stretch, check_stretch
 
@@ -73,6 +75,7 @@ def name_damage(
     progress: VerifyProgress | None = None,
     *,
     most_paths: int = 1000,
+    pace: Pace | None = None,
 ) -> VerifyReport:
     """Walks all versions, and names what is damaged or missing; blocks.
 
@@ -82,6 +85,8 @@ def name_damage(
         regions: likewise.
         progress: called now and then with ("versions", commits, all).
         most_paths: how many paths are named.
+        pace: called with the bytes of each record that the walk reads; may wait, so that it takes its time.
+            Not called while a collection waits for the walk to end.
     """
     log = database.objects.log
     still = [
@@ -99,13 +104,24 @@ def name_damage(
             database.head().commit_end,
         ).is_whole
     ]
-    return verify_versions(database, still, broken, progress, most_paths=most_paths)
+    return verify_versions(database, still, broken, progress, most_paths=most_paths, pace=pace)
 
 
-def is_whole_again(database: Database, hashes: Sequence[bytes], regions: Sequence[tuple[int, int]]) -> bool:
-    """Whether objects and regions that were damaged are so no more: restored, stored again, given up or gone.
+def is_whole_again(
+    database: Database,
+    hashes: Sequence[bytes],
+    regions: Sequence[tuple[int, int]],
+    commits: Sequence[int] = (),
+) -> bool:
+    """Whether what was damaged is so no more: restored, stored again, given up or gone.
 
-    Reads them; a few milliseconds for some dozens.
+    Reads it; a few milliseconds for some dozens.
+
+    Args:
+        database: the database.
+        hashes: identities of objects.
+        regions: (begin, end) of bytes of the log.
+        commits: numbers of commits whose records could not be read.
     """
     index, log = database.objects.index, database.objects.log
     limit = database.head().commit_end
@@ -116,10 +132,23 @@ def is_whole_again(database: Database, hashes: Sequence[bytes], regions: Sequenc
         end = place.offset + record_size(place.stored_length)
         if not check_stretch(log.storage.read, place.offset, end, end, log.database_id).is_whole:
             return False
+    if not all(_is_told(database, sequence) for sequence in commits):
+        return False
     return all(
         _checked(database, boundary_before(database, begin), min(max(begin + 1, end), limit), limit).is_whole
         for begin, end in regions
     )
+
+
+def _is_told(database: Database, sequence: int) -> bool:
+    """Whether a commit's record can be read, or was given up by a repair."""
+    try:
+        database.commit(sequence)
+    except NotFound:
+        return sequence in Lost.of(database).commits
+    except (CorruptRecord, UnsupportedFormat):
+        return False
+    return True
 
 
 def _checked(database: Database, start: int, stop: int, limit: int) -> Stretch:

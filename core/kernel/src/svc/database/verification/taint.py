@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec import Struct
 from pyroaring import BitMap64
 
 from svc.errors import SvcError
@@ -37,8 +37,7 @@ class DamagedThing(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """What an entry of a directory leads to.
 
     Attributes:
@@ -50,8 +49,7 @@ class Place:
     below: Hash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Struct, frozen=True):
     """Of a node that leads to damage, what does: names with their places, nodes below it, or itself."""
 
     named: Mapping[str, Place]
@@ -68,22 +66,21 @@ class Taint:
     Args:
         objects: the database's objects.
         is_damaged: whether what begins at an offset of the log is damaged.
-        told: called once in a while, with the number of nodes that were read.
+        pace: called with the bytes of each node and file record that is read; may wait.
     """
 
     def __init__(
         self,
         objects: ObjectStore,
         is_damaged: Callable[[int], bool],
-        told: Callable[[int], None] | None = None,
+        pace: Callable[[int], None] | None = None,
     ) -> None:
         self._objects = objects
         self._is_damaged = is_damaged
-        self._told = told
+        self._pace = pace
         self._clean = BitMap64()
         self._nodes: dict[Hash, _Node] = {}
         self._things: dict[Hash, tuple[DamagedThing, ...]] = {}
-        self._nodes_read = 0
 
     @property
     def objects_seen(self) -> int:
@@ -155,20 +152,22 @@ class Taint:
 
     def _read(self, hash: Hash, place: PlaceInLog | None) -> Node | None:
         """Returns a node that can be read; takes note of one that cannot."""
-        self._nodes_read += 1
-        if self._told is not None and self._nodes_read % 4096 == 0:
-            self._told(self._nodes_read)
         if place is None:
             thing = DamagedThing(hash, NODE_MISSING)
         elif self._is_damaged(place.offset):
             thing = DamagedThing(hash, NODE_DAMAGED)
         else:
+            self._note_read(place)
             try:
                 return self._objects.read_node(hash)
             except SvcError as error:
                 thing = DamagedThing(hash, f"A directory cannot be read: {error.message}")
         self._nodes[hash] = _Node({}, (), thing)
         return None
+
+    def _note_read(self, place: PlaceInLog) -> None:
+        if self._pace is not None:
+            self._pace(place.stored_length)
 
     def _close(self, hash: Hash, place: PlaceInLog, node: Node) -> None:
         """Takes note of a node whose children are all known."""
@@ -218,6 +217,7 @@ class Taint:
         elif self._is_damaged(place.offset):
             things = (DamagedThing(record, RECORD_DAMAGED),)
         else:
+            self._note_read(place)
             try:
                 chunks = list(dict.fromkeys(self._objects.read_record(record).chunks))
             except SvcError as error:

@@ -12,6 +12,7 @@ import lmdb
 
 from svc.database.commit import Commit
 from svc.database.findings import OF_FILE
+from svc.database.holds import Phase
 from svc.database.lost import Lost
 from svc.database.references import HEAD_NAME
 from svc.database.verification.boundaries import boundary_before
@@ -40,6 +41,9 @@ _SETTLE_SECONDS = 0.2
 
 VerifyProgress = Callable[[str, int, int], None]
 """Called with (phase, done, total): ``log`` in bytes, ``versions`` in commits."""
+
+Pace = Callable[[int], None]
+"""Called with the bytes of what is read; may wait."""
 
 
 def verify(
@@ -72,6 +76,7 @@ def verify_versions(
     progress: VerifyProgress | None = None,
     *,
     most_paths: int = MOST_PATHS,
+    pace: Pace | None = None,
 ) -> VerifyReport:
     """Walks all versions of a database whose log was checked elsewhere, and names what is damaged; blocks.
 
@@ -81,14 +86,28 @@ def verify_versions(
         regions: (begin, end) of bytes in which no record can be read.
         progress: called now and then.
         most_paths: how many damaged paths are named at most.
+        pace: called with the bytes of each record that is read, before or after that; may wait. Not while a
+            collection waits for this to end.
     """
-    with database.hold():
-        return _Verification(database, progress, None, most_paths).run_versions(damaged, regions)
+    with database.hold() as hold:
+
+        def unless_waited_for(size: int) -> None:
+            generation, phase = database.holds.state()
+            if pace is not None and (phase is not Phase.GATED or hold.generation >= generation):
+                pace(size)
+
+        paced = None if pace is None else unless_waited_for
+        return _Verification(database, progress, None, most_paths, paced).run_versions(damaged, regions)
 
 
 class _Verification:
     def __init__(
-        self, database: Database, progress: VerifyProgress | None, processes: int | None, most_paths: int
+        self,
+        database: Database,
+        progress: VerifyProgress | None,
+        processes: int | None,
+        most_paths: int,
+        pace: Pace | None = None,
     ) -> None:
         self._database = database
         self._objects = database.objects
@@ -98,8 +117,10 @@ class _Verification:
         self._report = VerifyReport()
         self._bad: dict[int, DamagedObject] = {}
         self._regions: list[tuple[int, int]] = []
+        self._unnamed_marks: dict[Hash, int] = {}
         self._lost = Lost.of(database)
-        self._taint = Taint(self._objects, self._is_damaged)
+        self._pace = pace
+        self._taint = Taint(self._objects, self._is_damaged, pace)
 
     def run(self) -> VerifyReport:
         head = self._database.head()
@@ -184,9 +205,7 @@ class _Verification:
             if mark.named is None:
                 self._damage("A clean-end mark belongs to another place or database.", offset=mark.offset)
             elif mark.named != (mark.last_commit or last):
-                self._damage(
-                    "Before a clean-end mark the commit is missing that it names.", offset=mark.offset
-                )
+                self._unnamed_marks[mark.named] = mark.offset
         return stretch.last_commit or last
 
     def _take_regions(self, regions: Sequence[tuple[int, int]]) -> None:
@@ -233,12 +252,15 @@ class _Verification:
         horizon = known_horizon(self._database)
         for sequence in range(1, until + 1):
             try:
-                commit, hash = self._database.read_commit(sequence)
+                payload, hash = self._database._state.commit_payload(sequence)
+                commit = Commit.decode(payload)
             except (NotFound, CorruptRecord, UnsupportedFormat) as error:
                 self._miss_commit(sequence, error)
                 roots.append((None, None))
                 last, last_hash = None, None
                 continue
+            if self._pace is not None:
+                self._pace(len(payload))
             if last is not None and not _follows(commit, last, last_hash):
                 self._damage(f"Commit {sequence} does not follow commit {sequence - 1}.")
             if last is None and sequence > max(1, horizon):
@@ -251,10 +273,26 @@ class _Verification:
             else:  # Of versions before the horizon that is left which refs and later ones need.
                 roots.append((None, None))
             self._report.commits += 1
+            if self._unnamed_marks and self._objects.index.commit_place(sequence) is None:
+                self._unnamed_marks.pop(hash, None)  # a pack holds what the mark names
             last, last_hash = commit, hash
             if self._progress is not None and sequence % 16 == 0:
                 self._progress("versions", sequence, until)
+        for offset in sorted(self._unnamed_marks.values()):
+            if self._stands_at_lost_commits(offset):
+                continue  # what the mark names was given up with its pack, and is told so
+            self._damage("Before a clean-end mark the commit is missing that it names.", offset=offset)
         return roots, last
+
+    def _stands_at_lost_commits(self, offset: int) -> bool:
+        """Whether a commit was lost between those in the log that stand right before and behind an offset."""
+        index = self._objects.index
+
+        def surround(sequence: int) -> bool:
+            before, behind = index.last_commit_place(sequence), index.commit_places(sequence, 1)
+            return (before is None or before[0] < offset) and (not behind or offset < behind[0][1])
+
+        return any(map(surround, self._lost.commits))
 
     def _follow(self, root: Hash, system_root: Hash) -> None:
         self._taint.follow(root)
@@ -269,6 +307,7 @@ class _Verification:
                 Damage(f"The record of commit {sequence} was lost: who, when and what for.")
             )
         else:
+            self._report.damaged_commits.append(sequence)
             self._damage(
                 f"Commit {sequence} cannot be read: {error.message}",
                 offset=place[0] if place is not None else None,
@@ -353,7 +392,7 @@ class _Verification:
         return hash in self._lost and self._objects.index.find(hash) is None
 
     def _note_damage(self) -> None:
-        """Lets what is damaged be stored again; where the index can't be written, nothing is lost."""
+        """Lets damage be told and objects be stored again, where the index can be written."""
         found = {bytes.fromhex(one) for one in self._report.damaged_objects}
         index = self._objects.index
         with suppress(lmdb.Error, OSError, SvcError):
@@ -362,6 +401,7 @@ class _Verification:
                 index.forget_damage(whole)
             if found:
                 index.note_damaged(found)
+            index.note_damaged_commits(self._report.damaged_commits)
 
     def _damage(
         self,

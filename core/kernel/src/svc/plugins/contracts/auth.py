@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-import msgspec
+from msgspec import Struct
 
+from svc.confidential import Confidential
 from svc.paths import Path
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ class Rights(Protocol):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class ScopedRule:
+class ScopedRule(Struct, frozen=True):
     """One rule of a scoped key: the first whose glob matches a path decides.
 
     Attributes:
@@ -107,8 +106,7 @@ class ScopedRule:
     flags: str
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Who makes a request, as an auth mode found it.
 
     What was decided about an identity counts for as long as the mode returns the very same object; where
@@ -145,7 +143,7 @@ def _no_header(_name: str) -> str | None:
     return None
 
 
-class Credentials(msgspec.Struct, frozen=True):
+class Credentials(Confidential, frozen=True):
     """What a request says about its sender. Its representation never shows a secret.
 
     Attributes:
@@ -160,6 +158,8 @@ class Credentials(msgspec.Struct, frozen=True):
         client_certificate: the verified TLS client certificate in PEM, or None.
         header: gives a request header by its name in any case, or None; for schemes that sign headers.
     """
+
+    shown = ("scheme", "remote_address", "secure", "method", "path")
 
     scheme: str | None = None
     value: str | None = None
@@ -176,13 +176,8 @@ class Credentials(msgspec.Struct, frozen=True):
         """Whether the request carries nothing that the common schemes would look at."""
         return self.value is None and self.query_token is None and self.client_certificate is None
 
-    def __repr__(self) -> str:
-        shown = ("scheme", "remote_address", "secure", "method", "path")
-        return f"Credentials({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
-
-@dataclass(frozen=True, slots=True)
-class AuthContext:
+class AuthContext(Struct, frozen=True):
     """What a mode gets to work with, once the database is open in the process that serves.
 
     Attributes:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from svc.plugins.lifecycle import PluginContext
@@ -26,8 +27,7 @@ class HealthStatus(Enum):
     DEGRADED = "degraded"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthReport:
+class HealthReport(Struct, frozen=True):
     """What a check found.
 
     Attributes:

@@ -1,0 +1,1 @@
+"""Events as Server-Sent Events."""

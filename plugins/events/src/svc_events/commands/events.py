@@ -1,0 +1,64 @@
+"""``svc events``."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from svc.plugin import Source, json_option, source_options, terminal_text, time_text
+from svc_events.commands.store import Document, open_events
+
+__all__ = ["events"]
+
+_FROM_THE_BEGINNING = "0"
+_SHOWN_PATHS = 5
+
+
+@click.command(short_help="Shows what happens in the database.")
+@click.option("-f", "--follow", is_flag=True, help="Go on, and show what happens from now on.")
+@click.option("--type", "types", multiple=True, metavar="NAME", help="Only events of this type; repeatable.")
+@click.option("--path-prefix", metavar="TEXT", help="Only events with a path that begins so.")
+@click.option(
+    "--since", metavar="ID", help="Begin behind this event; otherwise at the beginning, with --follow now."
+)
+@source_options
+@json_option
+def events(
+    *,
+    follow: bool,
+    types: tuple[str, ...],
+    path_prefix: str | None,
+    since: str | None,
+    source: Source,
+    as_json: bool,
+) -> None:
+    """Shows what happened in the database, the oldest first: its commits, read as events.
+
+    With --json each event is a line.
+    """
+    if since is None and not follow:
+        since = _FROM_THE_BEGINNING
+    with open_events(source) as store:
+        for event in store.events(types, path_prefix=path_prefix, since=since, follow=follow):
+            click.echo(msgspec.json.encode(event) if as_json else _line(event))
+
+
+def _line(event: Document) -> str:
+    return f"{event['event_id']}  {time_text(event['timestamp'])}  {event['event_type']}  {_about(event)}"
+
+
+def _about(event: Document) -> str:
+    """What it is about, in a line: its paths, else what its payload has."""
+    payload = event["payload"]
+    entries = payload.get("entries")
+    if isinstance(entries, list):
+        more = f" and {len(entries) - _SHOWN_PATHS} more" if len(entries) > _SHOWN_PATHS else ""
+        return " ".join(terminal_text(entry["path"]) for entry in entries[:_SHOWN_PATHS]) + more
+    told = payload.get("path")
+    if isinstance(told, str):
+        return terminal_text(told)
+    return " ".join(
+        f"{name}={terminal_text(str(value))}"
+        for name, value in payload.items()
+        if isinstance(value, str | int) and not isinstance(value, bool)
+    )

@@ -1,0 +1,49 @@
+"""The hooks of the plugin: its event types, its command, and the feed of each database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc.plugin import CommandRegistry, NamedRegistry, PluginContext
+    from svc_events.api import EventType
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_event_types", "svc_start", "svc_stop"]
+
+COMMANDS = {"events": ("svc_events.commands.events:events", "Shows what happens in the database.")}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_start(context: PluginContext) -> None:
+    """Lets delivery plugins read the events of the database."""
+    from svc_events.feeds import start_feed
+
+    start_feed(context)
+
+
+@hookimpl
+def svc_stop(context: PluginContext) -> None:
+    """Ends what reads them."""
+    from svc_events.feeds import stop_feed
+
+    stop_feed(context)
+
+
+@hookimpl
+def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
+    """Adds ``entries_created`` and ``entries_deleted``."""
+    from svc_events.entries import EntryEvents
+
+    event_types.add(EntryEvents())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds ``svc events``."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))

@@ -1,0 +1,157 @@
+"""Which events a reader wants, and which of them, and of their entries, it may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svc.errors import InvalidInput
+from svc.plugin import Operation, Path
+
+if TYPE_CHECKING:
+    from svc.plugin import RequestContext
+    from svc_events.feed import FeedEvent
+
+__all__ = ["EventFilter", "Onlooker", "parse_event_names"]
+
+_SHOWN = Operation.READ.bit | Operation.LIST.bit
+
+
+class Onlooker:
+    """Who looks on, with what is decided about them.
+
+    Args:
+        shows: whether a path may be seen; None: all may, as by who holds the file itself, and root.
+        user_id: who it is; None is nobody.
+        reaches: whether anything at all may be done to a path; None: where it may be seen.
+    """
+
+    __slots__ = ("reaches", "shows", "user_id")
+
+    def __init__(
+        self,
+        shows: Callable[[Path], bool] | None,
+        user_id: str | None = None,
+        reaches: Callable[[Path], bool] | None = None,
+    ) -> None:
+        self.shows = shows
+        self.user_id = user_id
+        self.reaches = reaches or shows
+
+    @classmethod
+    def of(cls, context: RequestContext) -> Onlooker:
+        """Returns the caller of a request: a path is seen by who may read or list it."""
+        from svc.plugin import is_unrestricted_root, permitted
+
+        identity = context.identity
+        if is_unrestricted_root(identity):
+            return cls(None, identity.user_id)
+
+        def shows(path: Path) -> bool:
+            # Not by the context, which keeps what it has decided: events rarely name a path again.
+            return bool(permitted(identity, path) & _SHOWN)
+
+        def reaches(path: Path) -> bool:
+            return bool(permitted(identity, path))
+
+        return cls(shows, identity.user_id, reaches)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing is hidden."""
+        return self.shows is None
+
+
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are wanted.
+
+    Attributes:
+        names: of these types; None: of all.
+        path_prefix: only events of which a path that may be seen begins so.
+        own: only those whose recipient the onlooker is.
+    """
+
+    names: frozenset[str] | None = None
+    path_prefix: str | None = None
+    own: bool = False
+
+    def wants(self, name: str) -> bool:
+        """Whether events of a type are wanted."""
+        return self.names is None or name in self.names
+
+    def select(self, found: FeedEvent, onlooker: Onlooker) -> FeedEvent | None:
+        """Returns what an onlooker gets of an event: all of it, a part, or None.
+
+        Of an event whose paths are all hidden nothing is left, and of one with many those that are not.
+        """
+        event = found.event
+        if not self.wants(event.event_type):
+            return None
+        if self.own and (event.recipient_user_id is None or event.recipient_user_id != onlooker.user_id):
+            return None
+        shows = onlooker.shows
+        if shows is not None:
+            if found.seen_by == "root":
+                return None
+            if found.seen_by == "recipient" and not _is_for(found, onlooker):
+                return None
+            if found.seen_by == "paths":
+                visible = _visible(found, shows)
+                if visible is None:
+                    return None
+                found = visible
+        return found if self.path_prefix is None or _fits(found.event.payload, self.path_prefix) else None
+
+
+def parse_event_names(text: str | None, known: Collection[str]) -> frozenset[str] | None:
+    """Returns the names that a filter lists, separated by commas; None when it lists none.
+
+    Raises:
+        InvalidInput: nobody makes events of such a name; ``known`` has those that there are.
+    """
+    if text is None:
+        return None
+    names = frozenset(name for part in text.split(",") if (name := part.strip()))
+    unknown = sorted(names.difference(known))
+    if unknown:
+        shown = ", ".join(sorted(known))
+        raise InvalidInput(
+            f"There are no events {unknown[0][:64]!r}; there are: {shown}.",
+            field="events",
+            known=sorted(known),
+        )
+    return names or None
+
+
+def _visible(found: FeedEvent, shows: Callable[[Path], bool]) -> FeedEvent | None:
+    paths = found.paths
+    mask = [shows(path) for path in paths]
+    if all(mask) and mask:
+        return found
+    entries = found.event.payload.get("entries")
+    if not isinstance(entries, list) or not any(mask):
+        return None
+    kept = [entry for entry, is_shown in zip(entries, mask, strict=True) if is_shown]
+    return found.with_entries(kept, [path for path, is_shown in zip(paths, mask, strict=True) if is_shown])
+
+
+def _is_for(found: FeedEvent, onlooker: Onlooker) -> bool:
+    """Whether an onlooker is the recipient, and may still do something to what it names, by this key."""
+    if found.event.recipient_user_id is None or found.event.recipient_user_id != onlooker.user_id:
+        return False
+    return onlooker.reaches is None or all(map(onlooker.reaches, found.paths))
+
+
+def _fits(payload: dict[str, Any], prefix: str) -> bool:
+    return any(path.startswith(prefix) for path in paths_of(payload))
+
+
+def paths_of(payload: dict[str, Any]) -> Iterable[str]:
+    """Returns the paths that a payload names."""
+    entries = payload.get("entries")
+    if isinstance(entries, list):
+        return [entry["path"] for entry in entries]
+    path = payload.get("path")
+    return (path,) if isinstance(path, str) else ()

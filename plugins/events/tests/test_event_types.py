@@ -1,0 +1,189 @@
+"""The event types of the plugins of the default set, by the contract of event types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from svc_events.testing import EventTypeContract
+from svc_query.event_types import IndexEvents
+from svc_task_gc.event_types import GcEvents
+from svc_tasks.event_types import TaskEvents
+from svc_tasks.queue import Queue, begin_message, finished
+
+from svc.plugin import Database
+from svc_sharing.event_types import ShareEvents
+from svc_sharing.grants import ShareRequest, share
+from svc_testing import simulate_collection
+from svc_users.event_types import PermissionEvents
+from svc_users.granting import grant, ungrant
+from svc_users.users import create_user
+from svc_versions.event_types import VersionEvents
+from svc_versions.forks import create_fork
+from svc_versions.snapshots import create_snapshot
+
+REPORT = {"live_entries": 1, "garbage_entries": 2}
+
+
+def run_task(database: Database, name: str, *, result: Any = None, error: str | None = None) -> str:
+    """What a runner does to a task, without running anything."""
+    queue = Queue(database)
+    wanted = queue.want(name, {"number": database.head().sequence}, actor=None, schedule_id=None)
+    assert wanted.add is not None
+    with database.transaction() as changes:
+        wanted.add(changes)
+    task_id = wanted.task.id
+    queue.change(
+        task_id,
+        lambda task: msgspec.structs.replace(task, status="running", started_at=1),
+        begin_message(task_id),
+    )
+    queue.change(task_id, lambda task: msgspec.structs.replace(task, checkpoint=[1]), "checkpoint")
+    status = "completed" if error is None else "failed"
+    queue.change(task_id, lambda task: finished(task, status, result=result, error=error), "end")
+    return task_id
+
+
+class TestTasks(EventTypeContract):
+    plugin_id = "tasks"
+
+    @pytest.fixture
+    def extension(self) -> TaskEvents:
+        return TaskEvents()
+
+    def happen(self, database: Database) -> None:
+        run_task(database, "well", result={"n": 1})
+        run_task(database, "ill", error="no")
+
+    def test_a_task_is_told_once_for_each_turn_of_its_life(
+        self, extension: TaskEvents, database: Database
+    ) -> None:
+        task_id = run_task(database, "well", result={"n": 1})
+        told = [data for data in self.told(extension, database).values() if data is not None]
+        assert [data.event_type for data in told] == ["tasks_started", "tasks_completed"]
+        assert [data.payload["status"] for data in told] == ["running", "completed"]
+        assert {data.payload["id"] for data in told} == {task_id}
+        assert told[1].payload["result"] == {"n": 1}
+        # Nobody reads what the old trees had any more; the record of the task is still there.
+        simulate_collection(database)
+        told = [data for data in self.told(extension, database).values() if data is not None]
+        assert [data.event_type for data in told] == ["tasks_started", "tasks_completed"]
+        assert [data.payload["result"] for data in told] == [None, {"n": 1}]
+
+    def test_of_a_task_whose_record_is_gone_the_beginning_is_known(
+        self, extension: TaskEvents, database: Database
+    ) -> None:
+        task_id = run_task(database, "well")
+        with database.transaction() as changes:
+            changes.delete_system(("tasks", "records", task_id))
+        simulate_collection(database)
+        told = [data for data in self.told(extension, database).values() if data is not None]
+        assert [data.payload for data in told] == [{"id": task_id, "status": "running"}]
+
+
+class TestCollections(EventTypeContract):
+    plugin_id = "task.gc"
+    beside = ("tasks",)
+
+    @pytest.fixture
+    def extension(self) -> GcEvents:
+        return GcEvents()
+
+    def happen(self, database: Database) -> None:
+        run_task(database, "gc", result=REPORT)
+        run_task(database, "another", result=REPORT)
+
+    def test_the_report_is_the_payload(self, extension: GcEvents, database: Database) -> None:
+        self.happen(database)
+        told = [data for data in self.told(extension, database).values() if data is not None]
+        assert [data.event_type for data in told] == ["gc_started", "gc_completed"]
+        assert told[1].payload == REPORT
+
+
+class TestVersions(EventTypeContract):
+    plugin_id = "versions"
+
+    @pytest.fixture
+    def extension(self) -> VersionEvents:
+        return VersionEvents()
+
+    def happen(self, database: Database) -> None:
+        with database.transaction() as changes:
+            changes.put(("a",), b"1")
+        create_snapshot(database, "monday")
+        create_fork(database, "draft")
+        with database.transaction(ref="forks/draft") as changes:
+            changes.put(("b",), b"2")
+
+    def test_a_snapshot_and_a_fork_are_told_once(self, extension: VersionEvents, database: Database) -> None:
+        self.happen(database)
+        for _ in range(2):
+            told = [data.payload for data in self.told(extension, database).values() if data is not None]
+            assert [(one["kind"], one["name"]) for one in told] == [
+                ("snapshot", "monday"),
+                ("fork", "draft"),
+            ]
+            simulate_collection(database)
+        assert told[0]["root_hash"] == database.named_version("snapshots/monday").hex()
+
+
+class TestPermissions(EventTypeContract):
+    plugin_id = "users"
+
+    @pytest.fixture
+    def extension(self) -> PermissionEvents:
+        return PermissionEvents()
+
+    def happen(self, database: Database) -> None:
+        user = create_user(database, "ann")
+        made, _ = grant(database, ("shared",), f"user:{user.user_id}", allow="-r------")
+        ungrant(database, made.grant_id)
+
+    def test_giving_and_taking_back_are_told(self, extension: PermissionEvents, database: Database) -> None:
+        self.happen(database)
+        told = [data.payload for data in self.told(extension, database).values() if data is not None]
+        assert told == [{"path": "/shared"}] * 2
+
+
+class TestIndexes(EventTypeContract):
+    plugin_id = "query"
+
+    @pytest.fixture
+    def extension(self) -> IndexEvents:
+        return IndexEvents()
+
+    def happen(self, database: Database) -> None:
+        with database.transaction() as changes:
+            changes.put(("a", ".svc-config", "indexes.json"), b'{"indexes": []}')
+            changes.put(("a", "indexes.json"), b"{}")
+
+
+class TestShares(EventTypeContract):
+    plugin_id = "sharing"
+    beside = ("users", "auth.self")
+
+    @pytest.fixture
+    def extension(self) -> ShareEvents:
+        return ShareEvents()
+
+    def happen(self, database: Database) -> None:
+        ann, bob = (create_user(database, name) for name in ("ann", "bob"))
+        with database.transaction() as changes:
+            changes.put(("one",), b"1")
+            changes.put(("two",), b"2")
+        request = ShareRequest(paths=["/one", "/two"], users=["ann", "bob"])
+        share(database, request, "-r------", most=10, actor=ann.user_id)
+        assert bob.user_id != ann.user_id
+
+    def test_each_path_is_told_to_each_user(self, extension: ShareEvents, database: Database) -> None:
+        self.happen(database)
+        told = [data for data in self.told(extension, database).values() if data is not None]
+        assert {(data.payload["path"], data.recipient_user_id) for data in told} == {
+            (path, recipient)
+            for path in ("/one", "/two")
+            for recipient in {data.recipient_user_id for data in told}
+        }
+        assert len(told) == 4
+        assert {data.payload["permissions"] for data in told} == {"-r------"}
+        assert {data.payload["from"] for data in told} == {told[0].user_id}
