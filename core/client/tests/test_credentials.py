@@ -107,6 +107,16 @@ def test_of_many_that_find_a_token_ending_one_refreshes(store: CredentialStore) 
     assert (found.refresh_token, found.user) == ("rt_next", "ann")
 
 
+def test_a_token_that_is_renewed_within_its_second_is_renewed_once(store: CredentialStore) -> None:
+    """A signed token says seconds, so the one that follows may be the same text."""
+    store.put(HERE, sign_in(0, ends_in=-60))
+    earlier, later = StoredTokens(store, HERE), StoredTokens(store, HERE)
+    following = SignIn(token="token-0", expires_at=time.time() + 3600, refresh_token="rt_1")
+    assert earlier.bearer(lambda _: following) == "token-0"
+    assert later.bearer(lambda _: pytest.fail("nothing is to be refreshed")) == "token-0"
+    assert later.secrets == ("token-0", "rt_1")
+
+
 def test_a_refused_token_is_renewed_unless_another_process_did(store: CredentialStore) -> None:
     store.put(HERE, sign_in(0))
     tokens = StoredTokens(store, HERE)

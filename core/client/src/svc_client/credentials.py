@@ -109,7 +109,8 @@ class CredentialStore:
             present = self._read().servers.get(address.url)
             if present is None or present.refresh_token is None:
                 return None
-            if present.token != used.token:
+            # The whole is compared: two tokens of one second may be the same text.
+            if present != used:
                 return present
             try:
                 renewed = msgspec.structs.replace(refresh(present.refresh_token), user=present.user)
