@@ -59,13 +59,15 @@ class CommitState(Struct, frozen=True):
     """The database and its plugins at one commit, as requests see them until the next one.
 
     Attributes:
-        contexts: of the plugins in use, by id, with the settings that they have.
+        active: the plugins in use, by id.
+        contexts: of each of them, with the settings that it has.
         auth_plugin: the plugin of the auth mode; None when it is not in use.
         live: the service that has this state.
     """
 
     head: Head
     version: Version
+    active: Mapping[str, EnabledPlugin]
     contexts: Mapping[str, PluginContext]
     auth_plugin: EnabledPlugin | None
     live: LiveService
@@ -101,10 +103,13 @@ class LiveService:
         state = self._commit_state
         if state is None or state.head is not head:
             active = self.active.current_at(head)
-            contexts = {plugin_id: self._context_of(enabled) for plugin_id, enabled in active.items()}
+            if state is not None and state.active is active:
+                contexts = state.contexts
+            else:
+                contexts = {plugin_id: self._context_of(enabled) for plugin_id, enabled in active.items()}
             version = self.database.version_at(head)
             auth_plugin = active.get(self._selected.plugin_id)
-            state = CommitState(head, version, contexts, auth_plugin, self)
+            state = CommitState(head, version, active, contexts, auth_plugin, self)
             self._commit_state = state
         return state
 
