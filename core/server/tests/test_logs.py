@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -144,3 +146,39 @@ def test_times_are_utc_wherever_the_machine_stands(
     written = json.loads(line)["time"]
     assert written.endswith("Z")
     assert abs(datetime.fromisoformat(written) - datetime.now(UTC)) < timedelta(hours=1)
+
+
+_WRITERS = """
+from gevent import monkey; monkey.patch_all()
+import logging, random, sys
+import gevent
+from svc_server.logs import configure_logs
+
+sys.setswitchinterval(1e-5)
+configure_logs()
+pool = gevent.get_hub().threadpool
+written = 0
+
+def write(name, lines):
+    for line in range(lines):
+        # A new logger is made, and asks for its level, under the lock of logging itself.
+        logging.getLogger(f"{name}.{line}").warning("a line of %s", name)
+
+for number in range(60):
+    counts = [random.randrange(1, 30) for _ in range(6)]
+    written += sum(counts)
+    writers = [
+        random.choice((pool.spawn, gevent.spawn))(write, f"writer-{number}-{place}", count)
+        for place, count in enumerate(counts)
+    ]
+    assert len(gevent.wait(writers, timeout=60)) == len(writers), f"round {number}: one waits for ever"
+print(written)
+"""
+
+
+def test_greenlets_and_native_threads_write_lines_at_once() -> None:
+    """With locks of gevent one of them waited for ever, and with it whoever wrote the next line."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _WRITERS], check=True, timeout=110, capture_output=True, text=True
+    )
+    assert ended.stderr.count("a line of writer-") == len(ended.stderr.splitlines()) == int(ended.stdout)

@@ -87,6 +87,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "parse_hash",
     ),
     "svc.lines": ("matching_blocks",),
+    "svc.native_locks": ("held_across_waits", "native_lock"),
     "svc.paths": (
         "MAXIMUM_PATH_BYTES",
         "Path",

@@ -67,6 +67,8 @@ from svc.hashing import hash_content as hash_content
 from svc.hashing import hash_object as hash_object
 from svc.hashing import parse_hash as parse_hash
 from svc.lines import matching_blocks as matching_blocks
+from svc.native_locks import held_across_waits as held_across_waits
+from svc.native_locks import native_lock as native_lock
 from svc.paths import MAXIMUM_PATH_BYTES as MAXIMUM_PATH_BYTES
 from svc.paths import SYSTEM_NAMES as SYSTEM_NAMES
 from svc.paths import Path as Path

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,30 +177,3 @@ def test_on_a_full_disk_a_new_environment_is_refused_in_words(
     monkeypatch.setattr("svc.objects.environments._set_note", full)
     with pytest.raises(InsufficientStorage, match="The disk is full"):
         open_environment(tmp_path / "view", 1 << 20, (b"data",))
-
-
-_SHARED_LOCK = """
-from gevent import monkey; monkey.patch_all()
-import random, sys, time
-import gevent
-from svc.log.byte_locks import native_lock
-from svc.objects.environments import held_across_waits
-
-sys.setswitchinterval(1e-5)
-pool = gevent.get_hub().threadpool
-
-def work(lock):
-    for _ in range(random.randrange(1, 4)):
-        with held_across_waits(lock):
-            time.sleep(random.choice((0, 0.001, 0.003)))
-
-for number in range(30):
-    lock = native_lock()
-    workers = [random.choice((pool.spawn, gevent.spawn))(work, lock) for _ in range(6)]
-    assert len(gevent.wait(workers, timeout=60)) == len(workers), number
-"""
-
-
-def test_greenlets_and_threads_share_a_lock_that_is_held_across_waits() -> None:
-    """A lock of gevent loses one of them for ever within the first rounds."""
-    subprocess.run([sys.executable, "-c", _SHARED_LOCK], check=True, timeout=110)

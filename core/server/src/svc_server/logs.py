@@ -14,10 +14,11 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
+from svc.native_locks import native_reentrant_lock
 from svc.redaction import redact_own, redact_value
 
 __all__ = ["LOG_FORMATS", "configure_logs"]
@@ -34,6 +35,7 @@ def configure_logs(log_format: str = "pretty", level: int = logging.INFO) -> Non
         log_format: ``pretty`` or ``json``.
         level: lowest level that is written.
     """
+    _use_native_lock()
     render = _render_json if log_format == "json" else _render_pretty
     root = logging.getLogger()
     _use_handler(root, _LineFormatter(render, redact_value))
@@ -42,6 +44,22 @@ def configure_logs(log_format: str = "pretty", level: int = logging.INFO) -> Non
     # The members of these lines are known: texts and numbers, whose names are not those of secrets.
     _use_handler(access, _LineFormatter(render, _redact_access))
     access.propagate = False
+
+
+def _use_native_lock() -> None:
+    """Gives ``logging`` itself a native lock in the place of that of gevent, as ``_LineHandler`` has one."""
+    native = native_reentrant_lock()
+    if not isinstance(logging._lock, type(native)):  # type: ignore[attr-defined]
+        logging._lock = native  # type: ignore[attr-defined]
+
+
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """Writes lines of greenlets and native threads: a lock of gevent could leave one waiting for ever."""
+
+    def createLock(self) -> None:  # noqa: N802 - of logging
+        """Called by logging. Nothing that is done under the lock lets another greenlet run."""
+        super().createLock()
+        self.lock = native_reentrant_lock()  # type: ignore[assignment]
 
 
 class _LineFormatter(logging.Formatter):
@@ -95,7 +113,7 @@ def _use_handler(logger: logging.Logger, formatter: logging.Formatter) -> None:
     for present in list(logger.handlers):
         if getattr(present, "belongs_to_svc", False):
             logger.removeHandler(present)
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _LineHandler(sys.stderr)
     handler.setFormatter(formatter)
     handler.belongs_to_svc = True  # type: ignore[attr-defined]
     logger.addHandler(handler)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from pathlib import Path as FilePath
-from threading import Lock
 from typing import NamedTuple
 
 import tantivy
+
+from svc.plugin import native_lock
 
 __all__ = ["IdleWriter", "keep", "take"]
 
@@ -35,7 +36,7 @@ class IdleWriter(NamedTuple):
 
 
 _idle: OrderedDict[tuple[int, str], IdleWriter] = OrderedDict()
-_lock = Lock()
+_lock = native_lock()
 
 
 def keep(directory: FilePath, idle: IdleWriter) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ class CollectionAccess:
     _holds: Holds
     _pins: Pins
     _horizon: tuple[Hash, int] = (b"", 0)
-    _collecting: threading.Lock | None = None
+    _collecting: object | None = None
 
     if TYPE_CHECKING:
 
@@ -124,8 +123,8 @@ class CollectionAccess:
 
     def begin_collecting(self) -> bool:
         """Notes that this opening collects; False where it does already. For the collection."""
-        mutex = threading.Lock()
-        return self.__dict__.setdefault("_collecting", mutex) is mutex
+        this = object()
+        return self.__dict__.setdefault("_collecting", this) is this
 
     def end_collecting(self) -> None:
         """Takes that back."""

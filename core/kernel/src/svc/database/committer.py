@@ -30,7 +30,7 @@ from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
-from svc.log.byte_locks import native_lock
+from svc.native_locks import native_lock
 from svc.objects.key_index import Place, place_of
 from svc.objects.store import PendingObjects
 

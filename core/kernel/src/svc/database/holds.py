@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Self
 
 from svc.log import CollectableStorage, LogStorage, SharedCell
-from svc.log.byte_locks import native_lock
 from svc.log.creation import open_error
+from svc.native_locks import native_lock
 
 __all__ = ["Hold", "Holds", "Phase"]
 

@@ -5,7 +5,6 @@ A record that another program wrote in another form counts as absent.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import Any, TypeVar, cast
 
@@ -24,7 +23,6 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _UNKNOWN: Any = object()
 _known: OrderedDict[tuple[Hash, type], msgspec.Struct | None] = OrderedDict()
-_known_lock = threading.Lock()
 
 
 def read_record(version: Version, entry: Entry | None, form: type[T], *, keep: bool = True) -> T | None:
@@ -50,10 +48,10 @@ def read_record(version: Version, entry: Entry | None, form: type[T], *, keep: b
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         record = None
     if keep:
-        with _known_lock:
-            _known[key] = record
-            if len(_known) > _MOST_KNOWN:
-                _known.popitem(last=False)
+        # Each is one step of the interpreter: no lock is needed, whichever thread or greenlet is here.
+        _known[key] = record
+        if len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
     return record
 
 

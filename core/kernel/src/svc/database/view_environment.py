@@ -14,13 +14,12 @@ from svc.database.view_damage import note_damage
 from svc.database.view_marks import DATABASES, MAP_SIZE
 from svc.errors import DamagedView, DatabaseClosed, InsufficientStorage, ReadOnly, ServiceUnavailable
 from svc.findings import describe_failure
-from svc.log.byte_locks import native_lock
 from svc.log.creation import FULL
+from svc.native_locks import held_across_waits, native_lock
 from svc.objects.environments import (
     SharedEnvironment,
     close_environment,
     discard_environment,
-    held_across_waits,
     is_damage,
     is_full,
     open_environment,

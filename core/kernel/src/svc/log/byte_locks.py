@@ -1,4 +1,4 @@
-"""Byte-range locks that belong to an open file, not to a process, and locks between native threads.
+"""Byte-range locks that belong to an open file, not to a process.
 
 Open-file-description locks (Linux 3.15) end with the last descriptor of the opening, however its process
 ends, and exclude two openings within one process as well. They do not survive being shared by a fork: nobody
@@ -11,10 +11,7 @@ import errno
 import fcntl
 import functools
 import struct
-import sys
 import time
-from types import TracebackType
-from typing import Any, Protocol
 
 from svc.log.lock_waits import noted_wait
 
@@ -27,13 +24,11 @@ __all__ = [
     "MOST_GENERATIONS",
     "PRESENCE",
     "LocksUnavailable",
-    "NativeLock",
     "first_locked",
     "hold_byte",
     "is_locked",
     "lock_exclusive",
     "lock_shared",
-    "native_lock",
     "try_exclusive",
     "unlock",
 ]
@@ -65,38 +60,6 @@ _UNAVAILABLE = (errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 
 class LocksUnavailable(OSError):
     """The filesystem has no byte-range locks."""
-
-
-class NativeLock(Protocol):
-    """A lock between threads of the operating system; another thread may release it."""
-
-    def acquire(self, blocking: bool = True, /) -> bool:
-        """Blocks until the lock is held, or returns False at once where it may not block."""
-        ...
-
-    def release(self) -> None:
-        """Gives the lock back."""
-        ...
-
-    def __enter__(self) -> bool: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-def native_lock() -> NativeLock:
-    """Returns a lock between native threads, also where gevent has patched ``threading``.
-
-    The log holds these only across system calls, where a greenlet cannot be switched away, or hands
-    them from a threadpool's thread to another: a lock of greenlets would serve neither.
-    """
-    import _thread
-
-    monkey: Any = sys.modules.get("gevent.monkey")
-    allocate = _thread.allocate_lock if monkey is None else monkey.get_original("_thread", "allocate_lock")
-    lock: NativeLock = allocate()
-    return lock
 
 
 def _request(kind: int, byte: int, length: int = 1) -> bytes:

@@ -28,7 +28,6 @@ from svc.log.byte_locks import (
     is_locked,
     lock_exclusive,
     lock_shared,
-    native_lock,
     try_exclusive,
     unlock,
 )
@@ -46,6 +45,7 @@ from svc.log.framing import FILE_HEADER_SIZE, decode_file_header
 from svc.log.lock_waits import HeldUp, holder_of, is_stopped, long_wait
 from svc.log.shared_cell import SharedCell, boot_id
 from svc.log.storage import Writability
+from svc.native_locks import native_lock
 
 __all__ = ["LocalFileStorage", "lock_file_of", "state_directory_of"]
 

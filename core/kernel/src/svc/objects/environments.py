@@ -35,16 +35,15 @@ from svc.errors import (
     SvcError,
 )
 from svc.log import boot_id
-from svc.log.byte_locks import NativeLock, native_lock
 from svc.log.creation import FULL
 from svc.log.lock_waits import describe_process
+from svc.native_locks import held_across_waits, native_lock
 
 __all__ = [
     "SharedEnvironment",
     "close_environment",
     "destroy_environment",
     "discard_environment",
-    "held_across_waits",
     "is_damage",
     "is_full",
     "note_synced",
@@ -232,21 +231,6 @@ class SharedEnvironment:
                     "The disk failed; the index is opened anew as soon as nobody reads it.", retry_after=1
                 )
             time.sleep(_POLL_SECONDS)
-
-
-@contextlib.contextmanager
-def held_across_waits(mutex: NativeLock) -> Iterator[None]:
-    """Holds a lock that greenlets and native threads share, and that is held across waits.
-
-    It is asked for again and again: who waits for a lock of gevent may be woken by the loop of a thread that
-    runs no loop any more, and waits for ever then.
-    """
-    while not mutex.acquire(False):
-        time.sleep(_POLL_SECONDS)
-    try:
-        yield
-    finally:
-        mutex.release()
 
 
 _environments: dict[_Key, SharedEnvironment] = {}

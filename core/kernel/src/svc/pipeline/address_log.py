@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from typing import Any
+
+from svc.native_locks import native_lock
 
 __all__ = ["MOST_LINES", "AddressLog"]
 
@@ -28,7 +29,7 @@ class AddressLog:
     def __init__(self, logger: logging.Logger, things: str) -> None:
         self._logger = logger
         self._things = things
-        self._mutex = threading.Lock()
+        self._mutex = native_lock()
         self._counts: Counter[str] = Counter()
         self._ends = 0.0
 

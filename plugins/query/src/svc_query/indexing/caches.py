@@ -6,14 +6,13 @@ made, and each takes what it can from the one before.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 from pyroaring import BitMap
 
-from svc.plugin import Path, ViewStorage
+from svc.plugin import Path, ViewStorage, held_across_waits, native_lock
 from svc_query.api import Value
 from svc_query.indexing import keys
 from svc_query.indexing.rows import ConfigurationRow, JobRow, State, decode_document, decode_row
@@ -51,7 +50,7 @@ class SharedReader:
         self.reader = reader
         self._users = 0
         self._is_replaced = False
-        self._mutex = threading.Lock()
+        self._mutex = native_lock()
 
     def hold(self) -> bool:
         """Begins to use it; False when it is closed already."""
@@ -146,7 +145,8 @@ class Caches:
         self._indexes: tuple[tuple[bytes, int], Any] | None = None
         self._tails: dict[Any, Any] = {}
         self._opened: SharedReader | None = None
-        self.mutex = threading.Lock()
+        self._mutex = native_lock()
+        self._making_tails = native_lock()
 
     # -- moments -------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Caches:
             return known
         made = SharedReader(manifest, open_reader(None if known is None else known.reader))
         made.hold()
-        with self.mutex:
+        with self._mutex:
             replaced = self._readers.get(name)
             self._readers[name] = made
         if replaced is not None:
@@ -292,14 +292,14 @@ class Caches:
         return made
 
     def _replace_opened(self, made: SharedReader | None) -> None:
-        with self.mutex:
+        with self._mutex:
             replaced, self._opened = self._opened, made
         if replaced is not None:
             replaced.replace()
 
     def forget_readers(self, directory: FilePath, kept: set[int]) -> None:
         """Lets go of readers of indexes that are no more, or of another directory."""
-        with self.mutex:
+        with self._mutex:
             gone = [name for name in self._readers if name[0] != directory or name[1] not in kept]
             removed = [self._readers.pop(name) for name in gone]
         for shared in removed:
@@ -334,7 +334,7 @@ class Caches:
 
     def library_tail(self, number: int, make: Callable[[Any], Any]) -> Any:
         """Returns the index in memory of the tail of an index; one thread at a time makes it."""
-        with self.mutex:
+        with held_across_waits(self._making_tails):
             self._tails[number] = found = make(self._tails.get(number))
         return found
 

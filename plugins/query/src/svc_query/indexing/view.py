@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from svc.errors import InternalError
-from svc.plugin import CommitStep, Extension, Path, PluginContext, Version, ViewBatch, ViewStorage
+from svc.plugin import (
+    CommitStep,
+    Extension,
+    Path,
+    PluginContext,
+    Version,
+    ViewBatch,
+    ViewStorage,
+    native_lock,
+)
 from svc_query.api import INDEX_TYPES, PARSERS
 from svc_query.configuration import QueryConfiguration
 from svc_query.index_configuration import directory_of
@@ -58,7 +66,7 @@ class IndexView:
         self._asked: list[Path] = []
         self._damaged: list[tuple[int, bytes | None]] = []
         self._orders: list[Callable[[Table, Version], None]] = []
-        self._mutex = threading.Lock()
+        self._mutex = native_lock()
 
     def bind(self, context: PluginContext) -> IndexView:
         """Returns the view of one database."""

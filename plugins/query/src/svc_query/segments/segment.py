@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from mmap import ACCESS_READ, mmap
@@ -22,6 +21,7 @@ from zlib import crc32
 from pyroaring import BitMap
 
 from svc.errors import CorruptRecord
+from svc.plugin import native_lock
 from svc_query.segments.layout import (
     HEADER_SIZE,
     Block,
@@ -80,7 +80,7 @@ class Segment:
         self._data: mmap | bytes = _open(path)
         self.size = len(self._data)
         self._holders = 1
-        self._lock = threading.Lock()
+        self._lock = native_lock()
         try:
             self._read_contents()
             if isinstance(self._data, bytes):
