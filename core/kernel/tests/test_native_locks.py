@@ -14,6 +14,8 @@ import gevent
 from svc.native_locks import held_across_waits, native_lock, native_reentrant_lock
 from svc.pipeline.address_log import AddressLog
 
+# What a worker does: of a logger's levels logging keeps a table under a lock of its own.
+logging._lock = native_reentrant_lock()
 sys.setswitchinterval(1e-5)
 pool = gevent.get_hub().threadpool
 pool.maxsize = 6

@@ -17,6 +17,7 @@ from svc_server.background.supervision import Supervisor
 from svc_server.companion import Companion
 from svc_server.diagnosis import Surroundings
 from svc_server.executors import executor_of_process
+from svc_server.import_locks import use_native_import_locks
 from svc_server.logs import configure_logs
 from svc_server.options import OPTIONS, ServerSettings, resolve_settings
 from svc_server.scheduling import prefer_quick_turns
@@ -59,6 +60,7 @@ class DeferredApplication:
         assert self._lock is not None
         with self._lock:
             if self._application is None:
+                use_native_import_locks()
                 configure_logs(self._settings["log_format"])
                 lifetime = Lifetime()
                 lifetime.follow_signals()

@@ -30,6 +30,7 @@ from svc_server.background.supervision import Supervisor
 from svc_server.boot_report import BootReport
 from svc_server.deferred import open_in_background
 from svc_server.gunicorn_log import GunicornLog
+from svc_server.import_locks import use_native_import_locks
 from svc_server.listening import TLS_CIPHERS, bind_socket, choose_host, make_tls_context, url_of
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings, default_workers
@@ -194,6 +195,7 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         """Makes the application, in a worker, after its fork and after gevent has patched it."""
+        use_native_import_locks()
         configure_logs(self.settings["log_format"])
         gc.disable()
         try:
