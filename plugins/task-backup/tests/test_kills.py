@@ -28,7 +28,7 @@ def test_a_backup_is_whole_or_not_there_and_the_kept_ones_stay(database_path: Pa
     directory = database_path.parent / "backups"
     with Database(database_path) as database:
         with database.transaction() as transaction:
-            for number in range(10):
+            for number in range(40):
                 transaction.put((f"large{number}",), database.store_bytes(os.urandom(3_000_000)))
         serve = partial(start_server, database_path, "--background", "true", plugins=PLUGINS)
         rounds = Rounds(database.state_directory, serve)
