@@ -1,4 +1,4 @@
-"""Accepting connections: no more than there are file descriptors for."""
+"""Accepting connections: no more than there are file descriptors for, and no more than other workers do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from gevent.server import StreamServer
 
+from svc_worker.balance import Patience, Place
+
 __all__ = ["Listener", "connections_that_fit", "raise_file_limit"]
 
 RESERVE = 128
@@ -20,6 +22,7 @@ MOST_FILES = 1_048_576
 
 PAUSE_SECONDS = 1.0
 REPORT_SECONDS = 60.0
+GIVE_WAY_SECONDS = 0.0005
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -51,18 +54,38 @@ class Listener(StreamServer):  # type: ignore[misc]
 
     Args:
         handle: called with each connection and its address, in a greenlet of the pool.
+        pool: the connections of the worker.
+        log: gunicorn's.
+        place: where this worker notes how many it has; None where it is the only one.
     """
 
-    def __init__(self, listener: Any, handle: Callable[[Any, Any], None], pool: Any, log: Any) -> None:
+    def __init__(
+        self,
+        listener: Any,
+        handle: Callable[[Any, Any], None],
+        pool: Any,
+        log: Any,
+        place: Place | None = None,
+    ) -> None:
         super().__init__(listener, handle=handle, spawn=pool)
         self._log = log
+        self._connections = pool
+        self._place = place
+        self._patience = Patience()
         self._failures = 0
         self._reported_at = float("-inf")
 
     def do_read(self) -> Any:
-        """Accepts a connection; None when there is none, or none can be had."""
+        """Accepts a connection; None when there is none, none can be had, or another worker shall have it."""
+        place = self._place
+        if place is not None and self._patience.is_left(len(self._connections), place.smallest()):
+            self._accept_again_in(GIVE_WAY_SECONDS)
+            return None
         try:
-            return super().do_read()
+            accepted = super().do_read()
+            if place is not None and accepted is not None:
+                place.note(len(self._connections) + 1)
+            return accepted
         except ConnectionAbortedError:
             return None
         except OSError as error:
@@ -82,6 +105,9 @@ class Listener(StreamServer):  # type: ignore[misc]
                 self._failures,
             )
             self._failures, self._reported_at = 0, now
+        self._accept_again_in(PAUSE_SECONDS)
+
+    def _accept_again_in(self, seconds: float) -> None:
         self.stop_accepting()
-        self._timer = self.loop.timer(PAUSE_SECONDS)
+        self._timer = self.loop.timer(seconds)
         self._timer.start(self._start_accepting_if_started)

@@ -9,7 +9,7 @@ import ssl
 import time
 from email.utils import formatdate
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import gevent
 from gevent.event import Event
@@ -19,6 +19,7 @@ from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.http.wsgi import base_environ  # type: ignore[import-untyped]
 from gunicorn.workers import ggevent  # type: ignore[import-untyped]
 
+from svc_worker.balance import ConnectionCounts
 from svc_worker.bodies import BufferPool
 from svc_worker.connections import Connection
 from svc_worker.files import FileWrapper
@@ -45,9 +46,14 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
 
     settings: HttpSettings
     hooks: Hooks
+    _counts: ClassVar[ConnectionCounts | None] = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        # In the master, before it forks.
         super().__init__(*arguments, **keywords)
+        if Worker._counts is None:
+            Worker._counts = ConnectionCounts()
+        self._place = Worker._counts.reserve()
         self.application: Any = None
         self.buffers = BufferPool()
         self.date = ""
@@ -56,6 +62,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         self._streams: set[Stream] = set()
         self._context: ssl.SSLContext | None = None
         self._wake: Any = None
+        self._pool: Any = None
 
     def init_signals(self) -> None:
         """Leaves Ctrl-C, which a terminal sends to every process, to the master alone."""
@@ -65,7 +72,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
     def run(self) -> None:
         """Serves until the worker is told to stop."""
         self._prepare()
-        pool = Pool(connections_that_fit(self.worker_connections, self.log))
+        self._pool = pool = Pool(connections_that_fit(self.worker_connections, self.log))
         servers = [self._listen(listener, pool) for listener in self.sockets]
         sweep = Sweep(self._streams, self.connections, self.settings, lambda: self._drop_caches(pool))
         gevent.spawn_later(SWEEP_SECONDS, make_ahead)
@@ -74,6 +81,8 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
             self._look_after(sweep)
             self._wake.wait(SWEEP_SECONDS)
         self.is_serving = False
+        if self._place is not None:
+            self._place.note_closed()
         for server in servers:
             server.close()
         self._finish(pool, sweep)
@@ -134,7 +143,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         def handle(client: Any, address: Any) -> None:
             self._serve(client, address, template)
 
-        server = Listener(listener, handle, pool, self.log)
+        server = Listener(listener, handle, pool, self.log, self._place)
         if self.cfg.workers > 1:
             # Otherwise the first worker to wake takes every connection that waits.
             server.max_accept = 1
@@ -179,6 +188,8 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         finally:
             self.connections.discard(connection)
             self._streams.discard(stream)
+            if self._place is not None and self.is_serving:
+                self._place.note(len(self._pool) - 1)
 
     def _open(self, client: Any) -> Stream | None:
         """Returns the stream of a client, its handshake made; None when that failed."""
@@ -212,6 +223,8 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         """Reports to the master, turns the clock of the ``Date`` field, and looks at the connections."""
         self.notify()
         self._set_date()
+        if self._place is not None and self.is_serving:
+            self._place.note(len(self._pool))
         sweep.run()
 
     def _drop_caches(self, pool: Any) -> None:
