@@ -118,3 +118,29 @@ def test_a_process_without_gevent_runs_all_in_place() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["Executor", "False"]
+
+
+_IDLE = """
+import time
+from svc_server.gevent_executor import GeventExecutor
+executor = GeventExecutor()
+hub = gevent.get_hub()
+rounds = []
+def in_rounds(count):
+    for _ in range(count):
+        hub.wait(hub.loop.timer(0))
+        rounds.append(1)
+gevent.spawn(in_rounds, 20)
+executor.wait_until_idle(5)
+print(len(rounds))
+busy = gevent.spawn(in_rounds, 10**9)
+began = time.monotonic()
+executor.wait_until_idle(0.01)
+print(0.009 < time.monotonic() - began < 5)
+busy.kill()
+print(hub.threadpool.apply(executor.wait_until_idle, (5,)))
+"""
+
+
+def test_a_leader_waits_until_the_loop_is_idle_and_not_for_long() -> None:
+    assert run(_IDLE).split() == ["20", "True", "None"]

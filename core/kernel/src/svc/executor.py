@@ -58,6 +58,9 @@ class Executor:
         """Waits until an event is set, by whichever thread or greenlet."""
         event.wait()
 
+    def wait_until_idle(self, seconds: float) -> None:
+        """Lets others do what they have to do by now, if they can't by themselves; for some time at most."""
+
     def pause(self) -> None:
         """Lets others run, if they can't by themselves."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
 from gevent import get_hub, getcurrent, spawn
+from gevent.hub import Waiter
 from gevent.threadpool import ThreadPool
 
 from svc.executor import Executor
@@ -74,6 +75,22 @@ class GeventExecutor(Executor):
         # A native thread has nothing else that would keep gevent waiting there.
         while not event.wait(_WAIT_SECONDS):
             pass
+
+    def wait_until_idle(self, seconds: float) -> None:
+        """As ``Executor.wait_until_idle``: until the event loop has nothing to do."""
+        hub = get_hub()
+        if not hub.main_hub:
+            return
+        waiter = Waiter(hub)
+        idle, timer = hub.loop.idle(), hub.loop.timer(seconds)
+        idle.start(waiter.switch, None)
+        timer.start(waiter.switch, None)
+        try:
+            waiter.get()
+        finally:
+            for watcher in (idle, timer):
+                watcher.stop()
+                watcher.close()
 
     def pause(self) -> None:
         """Lets other greenlets run; see ``svc_worker.turns.pause``."""

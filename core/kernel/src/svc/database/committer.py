@@ -41,6 +41,7 @@ _LARGEST_BATCH_BYTES = 16 * 1024 * 1024
 _MOST_WAITING = 4096
 _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
+_GATHERING_SECONDS = 0.003
 _MOST_ON_THE_LOOP = 256
 """Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
 
@@ -106,6 +107,7 @@ class Committer:
         self._queue: deque[CommitRequest] = deque()
         self._queued_bytes = 0
         self._batch_seconds = 0.0
+        self._last_batch = 0
         self._has_leader = False
         self._parent: tuple[Commit, Hash] | None = None
 
@@ -200,6 +202,7 @@ class Committer:
         batch: list[CommitRequest] = []
         began = time.monotonic()
         try:
+            self._gather()
             with self._state.commit_lock():
                 batch = self._take_batch()
                 is_done = not batch or self._commit(batch)
@@ -223,6 +226,17 @@ class Committer:
             self._batch_seconds = time.monotonic() - began
             self._hand_over(batch)
 
+    def _gather(self) -> None:
+        """Waits for those who were answered with the last batch, while the loop has other work.
+
+        A commit has a price of its own, whatever it brings: who leads with a few of them would pay it
+        twice, and let the rest wait for two syncs. Where another process commits, they come meanwhile.
+        """
+        log = self._state.log
+        if len(self._queue) < self._last_batch and log.try_acquire_commit_lock():
+            log.release_commit_lock()
+            self._executor.wait_until_idle(_GATHERING_SECONDS)
+
     def _take_batch(self) -> list[CommitRequest]:
         batch: list[CommitRequest] = []
         size = 0
@@ -231,6 +245,7 @@ class Committer:
                 batch.append(self._queue.popleft())
                 size += batch[-1].pending.size
             self._queued_bytes -= size
+        self._last_batch = len(batch)
         return batch
 
     def _hand_over(self, batch: list[CommitRequest]) -> None:
