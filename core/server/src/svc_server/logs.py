@@ -21,9 +21,7 @@ import msgspec
 from svc.native_locks import native_reentrant_lock
 from svc.redaction import redact_own, redact_value
 
-__all__ = ["LOG_FORMATS", "configure_logs"]
-
-LOG_FORMATS = ("pretty", "json")
+__all__ = ["configure_logs"]
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput
-from svc.plugin import Path, PathGlob, format_path
+from svc.plugin import Path, PathGlob
 from svc_query.api import IndexType
 from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.sources import compile_source
@@ -24,7 +24,6 @@ __all__ = [
     "MAXIMUM_CONFIGURATION_BYTES",
     "DirectoryConfiguration",
     "IndexEntry",
-    "describe_directory",
     "directory_of",
     "parse_configuration",
 ]
@@ -264,8 +263,3 @@ def _glob_pattern(glob: str) -> PathGlob | None:
 def directory_of(path: Path) -> Path | None:
     """Returns the directory whose configuration a path is; None when it is none."""
     return path[:-2] if path[-2:] == CONFIGURATION_SUFFIX else None
-
-
-def describe_directory(path: Path) -> str:
-    """The path of the configuration of a directory, as text."""
-    return format_path((*path, *CONFIGURATION_SUFFIX))

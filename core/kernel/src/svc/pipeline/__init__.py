@@ -39,7 +39,6 @@ from svc.pipeline.parameters import context_of, has_body, query_flag, query_numb
 from svc.pipeline.permission import (
     effective_permissions,
     flags_of_mask,
-    format_flags,
     hides_denials,
     is_unrestricted_root,
     parse_flags,
@@ -86,7 +85,6 @@ __all__ = [
     "encode_json",
     "errors_as_page",
     "flags_of_mask",
-    "format_flags",
     "format_http_date",
     "has_body",
     "hides_denials",

@@ -1,6 +1,6 @@
 """The kernel's middleware, in its fixed order: request id, CORS, routing, identity, permission.
 
-``MIDDLEWARE_ORDER`` is that order; each class does one step and raises to refuse. Nothing here depends on
+Each class does one step and raises to refuse. Nothing here depends on
 which plugins are installed or in which order. Limits are checked where a body is read: see ``bodies``.
 """
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from svc.pipeline.settings import Limits
 
 __all__ = [
-    "MIDDLEWARE_ORDER",
     "CrossOrigin",
     "Identification",
     "PermissionCheck",
@@ -315,9 +314,6 @@ class PermissionCheck:
                 raise denial(caller.identity, operation, path)
         if not needs_all:
             raise denial(caller.identity, access.operations[0], path)
-
-
-MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)
 
 
 def forget_paths() -> None:

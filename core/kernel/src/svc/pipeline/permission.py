@@ -17,7 +17,6 @@ __all__ = [
     "FLAG_LETTERS",
     "effective_permissions",
     "flags_of_mask",
-    "format_flags",
     "hides_denials",
     "is_unrestricted_root",
     "parse_flags",
@@ -146,8 +145,3 @@ def hides_denials(identity: Identity) -> bool:
 def is_unrestricted_root(identity: Identity) -> bool:
     """Whether the identity may use the routes of root: root itself, by a key without a scope."""
     return identity.is_root and not identity.rules
-
-
-def format_flags(operations: frozenset[Operation]) -> str:
-    """Returns the flags string that allows ``operations``."""
-    return "".join(operation.letter if operation in operations else "-" for operation in Operation)

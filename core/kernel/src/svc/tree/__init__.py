@@ -12,7 +12,7 @@ from svc.tree.edit import build, edit, empty_directory
 from svc.tree.entry import NO_TOTALS, Entry, EntryKind, Totals
 from svc.tree.merge import ConflictKind, MergeConflict, MergeResult, MergeStrategy, merge
 from svc.tree.node import Inner, Leaf, Node, Summary
-from svc.tree.reachability import check_directory, check_node, node_hashes, walk_nodes
+from svc.tree.reachability import check_directory, check_node, walk_nodes
 from svc.tree.read import (
     directory_entry,
     entries,
@@ -60,7 +60,6 @@ __all__ = [
     "entry_count",
     "lookup",
     "merge",
-    "node_hashes",
     "rank",
     "resolve",
     "totals",

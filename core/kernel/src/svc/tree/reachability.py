@@ -17,7 +17,7 @@ from svc.tree.node import Inner, Leaf, Node
 from svc.tree.read import directory_entry
 from svc.tree.store import NodeReader, read_child
 
-__all__ = ["check_directory", "check_node", "node_hashes", "walk_nodes"]
+__all__ = ["check_directory", "check_node", "walk_nodes"]
 
 
 def walk_nodes(
@@ -46,12 +46,6 @@ def walk_nodes(
             stack.extend(reversed(node.children()))
         else:
             stack.extend([below for _, below in reversed(node.directories())])
-
-
-def node_hashes(store: NodeReader, root: Hash, seen: Callable[[Hash], bool] | None = None) -> Iterator[Hash]:
-    """Yields the hashes of all nodes that ``walk_nodes`` visits."""
-    for node_hash, _ in walk_nodes(store, root, seen):
-        yield node_hash
 
 
 def check_node(payload: bytes) -> Node:

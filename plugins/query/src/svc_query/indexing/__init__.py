@@ -11,7 +11,7 @@ from svc_query.indexing.own_types import PRESENCE, PresenceIndexType, presence_t
 from svc_query.indexing.reading import finish_work, read_snapshot, read_status, rebuild
 from svc_query.indexing.snapshot import IndexSnapshot
 from svc_query.indexing.status import index_status
-from svc_query.indexing.values_of import EffectiveField, FieldReader, effective_configuration, extract
+from svc_query.indexing.values_of import EffectiveField, FieldReader
 from svc_query.indexing.view import INDEX_VIEW, IndexView
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "IndexView",
     "IndexesCheck",
     "PresenceIndexType",
-    "effective_configuration",
-    "extract",
     "finish_work",
     "index_status",
     "presence_term",

@@ -5,7 +5,7 @@ one. Any process reads what a manifest names, while others are written. ``docs/f
 the bytes.
 """
 
-from svc_query.segments.manifest import Manifest, SegmentEntry, segment_entries, unused_files
+from svc_query.segments.manifest import Manifest, SegmentEntry, unused_files
 from svc_query.segments.merging import Merge, merge_plan
 from svc_query.segments.reader import TermIndexReader
 from svc_query.segments.writer import TermIndexWriter
@@ -17,6 +17,5 @@ __all__ = [
     "TermIndexReader",
     "TermIndexWriter",
     "merge_plan",
-    "segment_entries",
     "unused_files",
 ]

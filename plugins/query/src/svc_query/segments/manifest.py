@@ -17,7 +17,6 @@ __all__ = [
     "decode_manifest",
     "encode_manifest",
     "new_name",
-    "segment_entries",
     "unused_files",
 ]
 
@@ -88,15 +87,6 @@ def decode_manifest(stored: bytes | None) -> Manifest:
 def encode_manifest(manifest: Manifest) -> bytes:
     """Returns a manifest as it is stored."""
     return _encoder.encode(manifest)
-
-
-def segment_entries(manifest: bytes | None) -> tuple[SegmentEntry, ...]:
-    """Returns what a manifest names; for a status.
-
-    Raises:
-        CorruptRecord: it can't be read.
-    """
-    return decode_manifest(manifest).segments
 
 
 def new_name() -> str:

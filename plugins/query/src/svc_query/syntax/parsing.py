@@ -14,7 +14,7 @@ from svc_query.syntax.errors import FilterSyntaxError
 from svc_query.syntax.tokens import Kind, Token, tokens_of
 from svc_query.syntax.words import CONNECTIVES, POSITIONAL_OPTIONS, SIGNS, WORDS, known_words
 
-__all__ = ["MAXIMUM_DEPTH", "Filter", "parse_filter", "parse_value"]
+__all__ = ["MAXIMUM_DEPTH", "Filter", "parse_filter"]
 
 Filter = dict[str, Any]
 
@@ -40,18 +40,6 @@ def parse_filter(text: str) -> Filter:
     found = parser.filter()
     parser.end("'and', 'or' or the end")
     return found
-
-
-def parse_value(text: str) -> Any:
-    """Returns one value, as it may stand behind an operator.
-
-    Raises:
-        FilterSyntaxError: it is none.
-    """
-    parser = _Parser(text)
-    value = parser.value()
-    parser.end("the end")
-    return value
 
 
 class _Parser:

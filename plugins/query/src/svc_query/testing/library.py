@@ -51,8 +51,6 @@ ODD_VALUES: tuple[Value, ...] = (
     (10**400,) * 5, 10**3_000,
 )  # fmt: skip
 
-Answers = tuple[frozenset[int] | None, dict[int, float] | None]
-
 
 class LibraryIndexTypeContract(ExtensionContract):
     """Tests of an index type on a library, and of its operator.
