@@ -183,6 +183,5 @@ class Viewer:
 
 
 def _is_root(context: RequestContext) -> bool:
-    from svc.plugin import is_unrestricted_root  # Commands, which have no context, do without.
 
-    return is_unrestricted_root(context.identity)
+    return context.identity.is_unrestricted_root

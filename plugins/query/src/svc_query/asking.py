@@ -18,7 +18,6 @@ from svc.plugin import (
     PluginContext,
     Version,
     is_system_path,
-    is_unrestricted_root,
     parse_path,
     path_not_found,
     permitted,
@@ -242,7 +241,7 @@ class Asker(NamedTuple):
         identity = self.identity
         if is_system_path(path):
             raise path_not_found(path)
-        is_root = is_unrestricted_root(identity)
+        is_root = identity.is_unrestricted_root
 
         def passes(link: Path) -> bool:
             return is_root or bool(permitted(identity, link) & _SHOWN)

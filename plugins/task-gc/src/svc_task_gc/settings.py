@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import Database, stored_settings, validate_settings
+from svc.plugin import Database, read_settings
 from svc_task_gc.configuration import GcConfiguration
 from svc_task_gc.descriptor import PLUGIN
 
@@ -15,5 +15,5 @@ def settings_of(database: Database) -> GcConfiguration:
     Raises:
         InvalidInput: what is stored is not of the right form.
     """
-    settings: GcConfiguration = validate_settings(PLUGIN, stored_settings(database, PLUGIN.id))
+    settings: GcConfiguration = read_settings(PLUGIN, database)
     return settings

@@ -20,7 +20,7 @@ from svc.plugin import (
     format_path,
     is_system_path,
     path_not_found,
-    permits,
+    permitted,
 )
 from svc_users.changing import in_turns
 from svc_users.grants import grants_of
@@ -190,7 +190,7 @@ def _decide(
     if not user.is_active:
         return Decision(name, letter, False, None, [], [], "the user is deactivated")
     granted = rights.allows(operation, path)
-    allowed = permits(Identity(user.user_id, user.username, rights=rights), operation, path)
+    allowed = bool(permitted(Identity(user.user_id, user.username, rights=rights), path) & operation.bit)
     for depth, pairs in levels:
         saying = [pair for pair in pairs if _applies(pair, path) and _says(pair[1], operation)]
         denying = [pair for pair in saying if _denies(pair[1], operation)]

@@ -39,8 +39,6 @@ from svc.pipeline.parameters import context_of, has_body, query_flag, query_numb
 from svc.pipeline.permission import (
     effective_permissions,
     flags_of_mask,
-    hides_denials,
-    is_unrestricted_root,
     parse_flags,
     permits,
     permitted,
@@ -87,8 +85,6 @@ __all__ = [
     "flags_of_mask",
     "format_http_date",
     "has_body",
-    "hides_denials",
-    "is_unrestricted_root",
     "json_command",
     "mark_immutable",
     "not_modified",

@@ -45,8 +45,8 @@ from svc.plugins.enabling import (
     enable,
     enabled_plugins,
     initialize,
+    read_settings,
     require_enabled,
-    stored_settings,
 )
 from svc.plugins.families import Extension, Family
 from svc.plugins.hookspecs import hookimpl, hookspec
@@ -140,11 +140,11 @@ __all__ = [
     "parse_assignments",
     "parse_options",
     "plugin_findings",
+    "read_settings",
     "register_views",
     "require_enabled",
     "select_auth_mode",
     "settings_as_shown",
-    "stored_settings",
     "validate_settings",
 ]
 

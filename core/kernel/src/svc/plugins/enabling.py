@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from svc.database import Database
     from svc.database.version import Version
     from svc.hashing import Hash
+    from svc.plugins.descriptor import PluginDescriptor
     from svc.plugins.loading import Plugins
     from svc.tree import Entry
 
@@ -44,6 +45,7 @@ __all__ = [
     "enabled_plugins",
     "initialize",
     "later_defaults",
+    "read_settings",
     "refused_plugins",
     "require_enabled",
     "stored_settings",
@@ -334,6 +336,16 @@ def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
     if record is None:
         raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
     return record.configuration
+
+
+def read_settings(descriptor: PluginDescriptor, database: Database) -> Any:
+    """Returns the settings of an enabled plugin in a database, as its struct, defaults filled in.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database.
+        PluginError: what is stored does not fit the struct.
+    """
+    return validate_settings(descriptor, stored_settings(database, descriptor.id))
 
 
 def _store(

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from svc.errors import SvcError, UsageError
-from svc.plugin import Source, json_option, print_json, source_options, terminal_text, time_text
+from svc.plugin import Source, json_option, print_json, print_result, source_options, terminal_text, time_text
 from svc_client import Client, CredentialStore, SignIn
 
 __all__ = ["login", "logout", "whoami"]
@@ -54,10 +54,11 @@ def login(*, url: str, key_file: str | None, tls_ca: str | None, as_json: bool) 
         if before is not None:
             _sign_out(client, before)
         shown = client.address.url
-    if as_json:
-        print_json({"url": shown, "user_id": me.user_id, "name": me.name, "is_root": me.is_root})
-    else:
-        click.echo(f"signed in at {shown} as {terminal_text(me.name)}")
+    print_result(
+        {"url": shown, "user_id": me.user_id, "name": me.name, "is_root": me.is_root},
+        f"signed in at {shown} as {terminal_text(me.name)}",
+        as_json=as_json,
+    )
 
 
 @click.command("logout")

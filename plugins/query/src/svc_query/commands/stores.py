@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from svc.errors import SvcError
-from svc.plugin import Database, Path, Source
+from svc.plugin import Path, Source
 
 __all__ = ["PLUGIN_ID", "Document", "QueryStore", "Sample", "open_query_store"]
 
@@ -76,15 +76,13 @@ def open_query_store(source: Source, *, writable: bool = False) -> Iterator[Quer
         PluginMissing: the plugin is not enabled in it.
     """
     try:
-        with source.open(PLUGIN_ID, read_only=not writable) as opened:
-            if isinstance(opened, Database):
-                from svc_query.commands.local_store import LocalQueries
-
-                yield LocalQueries(opened)
-                return
-            from svc_query.commands.remote_store import RemoteQueries
-
-            yield RemoteQueries(opened)
+        with source.open_store(
+            PLUGIN_ID,
+            local="svc_query.commands.local_store:LocalQueries",
+            remote="svc_query.commands.remote_store:RemoteQueries",
+            read_only=not writable,
+        ) as store:
+            yield store
     except SvcError as error:
         path = error.details.get("path")
         if isinstance(path, str) and path not in error.message:
