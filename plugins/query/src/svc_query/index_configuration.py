@@ -86,11 +86,7 @@ class DirectoryConfiguration:
         return self.glob is not None and self._pattern is None
 
     def applies(self, relative: Path) -> bool:
-        """Whether it is for a file.
-
-        Args:
-            relative: path of the file from the directory; not empty.
-        """
+        """Whether it is for a file."""
         if self._pattern is None:
             return self.glob is not None or len(relative) == 1
         return bool(self._pattern.matches("/" + "/".join(relative)))
@@ -106,12 +102,8 @@ def parse_configuration(
 ) -> DirectoryConfiguration:
     """Returns the configuration of a file's content.
 
-    Args:
-        content: JSON, or what it holds.
-        types: index types in use, by name.
-        parsers: names of parsers in use; None: any name is taken.
-        maximum_fields: fields that it may have.
-        strict: whether an unknown index type is an error; otherwise it rests, with its options as written.
+    With ``strict`` an unknown index type is an error; otherwise it rests, with its options as written.
+    Without ``parsers`` any name of one is taken.
 
     Raises:
         InvalidInput: it is not as it should be; ``field`` says where.

@@ -72,14 +72,7 @@ class KnownCallers:
     def remember(
         self, authorization: str | None, identity: Identity, challenge: str, head: Head | None
     ) -> Caller:
-        """Returns the caller with this identity, which is the one of before where that had the very same.
-
-        Args:
-            authorization: the field of the request.
-            identity: what the mode returned just now.
-            challenge: of the mode.
-            head: see ``Caller.head``.
-        """
+        """Returns the caller with this identity, which is the one of before where that had the very same."""
         callers = self.by_authorization
         caller = callers.get(authorization)
         if caller is None or caller.identity is not identity or caller.challenge != challenge:

@@ -108,10 +108,6 @@ class CrossOrigin:
     """Lets pages of the allowed origins call (Fetch standard, CORS protocol), and answers preflights.
 
     Credentials are never allowed as such: tokens travel in a header that the page itself sets.
-
-    Args:
-        origins: those that are allowed; ``*`` for all.
-        headers: of answers, that pages may read beyond those of every answer.
     """
 
     def __init__(self, origins: tuple[str, ...], headers: Iterable[str] = ()) -> None:

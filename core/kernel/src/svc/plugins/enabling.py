@@ -59,8 +59,6 @@ INITIAL_SET_PATH: Path = ("plugin-set",)
 
 
 class _Record(msgspec.Struct):
-    """The JSON of a record."""
-
     id: str
     version: str
     configuration: dict[str, Any] = {}
@@ -133,11 +131,7 @@ def require_enabled(
 ) -> EnabledPlugin:
     """Returns a plugin that must be usable in a database.
 
-    Args:
-        database: the database.
-        plugins: the outcome of the boot.
-        plugin_id: the plugin.
-        purpose: what needs it, as the beginning of the sentence: ``"--join"``.
+    ``purpose`` begins the sentence of the error: ``"--join"``.
 
     Raises:
         PluginMissing: it is not in use in this process, or not enabled in the database.
@@ -246,12 +240,7 @@ def enable(
 ) -> EnabledPlugin:
     """Enables a plugin in a database, durably when this returns. Blocks.
 
-    Args:
-        database: the database, open for writing.
-        plugins: the outcome of the boot.
-        plugin_id: the plugin; when it is enabled already, ``settings`` are laid over those it has.
-        settings: members of its configuration that differ from the defaults.
-        actor: who does it, for the commit.
+    Where it is enabled already, ``settings`` are laid over those that it has.
 
     Raises:
         PluginMissing: the plugin is not installed, not allowed, or has a problem.
@@ -326,9 +315,6 @@ def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
 
     A database that was never given any plugins is taken for what its first start makes of it, as where a
     command opens it: nothing is stored there.
-
-    Raises:
-        PluginMissing: the plugin is not enabled in this database.
     """
     record = _record(database, plugin_id)
     if record is None and awaits_first_plugins(database):

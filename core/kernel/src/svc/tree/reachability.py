@@ -49,11 +49,7 @@ def walk_nodes(
 
 
 def check_node(payload: bytes) -> Node:
-    """Decodes a node of unknown origin and checks that its encoding is canonical.
-
-    Raises:
-        CorruptRecord: it is malformed, or not in canonical form.
-    """
+    """Decodes a node of unknown origin and checks that its encoding is canonical."""
     node = decode_node(payload)
     if encode_columns(node.level, node.columns) != payload:
         _corrupt("it is not in canonical form")
@@ -72,9 +68,6 @@ def check_directory(store: NodeReader, root: Hash, known: Callable[[Hash], bool]
         root: the directory's root.
         known: whether a node was part of a directory that was checked before. Of what is below such a node
             only the two edges are looked at, so that the cost follows what is new.
-
-    Raises:
-        CorruptRecord: something does not fit.
     """
     top = store.read_node(root)
     if isinstance(top, Inner) and len(top.names) < 2:

@@ -114,11 +114,7 @@ def _lines(me: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _read_key(key_file: str | None) -> str:
-    """The API key: from a file, the environment, a pipe or a person; never from the options.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The API key: from a file, the environment, a pipe or a person; never from the options."""
     try:
         if key_file == "-":
             text = sys.stdin.readline(_MOST_KEY)

@@ -65,16 +65,7 @@ class QueryStore(Protocol):
 
 @contextmanager
 def open_query_store(source: Source, *, writable: bool = False) -> Iterator[QueryStore]:
-    """Opens the store that a command asks, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        writable: whether the command writes files.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
+    """Opens the store that a command asks, for as long as the context lasts."""
     try:
         with source.open_store(
             PLUGIN_ID,

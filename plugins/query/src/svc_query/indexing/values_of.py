@@ -38,12 +38,7 @@ class FieldReader:
 
     Keeps what it finds of configurations, so that many files of one directory cost little.
 
-    Args:
-        version: the version.
-        types: index types in use, by name.
-        parsers: parsers in use, by name.
-        configuration: the settings of the plugin.
-        pool: parses what may not be parsed in this process; None: such files have no content fields.
+    Without ``pool``, files that may not be parsed in this process have no content fields.
     """
 
     def __init__(

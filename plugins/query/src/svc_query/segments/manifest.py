@@ -99,9 +99,6 @@ def unused_files(directory: FilePath, manifest: bytes | None) -> list[FilePath]:
 
     Only the one process that writes may remove them, between its flushes and merges. Another process
     that has one open goes on reading it.
-
-    Raises:
-        CorruptRecord: the manifest can't be read.
     """
     used = {entry.name for entry in decode_manifest(manifest).segments}
     if not directory.is_dir():

@@ -28,9 +28,6 @@ _RESERVED = frozenset(("field", "op", "value"))
 def parse_filter(text: str) -> Filter:
     """Returns the JSON of a filter; ``{"and": []}``, which everything matches, for an empty text.
 
-    Args:
-        text: such as ``year > 1990 and (title ~ "war" or not author exists)``.
-
     Raises:
         FilterSyntaxError: it can't be read; says what was expected where.
     """

@@ -30,11 +30,7 @@ _PAGE = 1000
 
 
 class LocalShares:
-    """See ``ShareStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``ShareStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

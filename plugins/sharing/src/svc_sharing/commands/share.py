@@ -192,7 +192,6 @@ def with_me(*, user: str | None, source: Source, as_json: bool) -> None:
 
 
 def _flags(letters: str) -> str:
-    """Eight flag letters, of some letters in any order."""
     given = set(letters) - {"-"}
     if not given or not given <= set(_LETTERS):
         raise UsageError(f"--allow takes some of the letters {_LETTERS}.", field="allow")
