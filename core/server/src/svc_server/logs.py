@@ -61,13 +61,6 @@ class _LineHandler(logging.StreamHandler[TextIO]):
 
 
 class _LineFormatter(logging.Formatter):
-    """Makes a line of a record.
-
-    Args:
-        render: makes the text.
-        redact: takes secrets out of the members.
-    """
-
     def __init__(
         self, render: Callable[[dict[str, Any]], str], redact: Callable[[Any], dict[str, Any]]
     ) -> None:

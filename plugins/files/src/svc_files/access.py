@@ -213,16 +213,6 @@ def authorize_ends(
     """Makes sure that the caller may do something to a path, and to the place where its links lead.
 
     Ask before looking whether anything is there: what is denied then looks the same either way.
-
-    Args:
-        context: the request's context.
-        operation: what.
-        asked: the path that was asked for.
-        place: where it leads.
-        directory: whether that is a directory: see ``RequestContext.may``.
-
-    Raises:
-        NotFound, Forbidden: as ``RequestContext.authorize``.
     """
     context.authorize(operation, asked, directory=directory)
     if asked != place.path:

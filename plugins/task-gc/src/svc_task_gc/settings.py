@@ -10,10 +10,6 @@ __all__ = ["settings_of"]
 
 
 def settings_of(database: Database) -> GcConfiguration:
-    """Returns the settings as they are stored in a database, or those that are there without being set.
-
-    Raises:
-        InvalidInput: what is stored is not of the right form.
-    """
+    """Returns the settings as they are stored in a database, or those that are there without being set."""
     settings: GcConfiguration = read_settings(PLUGIN, database)
     return settings

@@ -110,10 +110,7 @@ class Access(msgspec.Struct, frozen=True):
 def explain_access(system: Version, path: Path, user: str) -> Access:
     """Explains what a user may do to a path.
 
-    Args:
-        system: the system tree.
-        path: any path of the user tree.
-        user: a user's id or name; ``root`` and the nil UUID are root.
+    ``user`` is an id or a name; ``root`` and the nil UUID are root.
 
     Raises:
         NotFound: there is no such user, or the path belongs to the system.

@@ -18,10 +18,6 @@ def settings_of(req: falcon.Request) -> VersionsConfiguration:
 
 
 def authorize_making(req: falcon.Request) -> None:
-    """Lets everyone make a version of everything who is not narrowed to some paths by a scoped key.
-
-    Raises:
-        NotFound: a scoped key asks: these routes do not exist for it.
-    """
+    """Lets everyone make a version of everything who is not narrowed to some paths by a scoped key."""
     if context_of(req).identity.hides_denials:
         raise NotFound("There is no such resource.")

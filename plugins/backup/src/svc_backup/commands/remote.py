@@ -32,11 +32,7 @@ _PIECE = 1024 * 1024
 
 
 class Received(Outgoing):
-    """A file that a server sends.
-
-    Args:
-        stream: the file on its way; closed with this.
-    """
+    """A file that a server sends."""
 
     def __init__(self, stream: BackupStream) -> None:
         self._stream = stream
@@ -58,11 +54,7 @@ class Received(Outgoing):
         self._stream.__exit__()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the file as it comes.
-
-        Raises:
-            ServiceUnavailable: it ended before its last byte.
-        """
+        """Yields the file as it comes."""
         return iter(self._stream)
 
 

@@ -44,11 +44,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def open_store(source: Source, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
     """Opens the store that a command works on, for as long as the context lasts.
 
-    Args:
-        source: the database file, or the server.
-        writable: whether the command writes.
-        create: whether a database file that is missing is made, with the default plugin set.
-
     Raises:
         DatabaseNotFound: there is no such file.
         PluginMissing: the plugin is not enabled in this database.

@@ -29,11 +29,7 @@ Types = Mapping[str, Extension[TaskType]]
 
 
 class LocalTasks:
-    """See ``TaskStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``TaskStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

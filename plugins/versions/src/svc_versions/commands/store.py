@@ -85,10 +85,6 @@ def open_versions(source: Source, *, read_only: bool = False) -> Iterator[Versio
     Args:
         source: the database file, or the server.
         read_only: open a file for reading.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
     """
     try:
         with source.open_store(
