@@ -47,7 +47,11 @@ def connections_that_fit(wanted: int, log: Any) -> int:
 
 
 class Listener(StreamServer):  # type: ignore[misc]
-    """A listening socket. Connections beyond the bound of the pool wait in it."""
+    """A listening socket. Connections beyond the bound of the pool wait in it.
+
+    Args:
+        handle: called with each connection and its address, in a greenlet of the pool.
+    """
 
     def __init__(self, listener: Any, handle: Callable[[Any, Any], None], pool: Any, log: Any) -> None:
         super().__init__(listener, handle=handle, spawn=pool)
