@@ -13,7 +13,7 @@ from svc_auth_oidc.health import IssuerCheck
 from svc_auth_oidc.mode import OidcAuthMode
 
 from svc.errors import AuthRequired, ServiceUnavailable, UsageError
-from svc.plugin import ROOT_USER_ID, AuthContext, Credentials, Operation, is_unrestricted_root, permitted
+from svc.plugin import ROOT_USER_ID, AuthContext, Credentials, Operation, permitted
 from svc_testing import AuthModeContract, PluginContract
 from svc_users.api import own_group
 
@@ -102,12 +102,12 @@ def test_a_token_does_what_its_scope_was_given_for(database, issuer):
     mode = bind(database, issuer, settings)
     for claims in ({"scope": "openid svc"}, {"scp": ["svc", 7]}, {"scope": "svc svc.read"}):
         whole = mode.authenticate(bearer(issuer.sign(groups=["admins"], **claims)))
-        assert is_unrestricted_root(whole)
+        assert whole.is_unrestricted_root
     for claims in ({"scope": "openid svc.read"}, {"scp": ["svc.read"]}):
         token = issuer.sign(groups=["admins"], **claims)
         reader = mode.authenticate(bearer(token))
         assert permitted(reader, ("a", "b")) == Operation.READ.bit | Operation.LIST.bit
-        assert not is_unrestricted_root(reader)
+        assert not reader.is_unrestricted_root
         assert not mode.verify_root_key(AuthContext(database, issuer.argument, settings), token)
     for claims in (
         {},
@@ -145,7 +145,7 @@ def test_settings_say_which_claims_are_read(database, issuer):
     assert ann.name == "ann@example.org"
     assert ann.groups == {"oidc:staff", own_group(ann.user_id)}
     boss = mode.authenticate(bearer(issuer.sign(realm_access={"roles": ["boss"]})))
-    assert is_unrestricted_root(boss)
+    assert boss.is_unrestricted_root
     assert mode.authenticate(bearer(issuer.sign(groups=["boss"]))).is_root is False
 
 

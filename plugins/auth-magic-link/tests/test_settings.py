@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svc.errors import PluginError
-from svc.plugin import validate_settings
+from svc.plugins import validate_settings
 from svc_auth_magic_link.configuration import MagicLinkSettings
 from svc_auth_magic_link.descriptor import PLUGIN
 from svc_auth_magic_link.mail import mail_address, make_message

@@ -332,8 +332,7 @@ def test_a_directory_whose_nodes_are_cut_elsewhere_is_refused(shared_source, ref
 
 def test_a_path_that_is_too_long_is_refused(shared_source, refused, forge, piece) -> None:
     """Directories within directories, each node valid by itself."""
-    from svc.plugin import NO_TOTALS, Entry, EntryKind
-    from svc.tree import build, directory_entry
+    from svc.tree import NO_TOTALS, Entry, EntryKind, build, directory_entry
 
     class Nodes:
         def __init__(self) -> None:
@@ -353,7 +352,7 @@ def test_a_path_that_is_too_long_is_refused(shared_source, refused, forge, piece
 
     nodes = Nodes()
     empty = shared_source.database.at(shared_source.first).get(("hollow", "inside")).hash
-    from svc.plugin import decode_node, empty_payload
+    from svc.tree import decode_node, empty_payload
 
     nodes.decoded[empty] = decode_node(empty_payload())
     entry = Entry(EntryKind.DIRECTORY, empty, 0, 1, 1, totals=NO_TOTALS)

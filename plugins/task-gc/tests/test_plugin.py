@@ -10,7 +10,7 @@ from svc_task_gc.configuration import GcConfiguration
 from svc_task_gc.plugin import COMMANDS
 from svc_task_gc.task import GcArguments
 
-from svc.plugin import CollectionReport
+from svc.database import CollectionReport
 from svc_testing import PluginContract
 
 DOCS = Path(__file__).parents[3] / "docs"

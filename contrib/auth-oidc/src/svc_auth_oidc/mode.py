@@ -23,7 +23,6 @@ from svc.plugin import (
     Identity,
     KnownUser,
     ScopedRule,
-    is_unrestricted_root,
 )
 from svc_auth_oidc.claims import caller_of
 from svc_auth_oidc.configuration import OidcSettings
@@ -73,7 +72,7 @@ class OidcAuthMode(AuthMode):
             identity = self.bind(context).authenticate(Credentials("bearer", key))
         except AuthRequired:
             return False
-        return identity is not None and is_unrestricted_root(identity)
+        return identity is not None and identity.is_unrestricted_root
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Never asked: requests are judged by what ``bind`` gives."""

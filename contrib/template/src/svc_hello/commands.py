@@ -8,9 +8,8 @@ from svc.plugin import (
     database_option,
     json_option,
     open_database,
-    print_json,
-    stored_settings,
-    validate_settings,
+    print_result,
+    read_settings,
 )
 from svc_hello.descriptor import PLUGIN
 from svc_hello.greeting import greet
@@ -25,9 +24,6 @@ __all__ = ["hello"]
 def hello(name: str, database: str, as_json: bool) -> None:
     """Says hello to NAME, in the words of a database."""
     with open_database(database, PLUGIN.id, read_only=True) as opened:
-        settings = validate_settings(PLUGIN, stored_settings(opened, PLUGIN.id))
+        settings = read_settings(PLUGIN, opened)
     text = greet(settings.greeting, name)
-    if as_json:
-        print_json({"greeting": text})
-    else:
-        click.echo(text)
+    print_result({"greeting": text}, text, as_json=as_json)

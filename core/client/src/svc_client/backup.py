@@ -50,11 +50,7 @@ class Promoted(msgspec.Struct, frozen=True):
 
 
 class Backup:
-    """``/versions/export``, ``diff``, ``import`` and ``promote``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/versions/export``, ``diff``, ``import`` and ``promote``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -108,11 +104,7 @@ class Backup:
         return response.json(ImportReport)
 
     def promote(self, version: str) -> Promoted:
-        """Makes a version HEAD.
-
-        Args:
-            version: hex root hash.
-        """
+        """Makes a version HEAD."""
         return self._transport.json("POST", "/versions/promote", Promoted, value={"hash": version})
 
     def _stream(self, url: str, query: Mapping[str, Any]) -> BackupStream:

@@ -68,11 +68,7 @@ class _Committed(msgspec.Struct):
 
 
 class Blobs:
-    """``/blobs``: chunks by their BLAKE3 hash.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/blobs``: chunks by their BLAKE3 hash."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -92,11 +92,5 @@ class Client:
 
 
 def connect(url: str, *, token: str | None = None, ca_file: str | None = None) -> Client:
-    """Makes the client of a command: it uses what ``svc login`` has kept.
-
-    Args:
-        url: as for ``Client``.
-        token: as for ``Client``.
-        ca_file: as for ``Client``.
-    """
+    """Makes the client of a command: it uses what ``svc login`` has kept."""
     return Client(url, token=token, ca_file=ca_file, store=CredentialStore())

@@ -94,11 +94,6 @@ class CredentialStore:
     def renew(self, address: ServerAddress, used: SignIn, refresh: Callable[[str], SignIn]) -> SignIn | None:
         """Returns a sign-in newer than one that was used: another process's, or by a refresh; blocks.
 
-        Args:
-            address: the server.
-            used: what is not good any more.
-            refresh: spends a refresh token at the server.
-
         Returns:
             None when the user has signed out meanwhile, or there is no refresh token.
 
@@ -186,12 +181,7 @@ class CredentialStore:
 
 
 class StoredTokens:
-    """The access tokens of a stored sign-in at one server, as a transport uses them.
-
-    Args:
-        store: where it is.
-        address: the server.
-    """
+    """The access tokens of a stored sign-in at one server, as a transport uses them."""
 
     def __init__(self, store: CredentialStore, address: ServerAddress) -> None:
         self._store = store
@@ -217,12 +207,7 @@ class StoredTokens:
         return None if present is None else present.token
 
     def renew(self, token: str | None, refresh: Callable[[str], SignIn]) -> bool:
-        """Gets another token after one was refused; returns whether there is one.
-
-        Args:
-            token: what was refused.
-            refresh: spends a refresh token at the server.
-        """
+        """Gets another token after one was refused; returns whether there is one."""
         present = self._present
         if present is None:
             return False

@@ -60,13 +60,6 @@ def error_of_answer(
 ) -> errors.SvcError:
     """Returns the error that an answer reports.
 
-    Args:
-        url: the server, for messages.
-        status: HTTP status, 300 or more.
-        reason: the phrase behind it.
-        headers: of the answer, with names in any case.
-        content: the body.
-
     Returns:
         An error of the class that the server raised, with its further members and ``request_id`` in the
         details.
@@ -96,13 +89,7 @@ def error_of_answer(
 
 
 def error_of_connection(url: str, error: Exception, timeout: float) -> errors.ServiceUnavailable:
-    """Returns the error that says why there was no answer, or none to its end.
-
-    Args:
-        url: the server, for the message.
-        error: what the HTTP library raised.
-        timeout: seconds that were waited, for the message.
-    """
+    """Returns the error that says why there was no answer, or none to its end."""
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in chain:

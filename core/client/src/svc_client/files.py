@@ -104,9 +104,6 @@ class Files:
     """``/files``: what stands at paths.
 
     A path is text (``/a/b``) or a tuple of its segments.
-
-    Args:
-        transport: sends the requests.
     """
 
     def __init__(self, transport: Transport) -> None:

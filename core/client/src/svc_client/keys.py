@@ -20,8 +20,6 @@ _PAGE = 1_000
 
 
 class _SignedIn(Confidential, frozen=True):
-    """The answer of ``POST /auth/token``."""
-
     shown = ("expires_in",)
 
     token: str
@@ -34,11 +32,7 @@ class _Rotated(msgspec.Struct):
 
 
 class Keys:
-    """``/auth``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/auth``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -19,11 +19,7 @@ _BLANKS = re.compile(r"[\s,]*")
 
 
 def all_items(page_of: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """Yields the items of all pages; a page is asked for when the one before it has been used up.
-
-    Args:
-        page_of: gives the page that begins at a cursor; the first one at None.
-    """
+    """Yields the items of all pages; a page is asked for when the one before it has been used up."""
     after: str | None = None
     while True:
         page = page_of(after)
@@ -35,10 +31,6 @@ def all_items(page_of: Callable[[str | None], Page[T]]) -> Iterator[T]:
 
 class ArrayReader:
     """Reads ``{"<head>": [...], <members>}`` while it comes, so that memory holds one item at a time.
-
-    Args:
-        pieces: the bytes of the document.
-        head: the member that holds the array, which is the first one.
 
     Attributes:
         members: the other members; complete when the items have been read to their end.

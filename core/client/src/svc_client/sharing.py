@@ -87,11 +87,7 @@ class _Links(Struct):
 
 
 class Sharing:
-    """``/files/share...``. All of it is root's but ``shared_with_me``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/files/share...``. All of it is root's but ``shared_with_me``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -27,11 +27,7 @@ class _Disabled(msgspec.Struct):
 
 
 class System:
-    """``/system``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/system``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -392,8 +392,6 @@ class Transport:
 
 
 class _Token(Confidential, frozen=True):
-    """The answer of ``POST /auth/token`` and ``POST /auth/refresh``."""
-
     shown = ("expires_in",)
 
     token: str

@@ -125,11 +125,7 @@ class _Grants(Struct):
 
 
 class Users:
-    """``/system/users``, ``/system/groups``, ``/system/grants`` and ``/system/access``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/system/users``, ``/system/groups``, ``/system/grants`` and ``/system/access``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -63,11 +63,7 @@ class _History(msgspec.Struct):
 
 
 class Versions:
-    """``/versions``: a version is named by a snapshot, a root hash, ``forks/<name>``, a time, or ``HEAD``.
-
-    Args:
-        transport: sends the requests.
-    """
+    """``/versions``: a version is named by a snapshot, a root hash, ``forks/<name>``, a time, or ``HEAD``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

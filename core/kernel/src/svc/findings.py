@@ -66,12 +66,7 @@ class FindingDates:
         self._since_ms: dict[tuple[str, str, str], int] = {}
 
     def date(self, findings: Iterable[Finding], process: str) -> tuple[Finding, ...]:
-        """Returns all that is wrong now, each with its date.
-
-        Args:
-            findings: all of it; what is not among them is forgotten.
-            process: for findings that name no process.
-        """
+        """Returns all that is wrong now, each with its date."""
         now_ms = time.time_ns() // 1_000_000
         known, found = self._since_ms, tuple(findings)
         self._since_ms = {item.identity: item.since_ms or known.get(item.identity, now_ms) for item in found}

@@ -1,14 +1,13 @@
-from svc.cli import DEFAULT_DATABASE as DEFAULT_DATABASE
 from svc.cli import LazyCommand as LazyCommand
 from svc.cli import Source as Source
 from svc.cli import counted as counted
 from svc.cli import database_option as database_option
 from svc.cli import declared_system_paths as declared_system_paths
 from svc.cli import extensions_of as extensions_of
-from svc.cli import is_server_url as is_server_url
 from svc.cli import json_option as json_option
 from svc.cli import open_database as open_database
 from svc.cli import print_json as print_json
+from svc.cli import print_result as print_result
 from svc.cli import print_table as print_table
 from svc.cli import progress_bar as progress_bar
 from svc.cli import require_root_key as require_root_key
@@ -19,16 +18,12 @@ from svc.cli import terminal_text as terminal_text
 from svc.cli import time_text as time_text
 from svc.database import EMPTY_ROOT as EMPTY_ROOT
 from svc.database import BatchView as BatchView
-from svc.database import CollectionReport as CollectionReport
 from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep
-from svc.database import CompactReport as CompactReport
 from svc.database import Condition as Condition
-from svc.database import Damage as Damage
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
-from svc.database import FileWithRecord as FileWithRecord
 from svc.database import Hold as Hold
 from svc.database import OperationHandle as OperationHandle
 from svc.database import OperationResult as OperationResult
@@ -91,14 +86,11 @@ from svc.pipeline import errors_as_page as errors_as_page
 from svc.pipeline import flags_of_mask as flags_of_mask
 from svc.pipeline import format_http_date as format_http_date
 from svc.pipeline import has_body as has_body
-from svc.pipeline import hides_denials as hides_denials
-from svc.pipeline import is_unrestricted_root as is_unrestricted_root
 from svc.pipeline import json_command as json_command
 from svc.pipeline import mark_immutable as mark_immutable
 from svc.pipeline import not_modified as not_modified
 from svc.pipeline import parse_flags as parse_flags
 from svc.pipeline import path_not_found as path_not_found
-from svc.pipeline import permits as permits
 from svc.pipeline import permitted as permitted
 from svc.pipeline import public as public
 from svc.pipeline import query_flag as query_flag
@@ -121,7 +113,6 @@ from svc.pipeline import set_fields as set_fields
 from svc.pipeline import unseal as unseal
 from svc.pipeline import vary_by as vary_by
 from svc.pipeline import visible_parts as visible_parts
-from svc.plugins import API_VERSION as API_VERSION
 from svc.plugins import ROOT_IDENTITY as ROOT_IDENTITY
 from svc.plugins import ROOT_USER_ID as ROOT_USER_ID
 from svc.plugins import AuthContext as AuthContext
@@ -147,7 +138,6 @@ from svc.plugins import NamedRegistry as NamedRegistry
 from svc.plugins import Operation as Operation
 from svc.plugins import PluginContext as PluginContext
 from svc.plugins import PluginDescriptor as PluginDescriptor
-from svc.plugins import Registered as Registered
 from svc.plugins import Rights as Rights
 from svc.plugins import RouteRegistry as RouteRegistry
 from svc.plugins import ScopedRule as ScopedRule
@@ -158,9 +148,7 @@ from svc.plugins import SystemPath as SystemPath
 from svc.plugins import SystemPaths as SystemPaths
 from svc.plugins import hookimpl as hookimpl
 from svc.plugins import hookspec as hookspec
-from svc.plugins import stored_settings as stored_settings
-from svc.plugins import validate_settings as validate_settings
-from svc.tree import NO_TOTALS as NO_TOTALS
+from svc.plugins import read_settings as read_settings
 from svc.tree import Change as Change
 from svc.tree import Entry as Entry
 from svc.tree import EntryKind as EntryKind
@@ -171,7 +159,6 @@ from svc.tree import NodeReader as NodeReader
 from svc.tree import Totals as Totals
 from svc.tree import decode_node as decode_node
 from svc.tree import differences as differences
-from svc.tree import empty_payload as empty_payload
 from svc.tree import merge as merge
 from svc.tree import totals as totals
 

@@ -93,8 +93,7 @@ def leave_request() -> None:
 def conceal(value: Any) -> None:
     """Adds what the body of this request holds under names of secrets to its credentials.
 
-    Args:
-        value: the decoded body. Structs and mappings are searched, three levels deep.
+    Structs and mappings are searched, three levels deep.
     """
     environ = _request.get()
     if environ is None:

@@ -14,7 +14,6 @@ from svc.tree import (
     decode_node,
     edit,
     empty_directory,
-    node_hashes,
     walk_nodes,
 )
 from svc.tree.codec import encode_columns, leaf_columns
@@ -34,7 +33,7 @@ def test_every_node_of_a_tree_is_visited_once_however_often_it_is_used():
     store = MemoryNodeStore()
     contents = {(top, "same", name): entry for top in ("a", "b") for name, entry in names(0, 300)}
     root = build_tree(store, contents)
-    found = list(node_hashes(store, root))
+    found = [node_hash for node_hash, _ in walk_nodes(store, root)]
     assert len(found) == len(set(found))
     assert set(found) == store.payloads.keys() - {hash_object(ObjectKind.NODE, b"")} - {
         empty_directory(store)
@@ -45,9 +44,9 @@ def test_what_is_known_already_is_not_visited_nor_what_lies_below_it():
     store = MemoryNodeStore()
     old = build(store, names(0, 5000))
     new = edit(store, old, {"02500": file(1)})
-    known = set(node_hashes(store, old))
+    known = {node_hash for node_hash, _ in walk_nodes(store, old)}
     before = store.reads
-    fresh = list(node_hashes(store, new, lambda node_hash: node_hash in known))
+    fresh = list(walk_nodes(store, new, lambda node_hash: node_hash in known))
     assert len(fresh) == store.read_node(new).level + 1 == store.reads - before - 1
 
 

@@ -39,12 +39,7 @@ __all__ = ["Assembly", "assemble", "boot_plugins", "make_application", "opener_o
 
 
 class Assembly(Struct, frozen=True):
-    """What a server is made of, before its database.
-
-    Attributes:
-        plugins: the outcome of the boot, with the settings of this deployment.
-        auth: the auth mode.
-    """
+    """What a server is made of, before its database."""
 
     plugins: Plugins
     auth: SelectedAuthMode
@@ -64,17 +59,7 @@ def assemble(settings: ServerSettings) -> Assembly:
 def boot_plugins(
     settings: ServerSettings, *, without: Collection[str] = (), known: Sequence[PluginProblem] = ()
 ) -> Plugins:
-    """Boots the plugins with the settings of this deployment.
-
-    Args:
-        settings: which plugins, and their options.
-        without: registries to leave empty, as ``load_plugins`` takes them.
-        known: what a whole boot found wrong, likewise.
-
-    Raises:
-        PluginMissing: an option needs a plugin that is not in use here.
-        UsageError, PluginError: a plugin option is not valid.
-    """
+    """Boots the plugins with the settings of this deployment."""
     plugins = load_plugins(settings["plugins"], check_route=check_route, without=without, known=known)
     for value in settings.of_plugins:
         plugins.require(value.plugin_id, value.place)

@@ -28,15 +28,7 @@ logger = logging.getLogger("svc.worker")
 
 
 class Companion:
-    """A thread (a greenlet under gevent) beside the requests of a worker.
-
-    Args:
-        application: whose requests are counted, and whose service is looked at.
-        directory: what lies beside the log.
-        supervisor: keeps a background process; None where somebody else does.
-        surroundings: what is beside the worker.
-        keeps_background: whether this server keeps a background process at all.
-    """
+    """A thread (a greenlet under gevent) beside the requests of a worker."""
 
     def __init__(
         self,

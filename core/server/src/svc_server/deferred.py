@@ -89,15 +89,7 @@ def open_in_background(
     on_failure: Callable[[Exception], None] | None = None,
     supervisor: Supervisor | None = None,
 ) -> threading.Thread:
-    """Begins to open the database of an application, and closes it when the process ends.
-
-    Args:
-        application: made by ``make_application``.
-        settings: its settings.
-        on_open: called when requests are served.
-        on_failure: called with what went wrong.
-        supervisor: looked after from then on; None where somebody else keeps the background process.
-    """
+    """Begins to open the database of an application, and closes it when the process ends."""
     service = application.service
     process = os.getpid()
     executor = executor_of_process()

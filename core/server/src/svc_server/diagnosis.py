@@ -27,13 +27,7 @@ _log = logging.getLogger("svc.findings")
 
 
 class Reporter:
-    """Tells what one process finds wrong: to its log when that changes, and to everybody beside the database.
-
-    Args:
-        registration: the entry of the process.
-        process: what the process is: ``worker``, ``background``.
-        allowed: the plugins that its deployment allows; None for all that are installed.
-    """
+    """Tells what one process finds wrong: to its log when that changes, and beside the database."""
 
     def __init__(self, registration: Registration, process: str, allowed: Sequence[str] | None) -> None:
         self._registration = registration
@@ -67,12 +61,7 @@ def _write(text: str, level: int, finding: Finding) -> None:
 
 
 class Surroundings:
-    """What a worker knows of what is beside it. ``findings`` is cheap to ask often.
-
-    Args:
-        allowed: the plugins that the deployment allows; None for all that are installed.
-        expected: whether the server keeps a background process.
-    """
+    """What a worker knows of what is beside it. ``findings`` is cheap to ask often."""
 
     def __init__(self, allowed: Sequence[str] | None, *, expected: bool) -> None:
         self._expected_since_ms = time.time_ns() // 1_000_000 if expected else None
@@ -81,11 +70,7 @@ class Surroundings:
         self._found: tuple[Finding, ...] = ()
 
     def findings(self, database: Database) -> tuple[Finding, ...]:
-        """What the other processes have found, and what can be seen beside this one.
-
-        Args:
-            database: open in this process.
-        """
+        """What the other processes have found, and what can be seen beside this one."""
         now = time.monotonic()
         if now >= self._due:
             self._due = now + _KEPT_SECONDS

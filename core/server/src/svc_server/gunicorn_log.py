@@ -40,5 +40,4 @@ class GunicornLog(glogging.Logger):  # type: ignore[misc]
 
 
 def _demote(record: logging.LogRecord) -> bool:
-    """Drops gunicorn's everyday chatter."""
     return not (record.levelno <= logging.INFO and str(record.msg).startswith(_QUIET))

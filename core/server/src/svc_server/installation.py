@@ -39,9 +39,6 @@ class InstallationCheck:
 
     Only one worker of a database looks, the one with the lowest number, once at the beginning and again when
     something is installed or removed.
-
-    Args:
-        allowed: the plugins that the deployment allows; None for all that are installed.
     """
 
     def __init__(self, allowed: Sequence[str] | None) -> None:
@@ -54,11 +51,7 @@ class InstallationCheck:
         self.findings: tuple[Finding, ...] = ()
 
     def tick(self, processes: Iterable[RegisteredProcess]) -> None:
-        """Begins to look, or takes what was found; called about every second.
-
-        Args:
-            processes: those that serve the database.
-        """
+        """Begins to look, or takes what was found; called about every second."""
         if self._process is not None:
             self._collect()
             return

@@ -21,9 +21,7 @@ import msgspec
 from svc.native_locks import native_reentrant_lock
 from svc.redaction import redact_own, redact_value
 
-__all__ = ["LOG_FORMATS", "configure_logs"]
-
-LOG_FORMATS = ("pretty", "json")
+__all__ = ["configure_logs"]
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -63,13 +61,6 @@ class _LineHandler(logging.StreamHandler[TextIO]):
 
 
 class _LineFormatter(logging.Formatter):
-    """Makes a line of a record.
-
-    Args:
-        render: makes the text.
-        redact: takes secrets out of the members.
-    """
-
     def __init__(
         self, render: Callable[[dict[str, Any]], str], redact: Callable[[Any], dict[str, Any]]
     ) -> None:

@@ -331,11 +331,7 @@ class ServerSettings:
 
 
 def options_of_plugins(allowed: Sequence[str] | None) -> tuple[Option, ...]:
-    """Returns the options that the plugins declare which may be used; imports their descriptors.
-
-    Args:
-        allowed: ids of the plugins; None for all that are installed.
-    """
+    """Returns the options that the plugins declare which may be used; imports their descriptors."""
     return tuple(
         Option(
             option.name,

@@ -29,13 +29,7 @@ __all__ = ["Findings", "Preflight", "PreflightError"]
 
 
 class Findings(Struct, frozen=True):
-    """What the check found.
-
-    Attributes:
-        loopback_only: whether the auth mode lets everybody in.
-        lines: what the auth mode wants to be printed, such as a bootstrap key.
-        problems: what is wrong with plugins.
-    """
+    """What the check found."""
 
     loopback_only: bool
     lines: tuple[str, ...]
@@ -51,11 +45,7 @@ class PreflightError(SvcError):
 
 
 class Preflight:
-    """Checks plugins, auth mode and database, and makes the database when it is missing; begins at once.
-
-    Args:
-        settings: what is to be served.
-    """
+    """Checks plugins, auth mode and database, and makes the database when it is missing; begins at once."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._read_end, write_end = os.pipe()
@@ -66,11 +56,7 @@ class Preflight:
         os.close(write_end)
 
     def wait(self) -> Findings:
-        """Returns what was found. Blocks; called once.
-
-        Raises:
-            PreflightError: something is wrong.
-        """
+        """Returns what was found. Blocks; called once."""
         with os.fdopen(self._read_end, "rb") as pipe:
             report = pipe.read()
         _, status = os.waitpid(self._child, 0)

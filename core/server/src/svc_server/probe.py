@@ -15,10 +15,7 @@ _REQUEST = b"GET /system/health HTTP/1.1\r\nHost: localhost\r\nConnection: close
 def wait_until_answered(address: Any, *, tls: bool, seconds: float = 30.0) -> bool:
     """Asks a listening address for its health until it answers 200; returns whether it did. Blocks.
 
-    Args:
-        address: as ``getsockname`` gives it.
-        tls: whether to speak TLS; the certificate is not judged.
-        seconds: how long to try.
+    The certificate is not judged.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -55,13 +55,7 @@ BOOT_FAILURE = Arbiter.WORKER_BOOT_ERROR
 def serve(settings: ServerSettings, resolve: Callable[[], ServerSettings], preflight: Preflight) -> int:
     """Serves until it is stopped; returns the exit code. Blocks.
 
-    Args:
-        settings: what to serve, and how.
-        resolve: gives the settings anew, for a reload (SIGHUP).
-        preflight: the check of these settings, which has begun.
-
-    Raises:
-        SvcError: the server can't start.
+    ``resolve`` gives the settings anew, for a reload (SIGHUP).
     """
     # Meanwhile: gevent takes as long to import as the check takes.
     load_class(WORKER_CLASSES[settings["worker_class"]])
@@ -125,14 +119,7 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
 
 
 class ServerProcess(BaseApplication):  # type: ignore[misc]
-    """What gunicorn runs.
-
-    Args:
-        settings: the settings.
-        resolve: gives them anew.
-        listener: the listening socket.
-        problems: what the check before the start found wrong with plugins.
-    """
+    """What gunicorn runs."""
 
     def __init__(
         self,
@@ -214,7 +201,6 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         return application
 
     def _announce(self, application: Any) -> None:
-        """Prints the ready line, by the first worker that answers."""
         if not self.report.claim_announcement():
             return
         wait_until_answered(self._address, tls=self._url.startswith("https"))

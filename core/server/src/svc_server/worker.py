@@ -32,13 +32,7 @@ _IDLE_SWEEP_SECONDS = 0.1
 
 
 class ContinueOnRead:
-    """The body of one request: tells the client to send it when it is first read.
-
-    Args:
-        body: gunicorn's body.
-        request: gunicorn's request.
-        client: the connection.
-    """
+    """The body of one request: tells the client to send it when it is first read."""
 
     def __init__(self, body: Any, request: Any, client: socket.socket) -> None:
         self._body = body

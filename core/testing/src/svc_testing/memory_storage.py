@@ -48,13 +48,6 @@ _SCHEME = "mem"
 
 
 class _Medium:
-    """One log in memory, and who has it open.
-
-    Args:
-        name: of the log.
-        directory: where its state directory is.
-    """
-
     def __init__(self, name: str, directory: Path) -> None:
         self.name = name
         self.content = bytearray(encode_file_header(FileHeader(uuid.uuid4().bytes, now_ms())))

@@ -158,7 +158,6 @@ class PluginContract:
 
 
 def _imports(package: str) -> Iterator[tuple[Path, str]]:
-    """Every module that a package's files import, with the file."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
     assert spec.origin is not None

@@ -384,14 +384,7 @@ class _Trial:
     def apply(
         self, storage: MemoryViewStorage, commits: list[CommitStep], *, start: int = 0, cut: int | None = None
     ) -> int:
-        """Applies commits as one transaction does; returns how many steps that were.
-
-        Args:
-            storage: the data.
-            commits: come at once.
-            start: how many of their steps are done.
-            cut: the transaction ends behind so many steps, and the batch goes on no more.
-        """
+        """Applies commits as one transaction does; returns how many steps that were."""
         from svc.database.view_batches import begin_batch
 
         batch = begin_batch(self._view, cast("ViewStorage", storage))

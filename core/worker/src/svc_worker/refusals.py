@@ -19,8 +19,7 @@ __all__ = [
 class Refusal(Exception):
     """The request can't be served; the connection ends with the answer.
 
-    Args:
-        text: one sentence for a person. It repeats nothing of the request.
+    Its text repeats nothing of the request.
     """
 
     def __init__(self, status: int, text: str, code: str = "INVALID_INPUT") -> None:

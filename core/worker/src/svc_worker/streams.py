@@ -72,9 +72,6 @@ class Stream(abc.ABC):
         is_sending: whether it waits in the middle of sending something.
         moved: bytes of bodies and answers that went either way.
         write_timeout_s: longest wait for the client to take bytes.
-
-    Args:
-        connection: gevent's socket; this stream owns it.
     """
 
     __slots__ = (
@@ -131,11 +128,7 @@ class Stream(abc.ABC):
         """As ``receive``, into a buffer; takes what is there up to the buffer's size. Returns the number."""
 
     def await_bytes(self, deadline: float) -> None:
-        """Waits until a receive has bytes to give, or the end; others run meanwhile.
-
-        Raises:
-            StreamExpired: the deadline has passed.
-        """
+        """Waits until a receive has bytes to give, or the end; others run meanwhile."""
         self.deadline = deadline
         self._wait(self._read_event)
         self.deadline = NEVER
@@ -198,10 +191,6 @@ class Stream(abc.ABC):
         A client that has closed its connection and one that has only ended what it sends look the same, until
         something is sent to them: the system of the first answers with a reset. Before the head, that is the
         first bytes of any answer; between two chunks, a leading zero of the next size.
-
-        Args:
-            is_answered: whether the head of the answer is out.
-            is_chunked: whether its body goes out in chunks.
         """
         poll = _poll()
         try:

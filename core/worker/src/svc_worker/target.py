@@ -65,11 +65,7 @@ def parse_request_line(line: bytes, environ: dict[str, Any], limit: int) -> None
 
 
 def check_start(data: bytes, limit: int) -> None:
-    """Refuses what can't become a request line any more, though its end has not come.
-
-    Raises:
-        Refusal: as ``parse_request_line``.
-    """
+    """Refuses what can't become a request line any more, though its end has not come."""
     if len(data) > limit:
         raise _too_long()
     if _START.match(data) is None:

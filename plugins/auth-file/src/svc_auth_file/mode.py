@@ -40,11 +40,7 @@ class FileAuthMode(TokenAuthMode):
         return super().prepare(context)
 
     def verify_root_key(self, context: AuthContext, key: str) -> bool | None:
-        """Says whether a key lets its bearer do everything: root's, or of a user whom the file calls root.
-
-        Raises:
-            InvalidInput: the file can't be used.
-        """
+        """Says whether a key lets its bearer do everything: root's, or of a user whom the file calls root."""
         if context.argument:
             users = read_users(_path_of(context))
             found = _good_key(users, key)

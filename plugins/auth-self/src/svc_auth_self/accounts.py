@@ -56,9 +56,6 @@ class Accounts(Protocol):
 class DatabaseAccounts:
     """The users that the database keeps, and root. See ``Accounts``.
 
-    Args:
-        database: the database.
-
     Attributes:
         follows_head: the stamp changes with HEAD only, so that it is not asked for while HEAD stays.
     """

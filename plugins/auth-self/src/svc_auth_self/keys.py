@@ -92,15 +92,7 @@ def create_key(
 ) -> tuple[KeyRecord, str]:
     """Adds a new key to a transaction; the key is good once that is committed.
 
-    Args:
-        database: the database.
-        transaction: where its record is put.
-        user_id: the owner; None for a share key.
-        label: what people call it.
-        expires_at: Unix milliseconds.
-        rules: checked here; empty: no restriction.
-        created_by: who makes it (a user id).
-        kind: ``user``, or ``share`` for the key of a link.
+    ``rules`` are checked here; empty: no restriction.
 
     Returns:
         The record, and the text of the key, which nothing can show again.
@@ -138,9 +130,6 @@ def find_key(system: Version, key_id: str) -> KeyRecord | None:
 
 def revoke_key(database: Database, transaction: Transaction, key_id: str) -> KeyRecord:
     """Adds the end of a key to a transaction; its tokens end with the commit.
-
-    Returns:
-        What the key was.
 
     Raises:
         NotFound: there is no such key; at the commit: another revoked it just now.

@@ -21,12 +21,7 @@ __all__ = ["RateLimiter"]
 
 
 class RateLimiter:
-    """Counts events by key, such as failed logins by address. Safe in every thread; costs microseconds.
-
-    Args:
-        directory: ``database.state_directory``; the limits are kept in a directory of their own below it.
-        name: what is limited; other names have other counters.
-    """
+    """Counts events by key, such as failed logins by address. Safe in every thread; costs microseconds."""
 
     def __init__(self, directory: str | os.PathLike[str], name: str) -> None:
         self._name = name
@@ -37,10 +32,7 @@ class RateLimiter:
     def hit(self, key: str, limit: int, window_s: int) -> float | None:
         """Counts an event unless there were too many already.
 
-        Args:
-            key: whose event it is; stored as a hash.
-            limit: most events within the window.
-            window_s: seconds of the window, which moves with the time.
+        The key is stored as a hash; the window moves with the time.
 
         Returns:
             None when it was counted; else the seconds after which the next one would be.

@@ -165,13 +165,7 @@ class TokenAuthMode(AuthMode):
     def write_token(
         self, match: KeyMatch | Account, lifetime_s: int, chain_id: str | None = None
     ) -> tuple[str, int]:
-        """Returns an access token for a key or an account, and the seconds for which it is good.
-
-        Args:
-            match: the key or the account.
-            lifetime_s: most seconds for which it is good.
-            chain_id: the chain of refresh tokens with which it ends.
-        """
+        """Returns an access token for a key or an account, and the seconds for which it is good."""
         if isinstance(match, Account):
             return self._writer.write(match.user_id, None, lifetime_s, None, chain_id)
         subject = match.user_id or SHARE_SUBJECT

@@ -77,11 +77,7 @@ class Chain(Confidential, frozen=True, kw_only=True):
 
 
 class EndedChain(Struct, frozen=True, kw_only=True):
-    """What is stored of a chain that was ended, until no access token of it can be good.
-
-    Attributes:
-        ended_at: Unix milliseconds.
-    """
+    """What is stored of a chain that was ended, until no access token of it can be good."""
 
     ended_at: int
 
@@ -119,10 +115,7 @@ def begin_chain(
 def require_chain(database: Database, token: str, reuse_s: int) -> Presented:
     """Returns the chain of a token that is good now. Commits when the token was stolen.
 
-    Args:
-        database: the database.
-        token: as a client sent it.
-        reuse_s: seconds in which a spent token does no harm.
+    Within ``reuse_s`` seconds a spent token does no harm.
 
     Raises:
         AuthRequired: the token is not good; every reason reads the same.

@@ -25,15 +25,7 @@ StoredRules = tuple[dict[str, str], ...]
 
 
 def check_rules(rules: Sequence[dict[str, str]], field: str = "rules") -> StoredRules:
-    """Returns rules that are in order.
-
-    Args:
-        rules: as a client sent them.
-        field: what the error calls them.
-
-    Raises:
-        InvalidInput: there are too many, or one of them is no rule.
-    """
+    """Returns rules that are in order."""
     if len(rules) > MOST_RULES:
         raise InvalidInput(f"A key may have at most {MOST_RULES} rules.", field=field, limit=MOST_RULES)
     checked, open_segments = [], 0

@@ -25,11 +25,7 @@ _known: WeakKeyDictionary[Database, tuple[Hash, SecretHashes]] = WeakKeyDictiona
 
 
 class SecretHashes:
-    """Hashes the secrets of one database.
-
-    Args:
-        key: 32 bytes.
-    """
+    """Hashes the secrets of one database."""
 
     __slots__ = ("_key",)
 

@@ -49,11 +49,6 @@ def token_mode(context: RequestContext) -> TokenAuthMode:
 def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool) -> SignedIn:
     """Returns the tokens for a key or an account that was found to be good. May commit.
 
-    Args:
-        context: of the request; its server's mode is a ``TokenAuthMode``.
-        match: the key, or the account of somebody who signed in without one.
-        refresh: whether to give a refresh token.
-
     Raises:
         Conflict: the server's auth mode is another one.
         AuthRequired: the account, or the owner of the key, may not sign in.
@@ -81,10 +76,8 @@ def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool
 def refresh(context: RequestContext, refresh_token: str, count: Callable[[str], None]) -> SignedIn:
     """Spends a refresh token and returns the next tokens. Commits.
 
-    Args:
-        context: of the request.
-        refresh_token: as the client sent it.
-        count: called with the id of the chain of a token that is good, before it is spent; may raise.
+    ``count`` is called with the id of the chain of a token that is good, before it is spent; it may
+    raise.
 
     Raises:
         Conflict: the server's auth mode is another one.

@@ -16,25 +16,14 @@ _refused = AddressLog(_log, "refused sign-ins")
 
 
 def log_sign_in(context: RequestContext, how: str, *, user_id: str | None, key_id: str | None) -> None:
-    """Writes that somebody has signed in.
-
-    Args:
-        context: of the request.
-        how: by what: ``API key``.
-        user_id: who; None for a share key, which has no owner.
-        key_id: by which key, if by one.
-    """
+    """Writes that somebody has signed in."""
     _log.info("signed in", extra={"fields": _fields(context, how, user_id=user_id, key_id=key_id)})
 
 
 def log_refused_sign_in(context: RequestContext, how: str, reason: str, *, key_id: str | None = None) -> None:
     """Writes that somebody was refused, unless very many were from the same address.
 
-    Args:
-        context: of the request.
-        how: by what it was tried.
-        reason: why, in a few words of ours: nothing that the client sent.
-        key_id: of the key that was tried, where there is one of this id.
+    ``reason`` is a few words of ours: nothing that the client sent.
     """
     fields = {**_fields(context, how, user_id=None, key_id=key_id), "reason": reason}
     _refused.warn_about("a sign-in was refused", context.client_address, fields)

@@ -59,11 +59,7 @@ class ActiveKey(msgspec.Struct, frozen=True):
 
 
 class SigningKeys:
-    """The signing keys of one database. Safe in every thread.
-
-    Args:
-        database: the database.
-    """
+    """The signing keys of one database. Safe in every thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -84,9 +80,6 @@ class SigningKeys:
 
     def active(self, lifetime_s: int) -> tuple[str, Ed25519PrivateKey]:
         """Returns the kid and the key to sign with; makes one when there is none. May commit.
-
-        Args:
-            lifetime_s: seconds for which what it signs is good.
 
         Raises:
             ServiceUnavailable: the keys change all the time.
@@ -154,17 +147,7 @@ def rotate(
     before = None if pointer is None else read(system, (KEYS, pointer[0].kid), SigningRecord)
     if before is not None and older_than_ms is not None and before[0].created_at >= older_than_ms:
         return None
-    # Megabytes, which a process that only looks whether it is time does without.
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    private = Ed25519PrivateKey.generate()
-    record = SigningRecord(
-        kid=secrets.token_hex(8),
-        public=private.public_key().public_bytes_raw().hex(),
-        private=private.private_bytes_raw().hex(),
-        created_at=now_ms(),
-        longest_s=lifetime_s,
-    )
+    record = _new_record(lifetime_s)
     transaction = database.transaction(actor=actor, message="make a new signing key")
     transaction.put_system(
         _ACTIVE, encode(ActiveKey(record.kid)), condition=absent() if pointer is None else same(pointer[1])
@@ -181,6 +164,20 @@ def rotate(
     except (NotFound, PreconditionFailed):
         return None
     return record.kid
+
+
+def _new_record(lifetime_s: int) -> SigningRecord:
+    # Megabytes, which a process that only looks whether it is time does without.
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    return SigningRecord(
+        kid=secrets.token_hex(8),
+        public=private.public_key().public_bytes_raw().hex(),
+        private=private.private_bytes_raw().hex(),
+        created_at=now_ms(),
+        longest_s=lifetime_s,
+    )
 
 
 def rotate_now(

@@ -59,11 +59,7 @@ class _Header(msgspec.Struct):
 
 
 class TokenWriter:
-    """Signs tokens with the active key of a database.
-
-    Args:
-        keys: the signing keys.
-    """
+    """Signs tokens with the active key of a database."""
 
     def __init__(self, keys: SigningKeys) -> None:
         self._keys = keys
@@ -108,9 +104,6 @@ class TokenReader:
 
     What was checked is kept while its signing key is what it was, so that a change of users or grants, after
     which every identity is made anew, costs no check.
-
-    Args:
-        keys: the signing keys.
     """
 
     def __init__(self, keys: SigningKeys) -> None:

@@ -20,9 +20,7 @@ def ordered(files: Sequence[IncomingFile], head: Hash) -> list[IncomingFile]:
     An export comes first; then each patch follows the version that it was made from. One file stays as it is:
     whether it applies is said when it is imported.
 
-    Args:
-        files: the files.
-        head: the root that the first patch applies to when there is no export.
+    The first patch applies to ``head`` when there is no export.
 
     Raises:
         InvalidInput: there are two exports.

@@ -50,26 +50,13 @@ def open_incoming(
     limits: IncomingLimits,
     pause: Callable[[], None] = lambda: None,
 ) -> IncomingFile:
-    """Opens a file and checks its headers; the caller closes it, and the descriptor.
-
-    Raises:
-        ForeignFile, UnsupportedFormat, RefusedFile: as ``IncomingFile``.
-    """
+    """Opens a file and checks its headers; the caller closes it, and the descriptor."""
     directory = None if database is None else database.state_directory
     return IncomingFile(descriptor, name, limits=limits, directory=directory, pause=pause)
 
 
 def require_base(header: TransferHeader, present: Hash, *, force: bool) -> None:
-    """Makes sure that a patch was made from the version that it is applied to.
-
-    Args:
-        header: what the file says.
-        present: HEAD's root, or that of the version before in a chain.
-        force: skips the check.
-
-    Raises:
-        Conflict: it was made from another version; the message names both.
-    """
+    """Makes sure that a patch was made from the version that it is applied to."""
     if header.base is None or header.base == present or force:
         return
     raise Conflict(
@@ -85,11 +72,7 @@ def import_incoming(
 ) -> ImportResult:
     """Verifies a file and takes it into a database; blocks.
 
-    Args:
-        database: the database, open for writing.
-        file: the file.
-        options: how.
-        present: what a patch must apply to; None means HEAD.
+    ``present`` is what a patch must apply to; None means HEAD.
 
     Raises:
         Conflict: a patch does not apply to that version, and ``force`` is false.

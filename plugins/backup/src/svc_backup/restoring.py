@@ -27,10 +27,6 @@ def restored_database(path: Path, plugin_id: str) -> Iterator[Database]:
 
     When it does not, nothing of it is left. Blocks.
 
-    Args:
-        path: where; nothing may be there.
-        plugin_id: the plugin that must be enabled in it.
-
     Raises:
         AlreadyExists: the name was taken meanwhile. Others as ``open_database``.
     """

@@ -26,12 +26,6 @@ def backup_directory(database_path: Path) -> Path:
 def path_in_backups(database_path: Path, text: str, field: str, *, kind: str = "file") -> Path:
     """Returns the path that a request names.
 
-    Args:
-        database_path: where the served database lies.
-        text: a path relative to the directory, or an absolute one in it.
-        field: the member of the body, for errors.
-        kind: what the path is to be of, for errors.
-
     Raises:
         InvalidInput: it leads out of the directory, also through links, or is no file name.
     """
@@ -61,9 +55,6 @@ def directory_in_backups(database_path: Path, text: str, field: str) -> Path:
         text: ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or
             ``x`` for one in it, or its absolute path.
         field: the member of the body, for errors.
-
-    Raises:
-        InvalidInput: it leads out of the directory, also through links, or is no name of a directory.
     """
     parts = [part for part in Path(text).parts if part != "."]
     if "\0" in text or not text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):

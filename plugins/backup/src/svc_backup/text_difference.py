@@ -64,6 +64,8 @@ def write_text_differences(
     Text is shown as a unified difference; of binary files and of texts over 16 MiB only the sizes. On a
     terminal control characters of contents and names are shown as escapes, and do nothing.
 
+    Blocks for as long as reading and writing takes.
+
     Args:
         before: the earlier version.
         after: the later one.
@@ -71,14 +73,6 @@ def write_text_differences(
         out: where to; a file gets the contents as they are.
         color: whether to use colors, which suits a terminal only.
         context: equal lines that are shown around each change.
-
-    Returns:
-        What was found.
-
-    Raises:
-        CorruptRecord: a stored content is damaged.
-
-    Blocks for as long as reading and writing takes.
     """
     return write_changes(before.diff(after, path), before, after, out, color=color, context=context)
 

@@ -53,14 +53,7 @@ def require_space(path: Path, size: int) -> None:
 def verifier(
     database: Database, outgoing: Outgoing, name: str, progress: Callable[[int], None]
 ) -> Callable[[int], None]:
-    """Returns what reads a written file back as an import does, and raises where it is not what was planned.
-
-    Args:
-        database: the database that it was made of; only a patch needs it.
-        outgoing: what was written.
-        name: of the file, for messages.
-        progress: told how many bytes are verified.
-    """
+    """Returns what reads a written file back as an import does, and raises if it is not what was planned."""
 
     def verify(descriptor: int) -> None:
         limits = IncomingLimits(expansion=_ANY_EXPANSION)

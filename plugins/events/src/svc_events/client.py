@@ -27,11 +27,7 @@ Document = dict[str, Any]
 
 
 class Events:
-    """The streams of a server. Methods block, and raise the errors of ``svc.errors``.
-
-    Args:
-        client: of the server; the caller closes it.
-    """
+    """The streams of a server. Methods block, and raise the errors of ``svc.errors``."""
 
     def __init__(self, client: Client) -> None:
         self._transport = client.transport

@@ -83,9 +83,6 @@ class FeedCommit:
 
         Returns:
             The record; None when there was none, or none of this form.
-
-        Raises:
-            RecordGone: it cannot be read any more.
         """
         try:
             system = self.system(before=before)

@@ -249,10 +249,6 @@ class EventFeed:
         """Makes the events of a commit, numbered from 1; those that cannot be given keep their numbers.
 
         Where a type raises, what it said until then counts.
-
-        Args:
-            feed_commit: the commit.
-            behind: only those with greater numbers.
         """
         commit = feed_commit.commit
         number = 0

@@ -38,11 +38,7 @@ BEGINNING = Place(0)
 
 
 def parse_place(text: str) -> Place:
-    """Returns the place of an id; the number of a commit alone stands behind all of its events.
-
-    Raises:
-        InvalidInput: it is no id.
-    """
+    """Returns the place of an id; the number of a commit alone stands behind all of its events."""
     match = _ID.fullmatch(text)
     if match is None:
         raise InvalidInput(

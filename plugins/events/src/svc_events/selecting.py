@@ -43,10 +43,10 @@ class Onlooker:
     @classmethod
     def of(cls, context: RequestContext) -> Onlooker:
         """Returns the caller of a request: a path is seen by who may read or list it."""
-        from svc.plugin import is_unrestricted_root, permitted
+        from svc.plugin import permitted
 
         identity = context.identity
-        if is_unrestricted_root(identity):
+        if identity.is_unrestricted_root:
             return cls(None, identity.user_id)
 
         def shows(path: Path) -> bool:

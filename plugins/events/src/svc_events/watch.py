@@ -19,12 +19,7 @@ _POLL_SECONDS = 0.01
 
 
 class CommitWatch:
-    """Wakes all that wait when HEAD has moved, in whichever process.
-
-    Args:
-        database: the open database.
-        rest: called when nobody waits any more.
-    """
+    """Wakes all that wait when HEAD has moved, in whichever process."""
 
     def __init__(self, database: Database, rest: Callable[[], None]) -> None:
         self._database = database
@@ -62,11 +57,7 @@ class CommitWatch:
                 del self._waiting[key]
 
     def wait(self, sequence: int, seconds: float) -> bool:
-        """Waits until HEAD is past a commit, the process stops, or the time is over.
-
-        Returns:
-            Whether HEAD is past it. Others run meanwhile.
-        """
+        """Waits until HEAD is past a commit, the process stops, or the time is over."""
         moved = self._moved
         if not self.is_closed and self._database.head().sequence <= sequence:
             moved.wait(seconds)

@@ -24,9 +24,7 @@ from svc.plugin import (
     Version,
     flags_of_mask,
     format_path,
-    hides_denials,
     is_system_path,
-    is_unrestricted_root,
     parse_path,
     pause,
     permitted,
@@ -118,7 +116,7 @@ class Reading(msgspec.Struct, frozen=True):
     @property
     def sees_all(self) -> bool:
         """Whether nothing at all is hidden from the caller."""
-        return is_unrestricted_root(self.context.identity)
+        return self.context.identity.is_unrestricted_root
 
     def sees_below(self, path: Path) -> bool:
         """Whether nothing at or below a path is hidden from the caller, whatever is there.
@@ -215,16 +213,6 @@ def authorize_ends(
     """Makes sure that the caller may do something to a path, and to the place where its links lead.
 
     Ask before looking whether anything is there: what is denied then looks the same either way.
-
-    Args:
-        context: the request's context.
-        operation: what.
-        asked: the path that was asked for.
-        place: where it leads.
-        directory: whether that is a directory: see ``RequestContext.may``.
-
-    Raises:
-        NotFound, Forbidden: as ``RequestContext.authorize``.
     """
     context.authorize(operation, asked, directory=directory)
     if asked != place.path:
@@ -243,7 +231,7 @@ def authorize_put(
         NotFound: the caller may not know of the path.
         Forbidden: the caller may not do it.
     """
-    if is_unrestricted_root(context.identity):
+    if context.identity.is_unrestricted_root:
         return condition
     may_create, may_update = (context.may(operation, place.path) for operation in (_CREATE, _UPDATE))
     # Those who may do neither get the same answer, whether something is there or not.
@@ -289,7 +277,7 @@ def authorize_below(
         context.authorize(operation, path)
     if destination is not None:
         context.authorize(Operation.CREATE, destination)
-    if entry.kind is not EntryKind.DIRECTORY or is_unrestricted_root(context.identity):
+    if entry.kind is not EntryKind.DIRECTORY or context.identity.is_unrestricted_root:
         return None
     if all(context.may_below(operation, path) for operation in operations) and (
         destination is None or context.may_below(Operation.CREATE, destination)
@@ -299,7 +287,7 @@ def authorize_below(
         if not all(context.may(operation, below) for operation in operations) or (
             destination is not None and not context.may(Operation.CREATE, destination + below[len(path) :])
         ):
-            if hides_denials(context.identity):
+            if context.identity.hides_denials:
                 raise missing(path)
             raise Forbidden("You may not do this to everything below the directory.", path=format_path(path))
     return Condition(if_match=(entry.hash.hex(),))

@@ -26,7 +26,6 @@ from svc.plugin import (
     RequestContext,
     Version,
     ViewStorage,
-    is_unrestricted_root,
 )
 from svc_files.chunk_holders import CHUNKS_VIEW, candidates
 from svc_files.client_chunks import has_client_chunk, read_client_chunk
@@ -65,7 +64,7 @@ def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
 def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
     """Whether the caller may make files of a chunk that is there: root may, others if they may read it."""
     database = context.database
-    if is_unrestricted_root(context.identity):
+    if context.identity.is_unrestricted_root:
         return database.has_chunk(hash) or has_client_chunk(database, hash, database.has_chunk)
     return may_read_chunk(context, hash) or has_client_chunk(database, hash, partial(may_read_chunk, context))
 
@@ -79,7 +78,7 @@ def readable_chunk(context: RequestContext, hash: Hash) -> bytes | None:
 
 def note_upload(context: RequestContext, hash: Hash) -> None:
     """Notes that the caller has sent the bytes of a chunk, so that it may make files of it."""
-    if is_unrestricted_root(context.identity):
+    if context.identity.is_unrestricted_root:
         return
     note = _note(context, hash)
     note.parent.mkdir(parents=True, exist_ok=True)

@@ -115,13 +115,7 @@ def _copies_of(storage: ViewStorage, path: Path, since: int) -> Iterator[tuple[i
 
 
 class _Recorder:
-    """Writes rows, and counts what was looked at.
-
-    Args:
-        storage: the view's data.
-        sequence: number of the commit.
-        start: how many steps of the commit are done; what they wrote is not written again.
-    """
+    """Writes rows, and counts what was looked at."""
 
     def __init__(self, storage: ViewStorage, sequence: int, start: int) -> None:
         self.storage = storage

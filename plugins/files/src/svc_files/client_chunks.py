@@ -94,14 +94,7 @@ class ClientChunksView:
 def note_client_chunks(
     transaction: Transaction, database: Database, content: StoredContent, hashes: Iterable[Hash]
 ) -> None:
-    """Notes, in the transaction that stores a content, the client's chunks that are not the database's own.
-
-    Args:
-        transaction: takes the note.
-        database: has the chunks.
-        content: what they make up.
-        hashes: the client's chunks in order.
-    """
+    """Notes, with the content that they make up, those of its chunks that the database cut otherwise."""
     known = {hash for hash, _ in content.cut} or {content.content_hash}
     rows = bytearray()
     offset = 0

@@ -126,11 +126,7 @@ def choose_content_type(given: str | None, head: bytes, name: str) -> str:
 
 
 def check_content_type(given: str | None) -> str | None:
-    """Returns the media type that a caller states, None when there is none.
-
-    Raises:
-        InvalidInput: it is not a media type (RFC 9110, 8.3.1) or over 255 characters.
-    """
+    """Returns the media type that a caller states, None when there is none."""
     if given is None or not (given := given.strip()):
         return None
     if len(given) > MAXIMUM_LENGTH or _MEDIA_TYPE.fullmatch(given) is None:

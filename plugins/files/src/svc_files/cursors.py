@@ -34,23 +34,14 @@ class Cursors:
         self._sealed = sealed
 
     def encode(self, place: Path, skip: int = 0) -> str:
-        """Returns the cursor of a place: segments below the listed directory.
-
-        Args:
-            place: behind it, the next page begins.
-            skip: how many rows the next page has still to leave out.
-        """
+        """Returns the cursor of a place: segments below the listed directory."""
         text = _text_of(place, skip)
         if not self._sealed:
             return _printable(text)
         return _printable(b"\0" + seal(self._id, text, _PURPOSE))
 
     def decode(self, cursor: str) -> tuple[Path, int]:
-        """Returns the place of a cursor, and how many rows are still to be left out.
-
-        Raises:
-            InvalidInput: no listing gave this cursor.
-        """
+        """Returns the place of a cursor, and how many rows are still to be left out."""
         data = _bytes_of(cursor)
         if data[:1] != b"\0":
             return _parsed(data)

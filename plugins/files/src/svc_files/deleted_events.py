@@ -217,12 +217,6 @@ def deleted_in_trees(
 ) -> tuple[bool, DeletedFile | None]:
     """Asks trees, the newest first, for what happened to a path.
 
-    Args:
-        versions: gives the states of the database.
-        trees: of the path and of the directories above it.
-        path: of a file or link.
-        since: only trees that are newer count.
-
     Returns:
         Whether one of them knows of the path, and what was deleted according to it.
     """

@@ -72,15 +72,6 @@ class DeletedFilesView:
 
 
 class _Taking:
-    """Takes the operations of one commit in.
-
-    Args:
-        commit: the commit.
-        before: the tree before it.
-        after: the tree after it.
-        storage: the view's data.
-    """
-
     def __init__(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
         self._commit = commit
         self._before = before
@@ -113,13 +104,7 @@ class _Taking:
             self._add_tree(order, path, entry.hash, None)
 
     def _come(self, order: int, path: Path, *, whole: bool) -> None:
-        """Something stands at a path now, and so do the directories above it.
-
-        Args:
-            order: of the operation.
-            path: where.
-            whole: whether a directory has come with all that it holds.
-        """
+        """Something stands at a path now, and so do the directories above it."""
         if not path:
             return
         trees, kept = self._around(order, path[:-1])
@@ -187,11 +172,7 @@ def search_below(
 
     A path at which the search finds nothing comes too, with None: whoever counts the steps bounds the work.
 
-    Args:
-        database: the database.
-        directory: where; it need not exist any more.
-        after: start behind this absolute path.
-        depth: 0 yields direct children only, -1 everything.
+    ``after`` is an absolute path; a ``depth`` of 0 yields direct children only, -1 everything.
     """
     view = database.view(DELETED_VIEW)
     piece = partial(search, database, directory=directory, depth=depth)

@@ -69,13 +69,6 @@ def search(
 
 
 class _Walk:
-    """A walk through what was deleted.
-
-    Args:
-        storage: the view's data.
-        version: HEAD.
-    """
-
     def __init__(self, storage: ViewStorage, version: Version) -> None:
         self._storage = storage
         self._version = version

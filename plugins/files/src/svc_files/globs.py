@@ -20,8 +20,7 @@ MAXIMUM_PATTERN = 1024
 class Glob:
     """A compiled pattern; immutable, may be shared by threads.
 
-    Args:
-        pattern: the pattern as the caller wrote it. A leading slash ties it to the full path.
+    A leading slash ties it to the full path.
 
     Raises:
         InvalidInput: the pattern is empty or longer than ``MAXIMUM_PATTERN``.
@@ -51,12 +50,7 @@ class Glob:
         self._name = self._segments[0][0] if is_name else None
 
     def matches(self, full: Path, below: int) -> bool:
-        """Whether the pattern fits the name, the path below the listed directory, or the full path.
-
-        Args:
-            full: the segments of the absolute path.
-            below: how many leading segments belong to the listed directory.
-        """
+        """Whether the pattern fits the name, the path below the listed directory, or the full path."""
         return PathMatcher(self, below).matches(full)
 
     def _behind(self, places: int, name: str) -> int:
@@ -77,10 +71,6 @@ class PathMatcher:
 
     What the pattern makes of a directory is found once, so a path costs one step for its name, however deep
     it lies. Not for use by several threads.
-
-    Args:
-        glob: the pattern.
-        below: how many leading segments of each path belong to the listed directory.
     """
 
     __slots__ = ("_below", "_directory", "_glob", "_places")

@@ -17,13 +17,7 @@ _SUMMED_UP = ("hash", "size", "created_at", "updated_at", "file_count", "total_s
 
 
 def listing_item(path: Path, entry: Entry, *, complete: bool = True) -> dict[str, Any]:
-    """Returns an entry as listings show it; times in Unix milliseconds, sizes in bytes.
-
-    Args:
-        path: where it stands.
-        entry: what stands there.
-        complete: whether the caller sees everything below a directory; else what is made from that is None.
-    """
+    """Returns an entry as listings show it; times in Unix milliseconds, sizes in bytes."""
     item: dict[str, Any] = {
         "path": format_path(path),
         "name": path[-1] if path else "",

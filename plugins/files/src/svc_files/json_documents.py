@@ -24,10 +24,6 @@ class _Refused(ValueError):
 def decode_json(content: bytes, what: str) -> Any:
     """Returns the value of a JSON text (RFC 8259: UTF-8, no NaN, an optional byte order mark).
 
-    Args:
-        content: the text.
-        what: what the text is, for the message ("The body").
-
     Raises:
         InvalidInput: not JSON, nested deeper than 500, or with an integer of over 4,000 digits.
     """

@@ -91,12 +91,7 @@ class Listing(Struct, frozen=True):
         return version.entry_count(self.path) if self.depth == 0 else version.totals(self.path).files
 
     def rows(self, offset: int, matcher: PathMatcher | None) -> Iterator[_Row]:
-        """Yields what a page looks at, from the place where it begins to the end of the listing.
-
-        Args:
-            offset: how many rows to leave out; only of a listing that the tree counts.
-            matcher: directories below which it fits nothing are not entered.
-        """
+        """Yields what a page looks at, from the place where it begins to the end of the listing."""
         live = self._live(offset, matcher)
         if self.deleted is None:
             return live
@@ -117,13 +112,7 @@ class Listing(Struct, frozen=True):
         )
 
     def item(self, path: Path, found: Entry | DeletedFile, *, sees_all: bool) -> dict[str, Any] | None:
-        """Returns the row of what stands or stood at a path that the glob fits; None if it is hidden.
-
-        Args:
-            path: where it is.
-            found: what stands there, or was deleted.
-            sees_all: whether nothing below the listed directory is hidden from the caller.
-        """
+        """Returns the row of what stands or stood at a path that the glob fits; None if it is hidden."""
         reading = self.reading
         if isinstance(found, DeletedFile):
             if not reading.may_see_deleted(path):

@@ -12,12 +12,7 @@ __all__ = ["Budget", "select_characters", "select_lines"]
 
 
 class Budget:
-    """How much one request may still answer with, and still read to find it.
-
-    Args:
-        content: bytes of content in the answer.
-        scanned: bytes that are read and dropped.
-    """
+    """How much one request may still answer with, and still read to find it."""
 
     def __init__(self, content: int, scanned: int) -> None:
         self._limit = self._content = content
@@ -92,11 +87,7 @@ def select_lines(pieces: Iterable[bytes], first: int, last: int | None, budget: 
 def select_characters(pieces: Iterable[bytes], start: int, end: int | None, budget: Budget) -> str:
     """Returns characters of a UTF-8 text.
 
-    Args:
-        pieces: the content.
-        start: first character (Unicode code point), from 0.
-        end: the character to end before; None means to the end.
-        budget: counts what is read and returned.
+    Takes characters from ``start`` (from 0) to before ``end``; None means to the end.
 
     Raises:
         InvalidInput: the content, as far as it is read, is not UTF-8.

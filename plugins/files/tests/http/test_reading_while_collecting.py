@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from falcon.testing import create_environ
 
-from svc.plugin import CollectionReport, collect
+from svc.database import CollectionReport
+from svc.plugin import collect
 
 from .conftest import Http  # noqa: TID252
 

@@ -131,13 +131,7 @@ def blame_lines(
 ) -> Blame | None:
     """Returns the lines of a file with their origins; None when the file is no text or too large.
 
-    Args:
-        history: of the database.
-        viewer: who asks; where a moved file came from counts only if the caller may see it.
-        version: a version that was HEAD.
-        path: the file.
-        entry: what stands there.
-        limits: what is done at most.
+    Where a moved file came from counts only if the caller may see it.
 
     Raises:
         InvalidInput: the version was never HEAD.

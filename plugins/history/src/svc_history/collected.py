@@ -32,12 +32,7 @@ _REACHING = ("delete", "move", "copy")
 
 
 def collected_rows(commit: Commit, forks: dict[str, list[TransactionRecord]]) -> Iterator[Item]:
-    """Yields the rows of a commit without its trees.
-
-    Args:
-        commit: the commit.
-        forks: the transactions that changed forks, by their names.
-    """
+    """Yields the rows of a commit without its trees."""
     for name in sorted(forks):
         records = forks[name]
         root = next((one.root for one in reversed(records) if one.ref == f"forks/{name}"), None)

@@ -18,14 +18,7 @@ _CHANGES = "changes"
 
 
 class Comparison:
-    """The differences of two versions, read once, with totals that grow on the way.
-
-    Args:
-        viewer: who asks.
-        before: root hash of the one version.
-        after: root hash of the other.
-        path: only what lies at and below it.
-    """
+    """The differences of two versions, read once, with totals that grow on the way."""
 
     def __init__(self, viewer: Viewer, before: Hash, after: Hash, path: Path = ()) -> None:
         self._viewer = viewer
@@ -54,9 +47,6 @@ def changes_page(viewer: Viewer, before: Hash, after: Hash, *, limit: int, curso
 
     A page looks at a bounded number of differences. If the caller may see some of them, the page is short. If
     all are hidden, the list ends there and is marked as truncated: a cursor would name what is hidden.
-
-    Raises:
-        InvalidInput: no list of changes gave this cursor.
     """
     place: Path | None = None
     if cursor is not None:

@@ -26,11 +26,7 @@ _Differences = Iterator[tuple[str, Entry | None, Entry | None]]
 
 
 class Counter:
-    """Counts differences until it has looked at a number of entries.
-
-    Args:
-        limit: that number; None is ``MOST_COUNTED``.
-    """
+    """Counts differences until it has looked at a number of entries."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = MOST_COUNTED if limit is None else limit
@@ -122,7 +118,6 @@ def is_directory(entry: Entry | None) -> bool:
 
 
 def _held_by(entry: Entry | None) -> int:
-    """Files and links that an entry is or holds."""
     if entry is None:
         return 0
     return 1 if entry.totals is None else entry.totals.files + entry.totals.symlinks

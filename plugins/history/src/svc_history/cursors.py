@@ -23,15 +23,7 @@ def encode_cursor(kind: str, *parts: str) -> str:
 
 
 def decode_cursor(cursor: str, *kinds: tuple[str, int]) -> tuple[str, ...]:
-    """Returns kind and parts of a cursor.
-
-    Args:
-        cursor: what the caller gave.
-        kinds: the kinds that fit here, each with the number of its parts.
-
-    Raises:
-        InvalidInput: no page of these kinds gave this cursor.
-    """
+    """Returns kind and parts of a cursor."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8")
@@ -44,11 +36,7 @@ def decode_cursor(cursor: str, *kinds: tuple[str, int]) -> tuple[str, ...]:
 
 
 def number_of(part: str) -> int:
-    """Returns the number that a part of a cursor is.
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    """Returns the number that a part of a cursor is."""
     if not (part.isascii() and part.isdigit()) or len(part) > 19 or int(part) >= 1 << 63:
         raise InvalidInput("The cursor is not one that a page of this kind gave.", field="after")
     return int(part)

@@ -24,14 +24,7 @@ def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | Non
 
     A snapshot in which it was not, and had not been in the one before either, says nothing of it.
 
-    Args:
-        viewer: who asks; must be allowed to see the path.
-        path: a file, link or directory.
-        limit: most rows.
-        after: the cursor of the page before.
-
-    Raises:
-        InvalidInput: no history gave this cursor.
+    ``viewer`` must be allowed to see the path.
     """
     snapshots = list_snapshots(viewer.database)
     start = 0
@@ -79,8 +72,6 @@ def commit_history(history: History, viewer: Viewer, path: Path, *, limit: int, 
 
 
 class _Entries:
-    """What stood at a path in versions, each looked up once."""
-
     def __init__(self, viewer: Viewer, path: Path) -> None:
         self._viewer = viewer
         self._path = path
@@ -104,7 +95,6 @@ class _Entries:
 
 
 def _order(snapshot: Snapshot) -> tuple[int, int, str]:
-    """The order of the list of snapshots."""
     return (-snapshot.created_ms, -snapshot.sequence, snapshot.name)
 
 

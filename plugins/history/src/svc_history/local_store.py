@@ -31,11 +31,7 @@ _LIMITS = BlameLimits(size=64 << 20, scan=4 << 30, seconds=math.inf)
 
 
 class LocalHistory:
-    """See ``HistoryStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``HistoryStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -71,9 +71,6 @@ class LookedAt(NamedTuple):
 class History:
     """The history of one database.
 
-    Args:
-        database: an open database that has the view.
-
     Attributes:
         database: the database.
         damaged_commits: numbers of the commits that were met and cannot be read; always empty by the view.
@@ -119,12 +116,6 @@ class History:
         The row is None of commits that replaced a directory above and left the path alone: the cost follows
         them too, so whoever bounds it counts them all. The counts of a directory are None where nobody has
         counted them yet.
-
-        Args:
-            path: the path.
-            before: commits below this number.
-            above: what ``prefixes_above`` says of the path, where the caller knows it.
-            first_batch: how many the caller is likely to take.
         """
         prefixes = self._prefixes(path, above)
 
@@ -232,12 +223,7 @@ def _fork_without_trees(row: ForkRow) -> ForkRow:
 
 
 def joined(authors: tuple[Author, ...], which: int = MIXED) -> Author:
-    """Returns one author for several: what they agree on, and their messages one below the other.
-
-    Args:
-        authors: of a commit.
-        which: the number of the one that did it; ``MIXED`` when there is none.
-    """
+    """Returns one author for several: what they agree on, and their messages one below the other."""
     if 0 <= which < len(authors):
         return authors[which]
     users = {author.user for author in authors}

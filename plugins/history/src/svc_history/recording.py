@@ -77,14 +77,7 @@ def head_rows(commit: Commit, before: Version, after: Version, listed: int) -> I
 
 
 def path_row(before: Entry | None, after: Entry | None, author: int | None, counts: Counts | None) -> PathRow:
-    """Returns the row of a path whose entries differ.
-
-    Args:
-        before: what stood there.
-        after: what stands there.
-        author: who did it; None is ``MIXED``.
-        counts: of a directory.
-    """
+    """Returns the row of a path whose entries differ."""
     entry = after or before
     assert entry is not None, "a difference has a side"
     change = ChangeType.MODIFIED

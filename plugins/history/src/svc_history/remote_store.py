@@ -17,11 +17,7 @@ _PAGE = 1_000
 
 
 class RemoteHistory:
-    """See ``HistoryStore``.
-
-    Args:
-        client: of the server.
-    """
+    """See ``HistoryStore``."""
 
     def __init__(self, client: Client) -> None:
         self._versions = client.versions
@@ -69,7 +65,6 @@ class RemoteHistory:
 
 
 def _document(answer: msgspec.Struct) -> Document:
-    """An answer of the client as the document that the route sent."""
     document: Document = msgspec.to_builtins(answer)
     return document
 

@@ -215,7 +215,6 @@ def _viewer(req: falcon.Request) -> Viewer:
 
 
 def _path(req: falcon.Request, viewer: Viewer) -> Path:
-    """The path of the query; the root, which is everything, when there is none."""
     path = parse_path(query_text(req, "path") or "/")
     if path:
         viewer.authorize(path)

@@ -49,15 +49,7 @@ class HistoryStore(Protocol):
 
 @contextmanager
 def open_history_store(source: Source) -> Iterator[HistoryStore]:
-    """Opens the store that a command reads, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
+    """Opens the store that a command reads, for as long as the context lasts."""
     with source.open(PLUGIN_ID, read_only=True) as opened:
         if isinstance(opened, Database):
             from svc_history.local_store import LocalHistory

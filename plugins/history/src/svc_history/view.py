@@ -54,15 +54,7 @@ class HistoryView:
     def apply(
         self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
     ) -> Generator[None]:
-        """Takes one commit in; a step is a couple of thousand rows.
-
-        Args:
-            commit: what was done.
-            before: the user tree before it.
-            after: the user tree after it.
-            storage: the view's data.
-            start: how many steps of this commit are in the view.
-        """
+        """Takes one commit in; a step is a couple of thousand rows."""
         trees = None if after.is_collected else (before, after)
         yield from _in_steps(commit_rows(commit, trees, self._listed), storage, start)
 
@@ -75,13 +67,7 @@ class HistoryView:
 
 
 def commit_rows(commit: Commit, trees: tuple[Version, Version] | None, listed: int) -> Iterator[Item]:
-    """Yields all rows of one commit.
-
-    Args:
-        commit: what was done.
-        trees: the user trees before and after it; None where they were collected.
-        listed: as for ``HistoryView``.
-    """
+    """Yields all rows of one commit."""
     if trees is None:
         yield from collected_rows(commit, _records_of_forks(commit))
         return

@@ -36,9 +36,7 @@ _MOST_LOOKED_AT = 1_000
 class Viewer:
     """One caller, looking at one database as it is now.
 
-    Args:
-        database: the database.
-        context: the request's context; None is who holds the file itself, and sees everything.
+    A ``context`` of None is who holds the file itself, and sees everything.
     """
 
     def __init__(self, database: Database, context: RequestContext | None = None) -> None:
@@ -63,9 +61,7 @@ class Viewer:
     def shows(self, path: Path, *, directory: bool = False) -> bool:
         """Whether the caller may know what happened to a path.
 
-        Args:
-            path: the path.
-            directory: whether it is a directory, which may be listed where it may not be read.
+        A ``directory`` may be listed where it may not be read.
         """
         if is_system_path(path):
             return False
@@ -111,15 +107,7 @@ class Viewer:
         after_path: Path | None = None,
         counter: Counter | None = None,
     ) -> Iterator[Change]:
-        """Yields the differences of two versions at and below a path that the caller may see.
-
-        Args:
-            before: root hash of the one version.
-            after: root hash of the other.
-            path: the path.
-            after_path: begins behind this path.
-            counter: ends the search when it meets its limit; None: it goes to the end.
-        """
+        """Yields the differences of two versions at and below a path that the caller may see."""
         left = self.database.version_of(before)
         changes = left.diff(self.database.version_of(after), path, after=after_path)
         for count, change in enumerate(changes, start=1):
@@ -183,6 +171,5 @@ class Viewer:
 
 
 def _is_root(context: RequestContext) -> bool:
-    from svc.plugin import is_unrestricted_root  # Commands, which have no context, do without.
 
-    return is_unrestricted_root(context.identity)
+    return context.identity.is_unrestricted_root

@@ -66,11 +66,7 @@ def damaged_json(history: History) -> dict[str, list[int]]:
 
 
 class WalkedHistory(History):
-    """See ``History``.
-
-    Args:
-        database: an open database that has the view.
-    """
+    """See ``History``."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

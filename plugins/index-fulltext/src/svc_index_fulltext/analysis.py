@@ -76,11 +76,7 @@ class Word(NamedTuple):
 
 
 class Analysis:
-    """The words of texts, by the options of one index.
-
-    Args:
-        options: as ``normalize`` returns them.
-    """
+    """The words of texts, by the options of one index."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = dict(options)
@@ -114,9 +110,7 @@ class Analysis:
 
         They are those of ``words`` without the last character of a run, which the pair before it has already.
 
-        Args:
-            text: what is looked for.
-            plain: without stems and stop words: what a prefix is made of.
+        ``plain`` is without stems and stop words: what a prefix is made of.
         """
         return self._words_of(_clean(text)[0], self._plain if plain else self.analyzer, asking=True)
 
@@ -293,11 +287,7 @@ def _cached(language: str | None, tokenizer: str, stop_words: bool | tuple[str, 
 
 
 def analysis_of(options: Mapping[str, Any]) -> Analysis:
-    """Returns what finds the words by the options of an index; made once.
-
-    Args:
-        options: as ``normalize`` returns them; members that are not there have their defaults.
-    """
+    """Returns what finds the words by the options of an index; made once."""
     known = {**DEFAULT_OPTIONS, **options}
     words = known["stop_words"]
     return _cached(known["language"], known["tokenizer"], tuple(words) if isinstance(words, list) else words)

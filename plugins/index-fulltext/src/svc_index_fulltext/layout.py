@@ -88,11 +88,7 @@ def _prepared(index: tantivy.Index, analysis: Analysis) -> tantivy.Index:
 
 
 def segment_files(meta: bytes) -> list[str]:
-    """Returns the names of the files that the segments of an index must have, by its ``meta.json``.
-
-    Raises:
-        CorruptRecord: that can't be read.
-    """
+    """Returns the names of the files that the segments of an index must have, by its ``meta.json``."""
     try:
         segments = json.loads(meta)["segments"]
         names = []

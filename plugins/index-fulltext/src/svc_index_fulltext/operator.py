@@ -49,10 +49,6 @@ class SearchPredicate(RankedPredicate):
     """A search.
 
     Words may stand in different values of a document; a phrase stands in one.
-
-    Args:
-        item: what was typed.
-        analysis: what finds words in a value that is tested.
     """
 
     certain = True
@@ -125,7 +121,6 @@ def _reader(indexes: Mapping[str, Any]) -> SearchReader | None:
 
 
 def _phrases(words: Sequence[Word], parts: tuple[tuple[int, str], ...]) -> list[tuple[int, int]]:
-    """Returns where words stand at fixed distances."""
     places = {word.position: word for word in words}
     first = parts[0][1]
     found: list[tuple[int, int]] = []

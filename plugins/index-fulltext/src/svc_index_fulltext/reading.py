@@ -31,11 +31,6 @@ _NAMED_AT_MOST = 2_000
 class FulltextReader(SearchReader):
     """Searches one state. Used by many threads at a time.
 
-    Args:
-        directory: of the index.
-        options: as ``normalize`` of the index type returns them.
-        state: what a flush returned.
-
     Raises:
         FileNotFoundError: that state is gone.
         CorruptRecord: it can't be read.

@@ -9,9 +9,5 @@ _LEAST = 1e-9
 
 
 def score_of(bm25: float) -> float:
-    """Returns ``s / (s + 8)``: it grows with the score, and is one half where BM25 is 8.
-
-    Args:
-        bm25: what the library says, 0 or more.
-    """
+    """Returns ``s / (s + 8)``: it grows with the score, and is one half where BM25 is 8."""
     return max(_LEAST, bm25 / (bm25 + _HALF))

@@ -48,13 +48,7 @@ class SearchReader(LibraryReader):
 
     @abstractmethod
     def best(self, node: Node, limit: int, below: Sequence[Path] | None) -> list[tuple[int, float]]:
-        """Returns (number, score) of the best documents, best first. May block.
-
-        Args:
-            node: what is asked.
-            limit: how many at most.
-            below: only documents at or below one of these paths.
-        """
+        """Returns (number, score) of the best documents, best first. May block."""
 
     @abstractmethod
     def scores(self, node: Node, documents: BitMap) -> dict[int, float]:

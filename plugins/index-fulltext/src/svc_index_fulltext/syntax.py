@@ -118,8 +118,6 @@ def _word(text: str, place: int) -> _Token:
 
 
 class _Parser:
-    """Reads tokens from the left. ``either`` and ``every`` call each other for parentheses."""
-
     def __init__(self, tokens: list[_Token], end: int) -> None:
         self._tokens = tokens
         self._next = 0

@@ -142,11 +142,7 @@ class _Vocabulary(dict[str, int]):
 
 
 class FulltextTail(LibraryTail):
-    """Some thousands of documents in memory.
-
-    Args:
-        options: as ``normalize`` of the index type returns them.
-    """
+    """Some thousands of documents in memory."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = dict(options)

@@ -72,11 +72,7 @@ class State(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> State:
-        """Returns the state that bytes are of.
-
-        Raises:
-            CorruptRecord: they are of none.
-        """
+        """Returns the state that bytes are of."""
         try:
             magic, number, above = _STATE.unpack(data)
         except struct.error as error:
@@ -92,15 +88,7 @@ def state_directory(directory: FilePath, state: State) -> FilePath:
 
 
 def read_documents(files: FilePath) -> BitMap:
-    """Returns the numbers of the documents of a state.
-
-    Args:
-        files: its directory.
-
-    Raises:
-        FileNotFoundError: it is gone.
-        CorruptRecord: it can't be read.
-    """
+    """Returns the numbers of the documents of a state."""
     try:
         return BitMap.deserialize((files / _DOCUMENTS).read_bytes())
     except ValueError as error:
@@ -119,11 +107,6 @@ def _gone_is_corrupt() -> Iterator[None]:
 
 class FulltextWriter(LibraryWriter):
     """Writes one index.
-
-    Args:
-        directory: of the index.
-        options: as ``normalize`` of the index type returns them.
-        state: where to begin; None with an empty index.
 
     Raises:
         CorruptRecord: that state is gone, or can't be read.
@@ -207,7 +190,6 @@ class FulltextWriter(LibraryWriter):
     # -- dead documents ----------------------------------------------------------------------------
 
     def _forget(self, dead: BitMap) -> bool:
-        """Deletes dead documents once they are many: the library leaves them out when it merges."""
         gone = self._documents & dead
         if len(gone) < max(_LEAST_DEAD, int(_DEAD_PART * len(self._documents))):
             return False
@@ -272,11 +254,7 @@ class FulltextWriter(LibraryWriter):
 
 
 def _link_all(source: FilePath, target: FilePath) -> None:
-    """Links the files of an index to another directory, by its list as it is now.
-
-    Raises:
-        FileNotFoundError: the list names a file that is no longer there.
-    """
+    """Links the files of an index to another directory, by its list as it is now."""
     meta = (source / META_FILE).read_bytes()
     for name in segment_files(meta):
         os.link(source / name, target / name)

@@ -174,7 +174,6 @@ class FuzzyWords(Predicate):
         return BitMap.intersection(*found) if len(found) > 1 else found[0].copy()
 
     def _documents(self, reader: TermReader) -> list[BitMap]:
-        """Returns the documents that have a near word, for each word of the query."""
         if self._found is None or self._found[0] is not reader:
             stored = b"\n".join([term[1:] for term in set(reader.terms(*WORDS))])
             words = stored.decode("utf-8", "surrogatepass").split("\n") if stored else []

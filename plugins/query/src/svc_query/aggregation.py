@@ -80,13 +80,6 @@ def aggregate_groups(
 ) -> Groups:
     """Returns a page of the groups, in the order of their keys unless another is asked for.
 
-    Args:
-        matching: the matches.
-        wanted: what is asked for.
-        order: fields of the groups, and ``@count``.
-        limit: groups of the page.
-        offset: groups before it.
-
     Raises:
         ServiceUnavailable: the time of the query is over.
         InvalidInput: there are too many groups, or no index leaves few enough documents.
@@ -161,8 +154,6 @@ def _keys(
 
 
 class _Totals:
-    """The aggregates of one group, while documents are added."""
-
     __slots__ = ("_extremes", "_sums", "_wanted", "count")
 
     def __init__(self, wanted: Aggregates) -> None:

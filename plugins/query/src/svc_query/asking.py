@@ -18,7 +18,6 @@ from svc.plugin import (
     PluginContext,
     Version,
     is_system_path,
-    is_unrestricted_root,
     parse_path,
     path_not_found,
     permitted,
@@ -65,13 +64,7 @@ class Asker(NamedTuple):
 
     @classmethod
     def of(cls, database: Database, context: PluginContext, identity: Identity = ROOT_IDENTITY) -> Asker:
-        """Returns one with the operators that are in use.
-
-        Args:
-            database: the open database.
-            context: the plugin in it.
-            identity: who asks.
-        """
+        """Returns one with the operators that are in use."""
         operators = {name: one.value for name, one in context.extensions(QUERY_OPERATORS).items()}
         return cls(database, context, operators, identity)
 
@@ -234,15 +227,11 @@ class Asker(NamedTuple):
         return False
 
     def _caller(self, version: Version, path: Path, head: Version | None) -> tuple[Path, Caller]:
-        """The path with its links followed, and what the caller may read at and below it.
-
-        Raises:
-            NotFound: nothing is there, or nothing of it is for the caller.
-        """
+        """The path with its links followed, and what the caller may read at and below it."""
         identity = self.identity
         if is_system_path(path):
             raise path_not_found(path)
-        is_root = is_unrestricted_root(identity)
+        is_root = identity.is_unrestricted_root
 
         def passes(link: Path) -> bool:
             return is_root or bool(permitted(identity, link) & _SHOWN)

@@ -108,10 +108,6 @@ class SearchBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class RebuildBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be indexed anew.
-
-    Attributes:
-        path: the directory.
-    """
+    """What is to be indexed anew."""
 
     path: str = "/"

@@ -15,11 +15,7 @@ __all__ = ["BUILT_IN_OPERATORS", "Exists", "ExistsPredicate", "Match"]
 
 
 class ExistsPredicate(Predicate):
-    """Whether a document has the field; the planner knows where to look.
-
-    Attributes:
-        wanted: whether it must have it, or must not.
-    """
+    """Whether a document has the field; the planner knows where to look."""
 
     certain = True
 
@@ -62,9 +58,6 @@ class Match(QueryOperator):
     """``match``: the best of ``contains``, ``similar``, ``fuzzy`` and ``phonetic``, as indexes allow.
 
     The planner makes an OR of the parts. This class says what it needs.
-
-    Attributes:
-        parts: names of the operators.
     """
 
     name = "match"

@@ -58,14 +58,7 @@ class Cursors:
         self._order = order
 
     def encode(self, deciding: Sequence[tuple[bool, Value]], score: float, path: Path, sequence: int) -> str:
-        """Returns the cursor of a row or of a place without one.
-
-        Args:
-            deciding: what ``Order.deciding`` says of it.
-            score: of the row.
-            path: of the row.
-            sequence: number of the commit that the page shows.
-        """
+        """Returns the cursor of a row or of a place without one."""
         name = _digest(self._order.name)
         text = _ENCODER.encode(
             Place(_VERSION, name, sequence, [_spelled(*one) for one in deciding], score, path)
@@ -74,15 +67,7 @@ class Cursors:
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
     def decode(self, cursor: str, field: str) -> Key:
-        """Returns the key of a cursor's place.
-
-        Args:
-            cursor: what the caller gave.
-            field: the member of the body that holds it.
-
-        Raises:
-            InvalidInput: no page of a query in this order gave this cursor.
-        """
+        """Returns the key of a cursor's place."""
         place = self._opened(cursor)
         if place is None:
             raise InvalidInput("The cursor is not one that a query gave.", field=field)

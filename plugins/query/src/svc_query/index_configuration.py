@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput
-from svc.plugin import Path, PathGlob, format_path
+from svc.plugin import Path, PathGlob
 from svc_query.api import IndexType
 from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.sources import compile_source
@@ -24,7 +24,6 @@ __all__ = [
     "MAXIMUM_CONFIGURATION_BYTES",
     "DirectoryConfiguration",
     "IndexEntry",
-    "describe_directory",
     "directory_of",
     "parse_configuration",
 ]
@@ -87,11 +86,7 @@ class DirectoryConfiguration:
         return self.glob is not None and self._pattern is None
 
     def applies(self, relative: Path) -> bool:
-        """Whether it is for a file.
-
-        Args:
-            relative: path of the file from the directory; not empty.
-        """
+        """Whether it is for a file."""
         if self._pattern is None:
             return self.glob is not None or len(relative) == 1
         return bool(self._pattern.matches("/" + "/".join(relative)))
@@ -107,12 +102,8 @@ def parse_configuration(
 ) -> DirectoryConfiguration:
     """Returns the configuration of a file's content.
 
-    Args:
-        content: JSON, or what it holds.
-        types: index types in use, by name.
-        parsers: names of parsers in use; None: any name is taken.
-        maximum_fields: fields that it may have.
-        strict: whether an unknown index type is an error; otherwise it rests, with its options as written.
+    With ``strict`` an unknown index type is an error; otherwise it rests, with its options as written.
+    Without ``parsers`` any name of one is taken.
 
     Raises:
         InvalidInput: it is not as it should be; ``field`` says where.
@@ -264,8 +255,3 @@ def _glob_pattern(glob: str) -> PathGlob | None:
 def directory_of(path: Path) -> Path | None:
     """Returns the directory whose configuration a path is; None when it is none."""
     return path[:-2] if path[-2:] == CONFIGURATION_SUFFIX else None
-
-
-def describe_directory(path: Path) -> str:
-    """The path of the configuration of a directory, as text."""
-    return format_path((*path, *CONFIGURATION_SUFFIX))

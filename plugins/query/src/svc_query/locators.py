@@ -44,13 +44,7 @@ class Hit(NamedTuple):
 
 
 def hits_of(document: Document, leaves: Sequence[LeafNode], snapshot: Snapshot) -> list[Hit]:
-    """Returns where the texts of a document match; equal hits of several leaves are one.
-
-    Args:
-        document: the document.
-        leaves: those that it matches.
-        snapshot: to ask for the values of fields.
-    """
+    """Returns where the texts of a document match; equal hits of several leaves are one."""
     found: dict[tuple[str, int], set[tuple[int, int]]] = {}
     texts: dict[tuple[str, int], str] = {}
     for leaf in leaves:

@@ -68,8 +68,7 @@ class OrderField(NamedTuple):
 class Order:
     """The order of a query.
 
-    Args:
-        fields: as the caller gave them; what stands behind ``@path`` decides nothing and is left out.
+    What stands behind ``@path`` decides nothing and is left out.
 
     Attributes:
         fields: those that decide.
@@ -90,11 +89,7 @@ class Order:
         return ",".join(f"{'-' if field.descending else '+'}{field.name}" for field in self.fields)
 
     def path_direction(self, *, scored: bool) -> int:
-        """Returns 1 or -1 when the order is that of the paths or its reverse, else 0.
-
-        Args:
-            scored: whether scores differ.
-        """
+        """Returns 1 or -1 when the order is that of the paths or its reverse, else 0."""
         if self.fields:
             first = self.fields[0]
             if first.name == SCORE and not scored:
@@ -123,13 +118,7 @@ class Order:
         return found
 
     def key(self, deciding: Sequence[tuple[bool, Value]], score: float, path: Path) -> Key:
-        """Returns the key of a row.
-
-        Args:
-            deciding: what ``deciding`` returned.
-            score: of the row.
-            path: of the row.
-        """
+        """Returns the key of a row."""
         parts: list[Any] = []
         for (name, descending), (missing, value) in zip(self.fields, deciding, strict=True):
             if missing:

@@ -42,10 +42,6 @@ class Projection:
     their own name without the ``@``. Other names are fields: one value as it is, several as an array. A field
     that a document does not have is left out of its row, whether anybody indexes it or not.
 
-    Args:
-        names: of ``select``; None for the usual members.
-        fields: the fields that are indexed where the query looks.
-
     Attributes:
         tells_matches: whether rows say which fields matched.
 
@@ -73,13 +69,7 @@ class Projection:
         self.tells_matches = any(member == "matched_by" for member, get, _ in self._members if get)
 
     def row(self, match: Match, matched_by: Sequence[str], snapshot: Snapshot) -> dict[str, Any]:
-        """Returns the row of a match.
-
-        Args:
-            match: the document and its score.
-            matched_by: names of the fields that matched; counts only if ``tells_matches``.
-            snapshot: to ask for the values of fields.
-        """
+        """Returns the row of a match."""
         row: dict[str, Any] = {}
         document = match.document
         for member, get, field in self._members:

@@ -50,11 +50,7 @@ class Looks:
         self.left = left
 
     def take(self, count: int) -> None:
-        """Counts some.
-
-        Raises:
-            TooManyLooks: none are left.
-        """
+        """Counts some."""
         self.left -= count
         if self.left < 0:
             raise TooManyLooks
@@ -65,9 +61,6 @@ _Step = Callable[[Any, Looks], Iterable[Any]]
 
 def compile_source(source: Sequence[str | int]) -> Callable[[Any, int, Looks], list[Any]]:
     """Returns what finds the values of a source in a document.
-
-    Args:
-        source: the steps.
 
     Returns:
         A function of (document, how many values at most, how much may be looked at), which raises

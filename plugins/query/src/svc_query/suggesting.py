@@ -83,10 +83,7 @@ def suggest_configuration(
 ) -> Suggestion:
     """Returns a configuration for a directory.
 
-    Args:
-        samples: files at and below it, with their documents.
-        directory: where the configuration is to stand.
-        index_types: names of the types that there are; None means all of this project.
+    An ``index_types`` of None means all of this project.
     """
     found: dict[Source, _Values] = {}
     paths: list[Path] = []

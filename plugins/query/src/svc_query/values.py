@@ -37,10 +37,6 @@ _Converted = Value | _NotConverted
 def converter(value_type: str, maximum_text: int) -> Callable[[Any], _Converted]:
     """Returns what makes a value of a field of a value that a parser gave.
 
-    Args:
-        value_type: one of ``VALUE_TYPES``.
-        maximum_text: characters of a text that are kept.
-
     Returns:
         A function that returns the value, or ``NOT_CONVERTED``.
     """

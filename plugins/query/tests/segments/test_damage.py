@@ -8,8 +8,9 @@ from random import Random
 from zlib import crc32
 
 import pytest
-from svc_query.segments import TermIndexReader, segment_entries, unused_files
+from svc_query.segments import TermIndexReader, unused_files
 from svc_query.segments.layout import HEADER_SIZE
+from svc_query.segments.manifest import decode_manifest
 from svc_query.segments.segment import READ_WHOLE
 
 from svc.errors import CorruptRecord
@@ -170,7 +171,7 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
     with pytest.raises(CorruptRecord):
         unused_files(tmp_path, manifest)
     with pytest.raises(CorruptRecord):
-        segment_entries(manifest)
+        decode_manifest(manifest)
 
 
 def test_a_merge_of_a_damaged_segment_leaves_the_others_alone(index):

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 from pyroaring import BitMap
-from svc_query.segments import TermIndexReader, TermIndexWriter, segment_entries, unused_files
+from svc_query.segments import TermIndexReader, TermIndexWriter, unused_files
+from svc_query.segments.manifest import decode_manifest
 from svc_query.segments.segment import READ_WHOLE
 
 
@@ -54,12 +55,12 @@ def test_a_large_index_is_mapped_and_answers_the_same(index):
         if number % 10_000 == 9_999:
             index.writer.flush()
     with_segments = index.reader()
-    assert min(entry.size for entry in segment_entries(index.manifest)) > READ_WHOLE
+    assert min(entry.size for entry in decode_manifest(index.manifest).segments) > READ_WHOLE
     index.check(with_segments, random, lookups=24)
     index.check_range(with_segments, b"price", b"q")
     index.dead.update(range(5_000, 16_000))
     index.merge()
-    assert len(segment_entries(index.manifest)) == 3
+    assert len(decode_manifest(index.manifest).segments) == 3
     after = index.reader(with_segments)
     index.check(with_segments, random, lookups=8)
     with_segments.close()
@@ -124,8 +125,8 @@ def test_eight_segments_become_one(index):
         index.add(number, [b"term", b"n%d" % number])
         index.writer.flush()
         assert index.merge() <= 2
-    assert 1 <= len(segment_entries(index.manifest)) <= 8
-    assert len(list(index.directory.iterdir())) == len(segment_entries(index.manifest))
+    assert 1 <= len(decode_manifest(index.manifest).segments) <= 8
+    assert len(list(index.directory.iterdir())) == len(decode_manifest(index.manifest).segments)
     reader = index.reader()
     assert set(reader.postings(b"term")) == set(range(64))
     reader.close()
@@ -137,7 +138,7 @@ def test_segments_of_dead_documents_alone_disappear(index):
     index.writer.flush()
     index.dead.update(range(10))
     assert index.merge() == 1
-    assert segment_entries(index.manifest) == ()
+    assert decode_manifest(index.manifest).segments == ()
     assert list(index.directory.iterdir()) == []
 
 
@@ -157,7 +158,7 @@ def test_flushes_go_on_while_a_merge_runs(index):
     index.writer.manifest = plan.apply(index.manifest)
     reader = index.reader()
     index.check(reader, Random(1))
-    assert len(segment_entries(index.manifest)) == 2
+    assert len(decode_manifest(index.manifest).segments) == 2
     reader.close()
 
 
@@ -266,7 +267,7 @@ def test_merges_and_readers_leave_no_descriptors(index):
         if merges >= 10:
             break
     assert merges >= 10
-    assert any(entry.size > READ_WHOLE for entry in segment_entries(index.manifest))
+    assert any(entry.size > READ_WHOLE for entry in decode_manifest(index.manifest).segments)
     reader.close()
     reader.close()
     assert descriptors() == before

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from svc_query.syntax import FilterSyntaxError, filter_text, parse_filter
+from svc_query.syntax import FilterSyntaxError, parse_filter
 from svc_query.syntax.words import SIGNS, WORDS
+
+from query_model.filter_text import filter_text
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "query-language.md").read_text(encoding="utf-8")
 CONDITIONS = re.findall(r"^\| `([^`]+)` \|.*\| `(\{.*\})` \|$", PAGE, re.MULTILINE)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from svc_query.syntax import FilterSyntaxError, field_text, filter_text, parse_filter, parse_value, value_text
-from svc_query.syntax.words import TEXT_WORDS
+from svc_query.syntax import FilterSyntaxError, parse_filter
 
+from query_model.filter_text import TEXT_WORDS, field_text, filter_text, value_text
 from svc.errors import InvalidInput
 
 
@@ -188,13 +188,6 @@ def test_the_caret_stands_below_the_place() -> None:
     assert pointed('a = "\x1b" b') == ['  a = "?" b', "          ^"]
     line, caret = pointed(f'a = "{"x" * 100}" b and {"c" * 100}')
     assert line[len(caret) - 1] == "b"
-
-
-def test_a_value_is_read_alone() -> None:
-    assert parse_value("'x'") == "x"
-    assert parse_value("[1, {}]") == [1, {}]
-    with pytest.raises(FilterSyntaxError):
-        parse_value("1 2")
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,7 @@ def is_base_url(text: str) -> bool:
 def link_url(base: str, key: str) -> str:
     """Returns the URL that opens a link.
 
-    Args:
-        base: of the server, such as ``https://files.example.org``; empty for a URL without a server.
-        key: the text of the share key.
+    An empty ``base`` gives a URL without a server.
 
     Raises:
         InvalidInput: the base is no such URL.

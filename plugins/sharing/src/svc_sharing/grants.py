@@ -200,16 +200,7 @@ def shared_with(
 ) -> tuple[list[tuple[Path, Grant]], str | None]:
     """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
 
-    Args:
-        groups: names of the caller's groups.
-        version: where the paths are looked for.
-        system: where the grants are.
-        database_id: seals the cursor, which may name a grant that the caller's key must not see.
-        limit: most grants that are looked at.
-        after: the cursor of the page before.
-
-    Raises:
-        InvalidInput: the cursor is none of these.
+    ``database_id`` seals the cursor, which may name a grant that the caller's key must not see.
     """
     items: list[tuple[Path, Grant]] = []
     place = None if after is None else _place(database_id, after)

@@ -90,12 +90,6 @@ def create_link(
 ) -> dict[str, Any]:
     """Makes a share key and the link that holds it, in one commit; blocks.
 
-    Args:
-        database: the database.
-        request: what the link opens, and for how long.
-        most_paths: most paths of a link.
-        actor: who makes it (a user id).
-
     Returns:
         The answer; ``url`` and ``token`` hold the key, which nothing can show again.
 
@@ -109,7 +103,7 @@ def create_link(
         raise InvalidInput(
             f"expires_in_days is 1 to {LONGEST_KEY_DAYS}.", field="expires_in_days", limit=LONGEST_KEY_DAYS
         )
-    link_url(request.base_url, "")
+    link_url(request.base_url, "")  # Refuses a base that makes no URL.
     found = present_paths(database.at(), parsed_paths(request.paths, most_paths))
     rules = [rule_of_path(path, is_directory, flags) for path, is_directory in found]
     texts = tuple(format_path(path) for path, _ in found)
@@ -136,28 +130,24 @@ def create_link(
         transaction.put_system((*_BY_ID, link.key_id), msgspec.json.encode(link))
         for path, _ in found:
             transaction.put_system((*_BY_PATH, _path_key(path), link.key_id), b"")
+    return _answer(link, request.base_url, key)
+
+
+def _answer(link: LinkRecord, base_url: str, key: str) -> dict[str, Any]:
     return {
-        "url": link_url(request.base_url, key),
+        "url": link_url(base_url, key),
         "token": key,
         "key_id": link.key_id,
-        "permissions": flags,
-        "expires_at": expires_at,
-        "paths": list(texts),
+        "permissions": link.permissions,
+        "expires_at": link.expires_at,
+        "paths": list(link.paths),
     }
 
 
 def list_links(
     system: Version, path: Path | None, *, limit: int, after: str | None, now_ms: int | None = None
 ) -> tuple[list[LinkRecord], str | None]:
-    """Returns a page of the links that work, oldest first, and the cursor behind it.
-
-    Args:
-        system: the system tree.
-        path: only those that name this path itself; None for all.
-        limit: most links that are looked at.
-        after: the id of a link to begin behind.
-        now_ms: the present time, Unix milliseconds.
-    """
+    """Returns a page of the links that work, oldest first, and the cursor behind it."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     directory = _BY_ID if path is None else (*_BY_PATH, _path_key(path))
     found: list[LinkRecord] = []
@@ -173,11 +163,7 @@ def list_links(
 
 
 def revoke_link(database: Database, key_id: str, *, actor: str | None) -> LinkRecord:
-    """Ends a link, and with it what was signed in by it; blocks.
-
-    Raises:
-        NotFound: there is no such link.
-    """
+    """Ends a link, and with it what was signed in by it; blocks."""
 
     def decide(transaction: Transaction, system: Version) -> LinkRecord:
         record = _record(system, key_id)
@@ -193,11 +179,6 @@ def revoke_link(database: Database, key_id: str, *, actor: str | None) -> LinkRe
 
 def prune_links(database: Database, after: str | None, now_ms: int | None = None) -> tuple[int, str | None]:
     """Removes the records of links that do not work any more, of one page; blocks for a commit.
-
-    Args:
-        database: the database.
-        after: the id behind which the page begins.
-        now_ms: the present time, Unix milliseconds.
 
     Returns:
         How many were removed, and where the next page begins; None behind the last.

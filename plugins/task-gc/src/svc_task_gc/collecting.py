@@ -41,9 +41,6 @@ def collect_garbage(
     Returns:
         The members of the report; ``snapshot``, the name of the safety snapshot or None; and
         ``snapshot_is_new``, whether it was made for this collection.
-
-    Raises:
-        SvcError: as ``svc.plugin.collect``.
     """
     settings = configuration if configuration is not None else GcConfiguration()
     made = _Safety(None, False)

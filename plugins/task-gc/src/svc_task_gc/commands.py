@@ -13,7 +13,6 @@ from svc.plugin import (
     Source,
     counted,
     database_option,
-    is_server_url,
     json_option,
     print_json,
     progress_bar,
@@ -120,7 +119,7 @@ def compact(*, database: str, as_json: bool) -> None:
     """
     from svc.plugin import compact as compact_database
 
-    if is_server_url(database):
+    if Source(database).is_remote:
         raise UsageError("A database is compacted where its file is, while no server has it open.")
     with progress_bar("Compacting") as bar:
         report = compact_database(database, bar)

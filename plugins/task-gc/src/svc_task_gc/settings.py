@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import Database, stored_settings, validate_settings
+from svc.plugin import Database, read_settings
 from svc_task_gc.configuration import GcConfiguration
 from svc_task_gc.descriptor import PLUGIN
 
@@ -10,10 +10,6 @@ __all__ = ["settings_of"]
 
 
 def settings_of(database: Database) -> GcConfiguration:
-    """Returns the settings as they are stored in a database, or those that are there without being set.
-
-    Raises:
-        InvalidInput: what is stored is not of the right form.
-    """
-    settings: GcConfiguration = validate_settings(PLUGIN, stored_settings(database, PLUGIN.id))
+    """Returns the settings as they are stored in a database, or those that are there without being set."""
+    settings: GcConfiguration = read_settings(PLUGIN, database)
     return settings

@@ -103,8 +103,6 @@ REINDEX = ReindexTask()
 
 
 class _Run:
-    """One run of a task."""
-
     def __init__(self, context: TaskContext, arguments: ReindexArguments) -> None:
         self._context = context
         self._arguments = arguments

@@ -12,12 +12,7 @@ __all__ = ["task_answer"]
 
 
 def task_answer(task: Task, progress: TaskProgress | None = None) -> dict[str, Any]:
-    """Returns the task object of an answer.
-
-    Args:
-        task: its record.
-        progress: how far it is; shown while it runs.
-    """
+    """Returns the task object of an answer."""
     answer: dict[str, Any] = {
         "id": task.id,
         "task_type": task.task_type,

@@ -22,11 +22,7 @@ _BUSY = (errno.EAGAIN, errno.EACCES)
 
 
 class RunnerLock:
-    """The right to run tasks. Not to be used across a fork.
-
-    Args:
-        database: whose tasks.
-    """
+    """The right to run tasks. Not to be used across a fork."""
 
     def __init__(self, database: Database) -> None:
         self._path = database.place.lock_file

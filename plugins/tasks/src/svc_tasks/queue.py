@@ -58,11 +58,7 @@ class Wanted(NamedTuple):
 
 
 class Queue:
-    """The tasks of a database. Methods block as reads and commits do.
-
-    Args:
-        database: the open database.
-    """
+    """The tasks of a database. Methods block as reads and commits do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,11 +87,7 @@ class Queue:
         return [task for task in found if task is not None and not task.is_finished]
 
     def get(self, task_id: str) -> Task:
-        """Returns a task.
-
-        Raises:
-            NotFound: there is none of this id, or none any more.
-        """
+        """Returns a task."""
         return self._read(task_id)[0]
 
     # -- enqueueing --------------------------------------------------------------------------------
@@ -134,13 +126,6 @@ class Queue:
         """Returns the task with these arguments, and how to add it where it is not there yet.
 
         A transaction with ``add`` fails (``PreconditionFailed``) when somebody else was faster.
-
-        Args:
-            task_type: name of the type.
-            args: what ``normalize`` returned.
-            actor: who asks.
-            schedule_id: the schedule that asks.
-            beside: how many others the same transaction may add.
 
         Raises:
             ServiceUnavailable: too many wait already.
@@ -193,12 +178,6 @@ class Queue:
             change: given the record, returns the new one, or None to leave it. Called again after a race.
             message: what the commit says.
             actor: who does it.
-
-        Returns:
-            The record as it is then.
-
-        Raises:
-            NotFound: there is no such task.
         """
 
         def work() -> Task:

@@ -39,11 +39,7 @@ class RunnerState(msgspec.Struct, frozen=True):
 
 
 class StateFile:
-    """The file, as the runner writes it. What can't be written waits.
-
-    Args:
-        state_directory: of the database.
-    """
+    """The file, as the runner writes it. What can't be written waits."""
 
     def __init__(self, state_directory: Path) -> None:
         self._path = state_directory / _DIRECTORY / _NAME

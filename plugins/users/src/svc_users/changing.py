@@ -52,11 +52,7 @@ def page_of(found: Iterable[tuple[str, T | None]], limit: int, scanned: int) -> 
 
 
 def all_pages(page: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """Yields the items of all pages.
-
-    Args:
-        page: gives the page behind a cursor; the first one at None.
-    """
+    """Yields the items of all pages."""
     after: str | None = None
     while True:
         found = page(after)

@@ -20,7 +20,7 @@ from svc.plugin import (
     format_path,
     is_system_path,
     path_not_found,
-    permits,
+    permitted,
 )
 from svc_users.changing import in_turns
 from svc_users.grants import grants_of
@@ -110,10 +110,7 @@ class Access(msgspec.Struct, frozen=True):
 def explain_access(system: Version, path: Path, user: str) -> Access:
     """Explains what a user may do to a path.
 
-    Args:
-        system: the system tree.
-        path: any path of the user tree.
-        user: a user's id or name; ``root`` and the nil UUID are root.
+    ``user`` is an id or a name; ``root`` and the nil UUID are root.
 
     Raises:
         NotFound: there is no such user, or the path belongs to the system.
@@ -190,7 +187,7 @@ def _decide(
     if not user.is_active:
         return Decision(name, letter, False, None, [], [], "the user is deactivated")
     granted = rights.allows(operation, path)
-    allowed = permits(Identity(user.user_id, user.username, rights=rights), operation, path)
+    allowed = bool(permitted(Identity(user.user_id, user.username, rights=rights), path) & operation.bit)
     for depth, pairs in levels:
         saying = [pair for pair in pairs if _applies(pair, path) and _says(pair[1], operation)]
         denying = [pair for pair in saying if _denies(pair[1], operation)]

@@ -68,11 +68,7 @@ def grant(
 
 
 def ungrant(database: Database, grant_id: str, *, actor: str | None = None) -> Grant:
-    """Takes a grant back and returns what it was; blocks for a commit.
-
-    Raises:
-        NotFound: there is no such grant.
-    """
+    """Takes a grant back and returns what it was; blocks for a commit."""
     found = require_grant(database.system(), grant_id)
     message = f"take back the grant of {found.path} to {found.group}"
     transaction = database.transaction(actor=actor, message=message)
@@ -85,11 +81,7 @@ def ungrant(database: Database, grant_id: str, *, actor: str | None = None) -> G
 
 
 def require_grant(system: Version, grant_id: str) -> Grant:
-    """Returns the grant with an id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the grant with an id."""
     found = find_grant(system, grant_id)
     if found is None:
         raise _missing(grant_id)
@@ -107,16 +99,7 @@ def list_grants(
 ) -> Page[Grant]:
     """Returns a page of the grants, in the order of their ids.
 
-    Args:
-        system: the system tree.
-        path: only those that hang on this path itself.
-        group: only those of this group, in any spelling of its name.
-        limit: most grants of a page.
-        after: the cursor of the page before.
-        scanned: most records that are looked at; a page that ends there says that more follows.
-
-    Raises:
-        InvalidInput: the cursor is none.
+    At most ``scanned`` records are looked at; a page that ends there says that more follows.
     """
     key = None if group is None else name_key(group)
     if path is not None:

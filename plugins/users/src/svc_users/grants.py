@@ -87,10 +87,7 @@ def grants_at(system: Version, path: Path) -> Iterator[Grant]:
 def grants_of(system: Version, group: str, *, after: str | None = None) -> Iterator[Grant]:
     """Yields the grants of a group in the order of their ids.
 
-    Args:
-        system: the system tree.
-        group: name of a group; one that does not exist has none.
-        after: begin behind this grant id.
+    A group that does not exist has none.
     """
     directory = grants_of_group(name_key(group))
     if system.get(directory) is None:
@@ -119,15 +116,6 @@ def checked_grant(
     created_by: str | None = None,
 ) -> Grant:
     """Returns a new grant, whose parts are checked.
-
-    Args:
-        path: where it hangs.
-        group: name of a group, as ``require_group`` returns it.
-        allow: 8 flag letters.
-        deny: 8 flag letters.
-        path_pattern: narrows it to paths that match.
-        created_at: Unix milliseconds.
-        created_by: who makes it (a user id).
 
     Raises:
         NotFound: the path belongs to the system.

@@ -92,11 +92,7 @@ class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def require_named_group(system: Version, name: str) -> Group:
-    """Returns the group of a name.
-
-    Raises:
-        NotFound: there is none; the own groups of users are none of these.
-    """
+    """Returns the group of a name."""
     group = group_named(system, name)
     if group is None:
         raise NotFound("There is no group of this name.", group=name[:200])
@@ -194,9 +190,6 @@ def delete_group(database: Database, name: str, *, actor: str | None = None) -> 
 
     The first commit takes away the group, all memberships and all grants. What still leads to them is removed
     afterwards; if that is interrupted, the rest stays and means nothing.
-
-    Raises:
-        NotFound: there is no such group.
     """
     read: list[Version] = []
 

@@ -51,11 +51,7 @@ def find_user_by_name(system: Version, username: str) -> User | None:
 
 
 def named_user(system: Version, name_or_id: str) -> User:
-    """Returns the user of an id or, if it is none, of a name.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the user of an id or, if it is none, of a name."""
     if user_id_of(name_or_id) is not None:
         found = find_user(system, name_or_id)
     else:

@@ -135,11 +135,7 @@ def checked_tags(tags: list[str] | tuple[str, ...], field: str = "tags") -> tupl
 
 
 def checked_email(email: str | None, field: str = "email") -> str | None:
-    """Returns an email address in Unicode normalization form C; None for none.
-
-    Raises:
-        InvalidInput: it can't be one.
-    """
+    """Returns an email address in Unicode normalization form C; None for none."""
     if email is None:
         return None
     email = _checked_name(email, field, "An email address", _MAXIMUM_EMAIL)

@@ -29,11 +29,7 @@ def page_limit(req: falcon.Request) -> int:
 
 
 def query_choice(req: falcon.Request, name: str) -> bool | None:
-    """Returns a parameter that is true or false; None when it is absent.
-
-    Raises:
-        InvalidInput: it is neither.
-    """
+    """Returns a parameter that is true or false; None when it is absent."""
     text = query_text(req, name)
     if text is None:
         return None

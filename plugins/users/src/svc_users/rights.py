@@ -105,11 +105,7 @@ def pattern_glob(pattern: str) -> PathGlob:
 
 
 class GrantedRights:
-    """What a set of grants allows; see ``svc.plugin.Rights``. It never changes, so threads share it.
-
-    Args:
-        rules: of the grants of all groups of a user, in any order.
-    """
+    """What a set of grants allows; see ``svc.plugin.Rights``. It never changes, so threads share it."""
 
     __slots__ = ("_deepest", "_denied_below", "_levels", "_parts", "_passed")
 

@@ -29,8 +29,6 @@ V = TypeVar("V")
 
 
 class _Recent(Generic[K, V]):
-    """The values that were used last."""
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._values: OrderedDict[K, V] = OrderedDict()
@@ -59,11 +57,7 @@ class _Recent(Generic[K, V]):
 
 
 class RightsCache:
-    """Gives the rights of any set of groups in a database. Any number of threads may use it.
-
-    Args:
-        database: the database.
-    """
+    """Gives the rights of any set of groups in a database. Any number of threads may use it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -40,11 +40,7 @@ class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     is_active: bool | UnsetType = UNSET
 
     def applied_to(self, user: User) -> User:
-        """Returns the user with this change.
-
-        Raises:
-            InvalidInput: a member is malformed; ``field`` names it.
-        """
+        """Returns the user with this change."""
         return msgspec.structs.replace(
             user,
             username=user.username if self.username is UNSET else checked_username(self.username),
@@ -77,11 +73,7 @@ class UserFilter(Struct, frozen=True):
 
 
 def require_user(system: Version, user_id: str) -> User:
-    """Returns the user with an id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the user with an id."""
     user = find_user(system, user_id)
     if user is None:
         raise NotFound("There is no user with this id.", user_id=user_id[:64])

@@ -71,11 +71,7 @@ def is_ancestor(database: Database, ancestor: int, sequence: int) -> bool:
 
 
 def root_at(database: Database, sequence: int) -> Hash:
-    """Returns HEAD's root after a commit; 0 is the empty database.
-
-    Raises:
-        NotFound: there is no such commit.
-    """
+    """Returns HEAD's root after a commit; 0 is the empty database."""
     return EMPTY_ROOT if sequence == 0 else database.commit(sequence).root
 
 

@@ -162,11 +162,7 @@ def list_forks(database: Database) -> list[Fork]:
 
 
 def find_fork(database: Database, name: str) -> Fork:
-    """Returns a fork.
-
-    Raises:
-        NotFound: there is no active fork of this name.
-    """
+    """Returns a fork."""
     return Fork.find(database, name)
 
 
@@ -258,11 +254,7 @@ def promote_fork(
 
 
 def abandon_fork(database: Database, name: str, *, actor: str | None = None) -> Fork:
-    """Abandons a fork: its name becomes free, and its state stays reachable until it is collected.
-
-    Raises:
-        NotFound: there is no active fork of this name.
-    """
+    """Abandons a fork: its name becomes free, and its state stays reachable until it is collected."""
 
     def once() -> Fork:
         _, _, system = read_state(database)

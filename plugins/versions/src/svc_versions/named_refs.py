@@ -97,11 +97,7 @@ class NamedRef(Struct, Generic[D], frozen=True):
 
     @classmethod
     def find(cls, database: Database, name: str) -> Self:
-        """Returns the one of this name as it is now.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the one of this name as it is now."""
         _, _, system = read_state(database)
         return cls.read(database, system, name)
 

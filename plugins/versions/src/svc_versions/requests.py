@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from svc.errors import NotFound
-from svc.plugin import context_of, hides_denials
+from svc.plugin import context_of
 from svc_versions.configuration import VersionsConfiguration
 
 __all__ = ["authorize_making", "settings_of"]
@@ -18,10 +18,6 @@ def settings_of(req: falcon.Request) -> VersionsConfiguration:
 
 
 def authorize_making(req: falcon.Request) -> None:
-    """Lets everyone make a version of everything who is not narrowed to some paths by a scoped key.
-
-    Raises:
-        NotFound: a scoped key asks: these routes do not exist for it.
-    """
-    if hides_denials(context_of(req).identity):
+    """Lets everyone make a version of everything who is not narrowed to some paths by a scoped key."""
+    if context_of(req).identity.hides_denials:
         raise NotFound("There is no such resource.")

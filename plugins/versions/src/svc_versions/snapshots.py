@@ -78,11 +78,7 @@ def list_snapshots(database: Database) -> list[Snapshot]:
 
 
 def find_snapshot(database: Database, name: str) -> Snapshot:
-    """Returns a snapshot.
-
-    Raises:
-        NotFound: there is none of this name.
-    """
+    """Returns a snapshot."""
     return Snapshot.find(database, name)
 
 

@@ -136,9 +136,6 @@ def merge_trees(
         theirs: root of the source.
         strategy: what decides conflicts.
         limit: how many directory nodes it may look at, one as often as it is met; None: as many as differ.
-
-    Raises:
-        PayloadTooLarge: these are too few.
     """
     store = _MemoryNodes(database, limit)
     result = merge(store, EMPTY_ROOT if base is None else base, ours, theirs, strategy)
@@ -198,7 +195,6 @@ def _is_empty(entry: Entry | None) -> bool:
 
 
 def _leaves(entry: Entry | None) -> int:
-    """Files and links that an entry is or holds."""
     if entry is None:
         return 0
     if entry.totals is None:

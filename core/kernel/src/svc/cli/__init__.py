@@ -12,37 +12,32 @@ require_clock()
 
 from svc.cli.lazy_command import LazyCommand  # noqa: E402
 from svc.cli.opening import (  # noqa: E402
-    DEFAULT_DATABASE,
     declared_system_paths,
     extensions_of,
     open_database,
-    require_file_name,
 )
 from svc.cli.options import database_option, json_option  # noqa: E402
-from svc.cli.output import counted, print_json, print_table, terminal_text, time_text  # noqa: E402
+from svc.cli.output import counted, print_json, print_result, print_table, terminal_text, time_text  # noqa: E402
 from svc.cli.program import main  # noqa: E402
 from svc.cli.progress import progress_bar  # noqa: E402
 from svc.cli.root_key import require_root_key, root_key_options  # noqa: E402
-from svc.cli.source import Source, is_server_url, source_options  # noqa: E402
-from svc.cli.words import ShellWords, say_in_shell_words  # noqa: E402
+from svc.cli.source import Source, source_options  # noqa: E402
+from svc.cli.words import say_in_shell_words  # noqa: E402
 
 __all__ = [
-    "DEFAULT_DATABASE",
     "LazyCommand",
-    "ShellWords",
     "Source",
     "counted",
     "database_option",
     "declared_system_paths",
     "extensions_of",
-    "is_server_url",
     "json_option",
     "main",
     "open_database",
     "print_json",
+    "print_result",
     "print_table",
     "progress_bar",
-    "require_file_name",
     "require_root_key",
     "root_key_options",
     "say_in_shell_words",

@@ -23,11 +23,7 @@ _DEPTH = 4
 
 
 def command_findings(plugins: Plugins) -> Iterator[Finding]:
-    """Yields a finding for each command that can't be imported. Imports all of them; blocks.
-
-    Args:
-        plugins: the outcome of a boot that has filled the registry of commands.
-    """
+    """Yields a finding for each command that can't be imported. Imports all of them; blocks."""
     from svc.findings import describe_failure
 
     for item in plugins.registries.commands:

@@ -28,11 +28,6 @@ def gather_findings(
 
     While processes serve the database, they say what is wrong with its plugins, and what the caller sees of
     the installed plugins comes on top. Otherwise the caller alone looks at what is enabled.
-
-    Args:
-        database: open for reading.
-        plugins: the caller's own boot, of the plugins that ``allowed_by`` gives.
-        processes: those that serve the database.
     """
     lists = published_lists(database.state_directory)
     own = plugin_findings(plugins, None if lists else database)

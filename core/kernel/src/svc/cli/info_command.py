@@ -48,7 +48,6 @@ def info(source: Source, as_json: bool) -> None:
 
 
 def _facts(source: Source) -> dict[str, Any]:
-    """What is told of a database, and the plugins that it has enabled."""
     if source.is_remote:
         with closing(source.connect()) as client:
             facts: dict[str, Any] = client.system.info()

@@ -95,10 +95,6 @@ def open_database(
 def require_file_name(database: str, kinds: str = "the path of a database file") -> str:
     """Returns what ``--database`` names, if this process can open that itself.
 
-    Args:
-        database: the value of the option.
-        kinds: what the command takes, for the message.
-
     Raises:
         UsageError: it is empty, the URL of a server, or a URL that no storage backend knows.
     """
@@ -116,16 +112,7 @@ def require_file_name(database: str, kinds: str = "the path of a database file")
 def require_backend(
     database: str, backends: Mapping[str, StorageBackend], kinds: str = "the path of a database file"
 ) -> StorageBackend:
-    """Returns what opens the database that ``--database`` names.
-
-    Args:
-        database: the value of the option.
-        backends: those of plugins, by scheme.
-        kinds: what the command takes, for the message.
-
-    Raises:
-        UsageError: it is a URL that none of them knows.
-    """
+    """Returns what opens the database that ``--database`` names."""
     from svc.log import backend_of
 
     try:
@@ -185,9 +172,8 @@ def extensions_of(database: Database, plugin_id: str, family: Family[T]) -> Mapp
 def boot_plugins(database: Database | None = None) -> Plugins:
     """Boots the plugins wholly, once: for what looks at all that they add.
 
-    Args:
-        database: the database that is looked at. While processes serve it, the plugins that they allow are
-            booted, whatever ``SVC_PLUGINS`` says here.
+    While processes serve the database, the plugins that they allow are booted, whatever ``SVC_PLUGINS``
+    says here.
     """
     from svc.plugins import load_plugins, parse_allowed
 

@@ -15,6 +15,7 @@ __all__ = [
     "counted",
     "finding_lines",
     "print_json",
+    "print_result",
     "print_table",
     "readable_bytes",
     "readable_time",
@@ -28,6 +29,14 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 def print_json(value: Any) -> None:
     """Prints a value as indented JSON on standard output."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def print_result(value: Any, text: str, *, as_json: bool) -> None:
+    """Prints what a command did: a value as JSON, or a line for people."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(text)
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -271,7 +271,6 @@ def _reports(source: Source) -> list[PluginReport]:
 
 
 def _report(info: Any) -> PluginReport:
-    """A plugin as a client describes it, as the commands do."""
     return msgspec.convert(msgspec.to_builtins(info), PluginReport)
 
 

@@ -98,11 +98,7 @@ def root() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs ``svc`` and exits.
-
-    Args:
-        arguments: the words after ``svc``; those of the process when None.
-    """
+    """Runs ``svc`` and exits."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in words
     if arguments is None:
@@ -196,7 +192,6 @@ def _drop(stream: TextIO) -> None:
 
 
 def _report_click(error: click.ClickException, as_json: bool) -> int:
-    """Reports what click refused, in the form of all other errors, and returns the exit code."""
     if isinstance(error, NoArgsIsHelpError) and not as_json:
         error.show()
         return error.exit_code

@@ -25,20 +25,12 @@ _UNUSABLE = (NotFound, PluginMissing, Forbidden)
 
 
 def open_source(text: str) -> RepairSource:
-    """Opens what ``--from`` names: a file, or a server with the credentials that are stored for it.
-
-    Raises:
-        SvcError: it can't be opened.
-    """
+    """Opens what ``--from`` names: a file, or a server with the credentials that are stored for it."""
     return ServerSource(text) if is_server_url(text) else FileSource(text)
 
 
 class ServerSource:
-    """A server that may hold the same contents: single chunks by their hash, and whole versions as exports.
-
-    Args:
-        url: of the server.
-    """
+    """A server that may hold the same contents: chunks by their hash, and versions as exports."""
 
     def __init__(self, url: str) -> None:
         self.name = url

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -41,7 +42,7 @@ class Source:
         named: whether the caller named it, rather than leaving it to the default.
     """
 
-    database: str
+    database: str = DEFAULT_DATABASE
     token: str | None = field(default=None, repr=False)
     tls_ca: str | None = None
     named: bool = True
@@ -73,6 +74,25 @@ class Source:
             return
         with self.open_file(plugin_id, read_only=read_only, create=create) as database:
             yield database
+
+    @contextmanager
+    def open_store(
+        self, plugin_id: str, *, local: str, remote: str, read_only: bool = False
+    ) -> Iterator[Any]:
+        """Gives what a plugin's commands work on: the same methods over a file and over a server. Blocks.
+
+        Args:
+            plugin_id: the plugin that the command belongs to.
+            local: ``module:class`` that is made of a ``Database``; imported where a file is named.
+            remote: the same of the client of a server.
+            read_only: open a file for reading.
+
+        Raises:
+            DatabaseNotFound, PluginMissing, UsageError: as ``open``.
+        """
+        module, _, name = (remote if self.is_remote else local).partition(":")
+        with self.open(plugin_id, read_only=read_only) as opened:
+            yield getattr(import_module(module), name)(opened)
 
     def open_file(
         self, plugin_id: str | None = None, *, read_only: bool = False, create: bool = False

@@ -135,12 +135,7 @@ class ServiceStatus(msgspec.Struct, frozen=True):
 
 
 def gather_status(database: Database, plugins: Plugins) -> ServiceStatus:
-    """Looks at everything at once; blocks for milliseconds.
-
-    Args:
-        database: open for reading.
-        plugins: the outcome of the boot: which views there should be.
-    """
+    """Looks at everything at once; blocks for milliseconds."""
     now_ms = time.time_ns() // 1_000_000
     processes = registered_processes(database.state_directory)
     elected = is_elected(database.place.lock_file)

@@ -44,7 +44,6 @@ def status(context: click.Context, source: Source, as_json: bool) -> None:
 
 
 def _show_server(source: Source, as_json: bool) -> int:
-    """Shows how a server is, and returns the exit code."""
     from svc.cli.status import condition_of
 
     with closing(source.connect()) as client:

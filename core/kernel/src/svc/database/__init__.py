@@ -7,7 +7,7 @@ feed, and the views that follow it.
 from __future__ import annotations
 
 from svc.database.attempts import attempt
-from svc.database.collection import CollectionReport, CompactReport, collect, compact
+from svc.database.collection import CollectionReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.database import Database
 from svc.database.head import Head
@@ -16,7 +16,7 @@ from svc.database.information import information
 from svc.database.json_records import read_record, same_content
 from svc.database.naming import parse_time
 from svc.database.operations import Condition, OperationResult
-from svc.database.record_versions import FileWithRecord, files_with_records
+from svc.database.record_versions import files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
 from svc.database.verification import (
@@ -30,7 +30,7 @@ from svc.database.verification import (
 )
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
-from svc.executor import Executor, pause, run_blocking
+from svc.executor import pause, run_blocking
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
 
@@ -41,13 +41,10 @@ __all__ = [
     "Commit",
     "CommitResult",
     "CommitStep",
-    "CompactReport",
     "Condition",
     "Damage",
     "Database",
     "DatabaseTotals",
-    "Executor",
-    "FileWithRecord",
     "Head",
     "Hold",
     "OperationHandle",

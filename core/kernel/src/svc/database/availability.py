@@ -24,11 +24,7 @@ _REFS = ("refs",)
 
 
 class Availability:
-    """Says which versions of one open database can be read.
-
-    Args:
-        database: the database.
-    """
+    """Says which versions of one open database can be read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -52,15 +52,7 @@ def catch_up(
 ) -> CaughtUp:
     """Indexes every commit that lies behind ``start``; the caller holds the commit lock.
 
-    Args:
-        log: the log; its tail is whole.
-        index: what is written to.
-        start: offset behind the last commit that is indexed.
-        sequence: number of that commit.
-        progress: called every few thousand records.
-
-    Where rot has made records unreadable it goes on behind them: what they held is missing, and
-    everything else is there.
+    Where rot has made records unreadable it goes on behind them: what they held is missing.
 
     Raises:
         CorruptRecord: a commit is missing where nothing is damaged.
@@ -155,17 +147,7 @@ def _hash_of(log: Log, index: KeyIndex, sequence: int) -> Hash | None:
 
 
 class CommitChain:
-    """The commits of a log as they follow each other, past what rot has made unreadable.
-
-    Args:
-        log: the log.
-        sequence: number of the commit that the chain begins behind.
-        parent: identity of its record; None for the first.
-
-    Attributes:
-        sequence: number of the last commit.
-        parent: identity of its record.
-    """
+    """The commits of a log as they follow each other, past what rot has made unreadable."""
 
     def __init__(self, log: Log, sequence: int, parent: Hash | None) -> None:
         self.sequence = sequence
@@ -183,9 +165,6 @@ class CommitChain:
 
         Behind a damaged region bytes of a chunk may look like a commit, of another database perhaps: what
         claims to be the next commit must name its parent, and what cannot follow is passed over.
-
-        Raises:
-            CorruptRecord: a commit is missing where nothing is damaged.
         """
         try:
             commit = Commit.decode(self._log.read_payload(record.offset, record.stored_length))

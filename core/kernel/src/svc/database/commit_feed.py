@@ -20,9 +20,6 @@ class CommitFeed:
     """Reads commits in order; used by any thread.
 
     The last that were decoded are kept for whoever comes to them next: 256 to 512, unless they are large.
-
-    Args:
-        state: where the log and its index are.
     """
 
     def __init__(self, state: SharedState) -> None:

@@ -90,12 +90,7 @@ class CommitRequest(Struct, eq=False):
 
 
 class Committer:
-    """Commits the transactions of one process.
-
-    Args:
-        state: log, index and HEAD cell that all processes share.
-        maximum_entries: most entries of a tree.
-    """
+    """Commits the transactions of one process."""
 
     def __init__(self, state: SharedState, maximum_entries: int) -> None:
         self._state = state
@@ -141,9 +136,6 @@ class Committer:
             request: the transaction.
             prepare: called under the commit lock with HEAD; what it raises is raised, and nothing is
                 committed. It should take no longer than milliseconds.
-
-        Raises:
-            SvcError: as ``submit``.
         """
         with self._state.commit_lock():
             self.commit_locked(request, prepare)
@@ -191,7 +183,6 @@ class Committer:
                     self._appoint_leader()
 
     def _appoint_leader(self) -> None:
-        """Wakes the one who leads next; the caller holds the mutex."""
         self._has_leader = bool(self._queue)
         if self._queue:
             self._queue[0].leads = True

@@ -42,11 +42,7 @@ class PathCheck(Struct, frozen=True):
 
 
 class ContentChecks:
-    """Checks by the names of files. Immutable; for nearly all paths the answer is one look.
-
-    Args:
-        checks: in the order in which they are called.
-    """
+    """Checks by the names of files. Immutable; for nearly all paths the answer is one look."""
 
     __slots__ = ("_by_name",)
 

@@ -46,12 +46,7 @@ _MOST_SHOWN = 5
 
 
 class SavedEnd(Struct, frozen=True):
-    """A copy beside the log of what a recovery cut, and that may hold acknowledged commits.
-
-    Attributes:
-        name: of the copy, as the log's storage names it.
-        remains: what is in it.
-    """
+    """A copy beside the log of what a recovery cut, and that may hold acknowledged commits."""
 
     name: str
     remains: Remains

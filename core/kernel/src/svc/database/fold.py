@@ -119,14 +119,7 @@ class _Footprint:
 
 
 class Fold:
-    """Applies transactions, one after the other, to the trees that HEAD names.
-
-    Args:
-        objects: the database's objects.
-        head: the state to begin with.
-        parent: the last commit and the identity of its record; None in a new database.
-        maximum_entries: most entries of a tree; a transaction that makes more fails.
-    """
+    """Applies transactions, one after the other, to the trees that HEAD names."""
 
     def __init__(
         self,

@@ -178,9 +178,6 @@ def withdraw_claims(log: Log, cell: SharedCell) -> None:
 
     Of another database it proves nothing; of another copy of this one it does not say what was never
     acknowledged here.
-
-    Raises:
-        OSError: the disk failed.
     """
     payload = cell.read() if log.needs_recovery else None
     head = Head.unpack(payload) if payload is not None else None

@@ -64,13 +64,7 @@ class Hold:
 
 
 class Holds:
-    """The holds of one opening of a database. Any thread may take and release; nothing blocks.
-
-    Args:
-        storage: the log's medium; where garbage cannot be collected on it, holds cost and mean nothing.
-        state_directory: where the shared cell of the generation lies.
-        read_only: whether nothing may be written beside the log.
-    """
+    """The holds of one opening of a database. Any thread may take and release; nothing blocks."""
 
     def __init__(self, storage: LogStorage, state_directory: Path, read_only: bool) -> None:
         self._storage = storage if isinstance(storage, CollectableStorage) else None

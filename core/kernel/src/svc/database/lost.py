@@ -38,11 +38,6 @@ class _Stored(msgspec.Struct):
 class Lost:
     """Objects and commits that a repair could not save.
 
-    Args:
-        objects: identities of the objects.
-        commits: numbers of the commits whose records are lost.
-        given_up: directories of the system tree that are lost.
-
     Attributes:
         commits: numbers of the commits.
         given_up: directories of the system tree that repairs have taken away, since they could not be read.

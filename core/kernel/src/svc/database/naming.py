@@ -97,9 +97,6 @@ def commit_state(payload: bytes) -> tuple[int, Hash]:
 
     What the commit did is not decoded: that takes long for many paths, and a search by time passes a dozen
     commits.
-
-    Raises:
-        CorruptRecord: it is no commit record.
     """
     decoder = cbor2.CBORDecoder(BytesIO(payload[1 : 4 * HASH_SIZE + 1]))
     try:

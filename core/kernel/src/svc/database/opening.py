@@ -96,14 +96,6 @@ def open_state(
 ) -> Opened:
     """Opens a database and brings log, index and HEAD into agreement; blocks.
 
-    Args:
-        location: path of the ``.svcdb`` file, or a URL.
-        read_only: open for reading; nothing of the database is written.
-        create: make it when it is missing.
-        progress: called while the key index is being made anew.
-        backends: what opens URLs, by scheme.
-        executor: where what blocks runs, once the database is open.
-
     Raises:
         SvcError: as ``Log.open``; ``DatabaseBusy`` when what lies beside the log was removed while
             another process has the database open. For writing ``TruncatedFile`` or ``CorruptRecord`` when
@@ -214,11 +206,7 @@ def _with_new_index(state: SharedState, cell: SharedCell, progress: Progress | N
 
 
 class _Plan(Struct, frozen=True):
-    """How a log is recovered: the arguments of ``Log.recover``.
-
-    Attributes:
-        head: what HEAD's cell says, where it can be believed.
-    """
+    """How a log is recovered: the arguments of ``Log.recover``."""
 
     head: Head | None
     start: int

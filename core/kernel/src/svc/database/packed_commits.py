@@ -70,11 +70,7 @@ def encode_pack(payloads: Mapping[int, bytes]) -> bytes:
 
 
 def decode_pack(content: bytes) -> dict[int, bytes]:
-    """Returns the payloads of a pack by the commits' numbers, in their order.
-
-    Raises:
-        CorruptRecord: it is no pack.
-    """
+    """Returns the payloads of a pack by the commits' numbers, in their order."""
     try:
         magic, count = _HEADER.unpack_from(content)
         rows = [_ROW.unpack_from(content, _HEADER.size + number * _ROW.size) for number in range(count)]
@@ -100,11 +96,7 @@ def _not_a_pack() -> CorruptRecord:
 
 
 class PackedCommits:
-    """Reads packs, and keeps the last few; used by any thread.
-
-    Args:
-        objects: the database's objects.
-    """
+    """Reads packs, and keeps the last few; used by any thread."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
@@ -112,11 +104,7 @@ class PackedCommits:
         self._kept: dict[Hash, dict[int, bytes]] = {}
 
     def beside(self, system_root: Hash, sequence: int) -> Mapping[int, bytes]:
-        """Returns the packed payloads of a commit's range by their numbers, in order; empty for none.
-
-        Raises:
-            CorruptRecord: the pack is damaged, or the way to it.
-        """
+        """Returns the packed payloads of a commit's range by their numbers, in order; empty for none."""
         version = Version(self._objects, system_root)
         entry = version.get(pack_path(sequence))
         if entry is None:

@@ -105,11 +105,6 @@ def renewed_content(objects: ObjectStore, entry: Entry, *, system: bool) -> Stor
 
     A record of version 0 does not state the hash of the content: all of it is read.
 
-    Args:
-        objects: the database's objects.
-        entry: a file that has a record.
-        system: whether it is in the system tree.
-
     Raises:
         CorruptRecord: the record or a chunk is damaged, or the chunks are another content than the file's.
     """

@@ -34,11 +34,6 @@ logger = logging.getLogger(__name__)
 class SharedState:
     """The shared state of one opening of a database.
 
-    Args:
-        log: the open log.
-        index: the open key index.
-        cell: HEAD's shared cell; None when the database is read-only and has none.
-
     Attributes:
         executor: where what blocks runs; in place until ``use``, as in an opening.
         packs: the commits that stand in the log no more.
@@ -120,12 +115,7 @@ class SharedState:
         return payload is not None and Head.unpack(payload).boot_id == self._boot_id
 
     def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
-        """Returns a commit and the identity of its record.
-
-        Raises:
-            NotFound: no commit has this number.
-            CorruptRecord: it is damaged.
-        """
+        """Returns a commit and the identity of its record."""
         payload, hash = self.commit_payload(sequence)
         return Commit.decode(payload), hash
 
@@ -159,9 +149,6 @@ class SharedState:
         """Takes the roots of packed commits into an index that was made anew; the caller holds the lock.
 
         A pack that is damaged is left out; a repair that restores it calls this again.
-
-        Raises:
-            InsufficientStorage: the disk is full.
         """
         root = self.head().system_root
         ranges: set[int] = set()
@@ -174,11 +161,7 @@ class SharedState:
         self.index.note_packs()
 
     def packed_beside(self, sequence: int) -> Mapping[int, bytes]:
-        """Returns the packed payloads of a commit's range by their numbers, in order; empty for none.
-
-        Raises:
-            CorruptRecord: the pack is damaged, or the way to it.
-        """
+        """Returns the packed payloads of a commit's range by their numbers, in order; empty for none."""
         while True:
             root = self.head().system_root
             try:

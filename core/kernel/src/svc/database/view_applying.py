@@ -32,20 +32,7 @@ def apply_until(
     horizon: int,
     is_over: Callable[[int], bool],
 ) -> ViewMark:
-    """Applies commits until a transaction is over; leaves what is not done yet in ``work``.
-
-    Args:
-        database: whose feed is followed.
-        mark: of the data.
-        work: the view, and where it stands.
-        storage: the data.
-        horizon: of the database.
-        is_over: whether the transaction has lasted long enough, or done enough; gets the number of commits
-            that are applied.
-
-    Returns:
-        The new mark.
-    """
+    """Applies commits until a transaction is over; leaves what is not done yet in ``work``."""
     taken = 0
     begun, work.begun = work.begun, None
     for commits in _slices(database, mark, work, begun, horizon):

@@ -18,25 +18,14 @@ _MOST_CHARACTERS = 500
 
 
 class Damage(NamedTuple):
-    """That data of a view were damaged, and were made anew, or begin to be.
-
-    Attributes:
-        at_ms: when it was noticed, Unix milliseconds.
-        reason: what was damaged, as a sentence without secrets.
-    """
+    """That data of a view were damaged, and were made anew, or begin to be."""
 
     at_ms: int
     reason: str
 
 
 def note_damage(directory: Path, name: str, reason: str) -> None:
-    """Logs damage, and notes it beside the data.
-
-    Args:
-        directory: where the view's data live.
-        name: of the view.
-        reason: what was damaged.
-    """
+    """Logs damage, and notes it beside the data."""
     reason = " ".join(reason.split())[:_MOST_CHARACTERS]
     _logger.error("data of the view %s are damaged and are made anew: %s", name, reason)
     temporary = directory / f"{_NAME}.new"

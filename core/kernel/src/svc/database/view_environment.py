@@ -33,13 +33,7 @@ _RENEWALS_SECONDS = 3600.0
 
 
 class ViewEnvironment:
-    """The environment of one view in one opening of a database.
-
-    Args:
-        name: of the view.
-        directory: where its data live.
-        read_only: whether data that cannot be written there may live elsewhere.
-    """
+    """The environment of one view in one opening of a database."""
 
     def __init__(self, name: str, directory: FilePath, *, read_only: bool) -> None:
         self._name = name
@@ -94,11 +88,7 @@ class ViewEnvironment:
 
     @contextmanager
     def writing(self, shared: SharedEnvironment) -> Iterator[lmdb.Transaction[bytes]]:
-        """Gives a transaction that writes.
-
-        Raises:
-            InsufficientStorage: the disk is full.
-        """
+        """Gives a transaction that writes."""
         try:
             with shared.begin(write=True) as transaction:
                 yield transaction

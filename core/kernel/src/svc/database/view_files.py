@@ -30,13 +30,7 @@ def begin_files(parent: Path) -> bytes:
 
 
 def remove_other_formats(views: Path, name: str, present: Path) -> None:
-    """Removes the directories of a view's other formats; nobody may have the database open.
-
-    Args:
-        views: where the data of all views live.
-        name: of the view.
-        present: its own directory, which stays.
-    """
+    """Removes the directories of a view's other formats; nobody may have the database open."""
     if not views.is_dir():
         return
     for directory in views.iterdir():

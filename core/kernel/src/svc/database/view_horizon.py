@@ -81,13 +81,7 @@ def begins_at_horizon(view: View | BatchView) -> bool:
 
 
 def can_go_on(view: View | BatchView, mark: ViewMark, horizon: int) -> bool:
-    """Whether a view can apply what comes behind a mark; if not, it begins anew.
-
-    Args:
-        view: the view.
-        mark: how far it has come.
-        horizon: of the database.
-    """
+    """Whether a view can apply what comes behind a mark; if not, it begins anew."""
     if mark.applied >= horizon or takes_collected(view):
         return True
     return begins_at_horizon(view) and mark.horizon == horizon and mark.applied == horizon - 1
@@ -136,12 +130,7 @@ def steps_behind(
 ) -> Iterator[CommitStep]:
     """Yields the commits behind a number as a view gets them.
 
-    Args:
-        database: the database; the caller holds its present generation.
-        view: the view.
-        mark: of its data.
-        after: number of the last commit that it has.
-        horizon: of the database.
+    The caller holds the present generation.
     """
     takes, begins = takes_collected(view), begins_at_horizon(view)
     version_of = database.version_of
@@ -178,14 +167,7 @@ def _beginning(database: Database, commit: Commit, identity: Hash) -> CommitStep
 
 
 class _Begun(NamedTuple):
-    """A commit in the middle of which a transaction ended.
-
-    Attributes:
-        mark: what stood in the storage then.
-        steps: what the view's ``collect`` gave.
-        storage: the storage that it holds.
-        view: whose.
-    """
+    """A commit in the middle of which a transaction ended."""
 
     mark: bytes
     steps: Iterator[None]
@@ -194,11 +176,7 @@ class _Begun(NamedTuple):
 
 
 class Collecting:
-    """Takes the trees of commits out of the data of a view that takes commits without trees.
-
-    Args:
-        database: whose horizon the view follows.
-    """
+    """Takes the trees of commits out of the data of a view that takes commits without trees."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -212,18 +190,7 @@ class Collecting:
         storage: ViewStorage,
         is_over: Callable[[ViewStorage], bool],
     ) -> ViewMark:
-        """Lets the view give up commits, the oldest first, until a transaction is over.
-
-        Args:
-            view: the view.
-            mark: of its data, which hold every commit up to the horizon.
-            horizon: up to where.
-            storage: the data.
-            is_over: whether the transaction has lasted long enough, or done enough.
-
-        Returns:
-            The mark of the data as they are then.
-        """
+        """Lets the view give up commits, the oldest first, until a transaction is over."""
         collect = getattr(view, "collect", None)
         begun, self._begun = self._begun, None
         if collect is None:

@@ -99,11 +99,7 @@ def storage_directory(views: FilePath, view: _Named) -> FilePath:
 
 
 def mark_is_of_log(mark: ViewMark, database: Database, view: _Named) -> bool:
-    """Whether a mark is of this view's format, and names commits that this very log holds.
-
-    Raises:
-        CorruptRecord: the record of a commit that it names is damaged.
-    """
+    """Whether a mark is of this view's format, and names commits that this very log holds."""
     if (mark.format, mark.database_id) != (view.format, database.database_id):
         return False
     if mark.applied and database.commit_identity(mark.applied) != mark.identity:
@@ -116,10 +112,6 @@ def applied_in(database: Database, view: _Named) -> int:
 
     Nothing is made and nothing is changed: a view that has never been computed, or whose data are of
     another layout or log, is simply at the beginning.
-
-    Args:
-        database: the open database.
-        view: the view; it need not be registered.
     """
     directory = storage_directory(database.state_directory / "views", view)
     if not (directory / "data.mdb").exists():

@@ -18,10 +18,6 @@ __all__ = ["ViewSet"]
 class ViewSet:
     """The views of one open database, by name.
 
-    Args:
-        database: whose feed they follow.
-        directory: where their data live.
-
     Attributes:
         bring: gives views to register when one is asked for that is not; None when nobody does.
     """
@@ -35,9 +31,7 @@ class ViewSet:
     def register(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
         """Makes a view known.
 
-        Args:
-            view: the view; where one of its name is registered, that one stays.
-            replace: whether this one takes its place all the same, on the same data.
+        Where a view of its name is registered, that one stays, unless ``replace`` is set.
         """
         reader = self._readers.get(view.name)
         if reader is None:

@@ -37,13 +37,6 @@ def is_full(view: object, mark: ViewMark, horizon: int, storage: Callable[[], Vi
 
 
 class _Going(NamedTuple):
-    """What is gone on with.
-
-    Attributes:
-        view: the view that keeps something in itself.
-        storage: the storage that tells it so: the same object meanwhile.
-    """
-
     view: WorkingView
     storage: ViewStorage
 
@@ -62,12 +55,7 @@ class ViewWork:
             self._going = None
 
     def note(self, transaction: lmdb.Transaction[bytes], *, changes: bool) -> None:
-        """Notes a transaction of ours; called before it is committed.
-
-        Args:
-            transaction: the transaction.
-            changes: whether it changed something; one that did not has no number.
-        """
+        """Notes a transaction of ours; called before it is committed."""
         self._written = transaction.id() if changes else transaction.id() - 1
 
     def forget(self) -> None:
@@ -82,12 +70,6 @@ class ViewWork:
         should_stop: Callable[[ViewStorage], bool],
     ) -> tuple[bool, bool]:
         """Lets the view work.
-
-        Args:
-            view: the view.
-            at: the user tree of the last commit that is in it.
-            new_storage: its data in this transaction, which is taken when nothing is gone on with.
-            should_stop: whether the transaction has lasted long enough, or done enough.
 
         Returns:
             Whether the view has more to do, and whether it changed something.

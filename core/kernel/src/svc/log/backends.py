@@ -72,10 +72,6 @@ def backend_of(
 ) -> StorageBackend:
     """Returns the backend that opens a log.
 
-    Args:
-        location: path or URL of the log.
-        backends: those of plugins, by scheme.
-
     Raises:
         UsageError: none of them knows the scheme; the message names the schemes that there are.
     """

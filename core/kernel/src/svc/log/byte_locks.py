@@ -123,16 +123,10 @@ def lock_exclusive(fd: int, byte: int) -> None:
 def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
     """Locks one byte shared, converting a lock that this opening has on it.
 
-    Args:
-        fd: the open file.
-        byte: which byte.
-        timeout: seconds to wait for one who has it exclusively; None waits without end.
+    ``timeout`` is in seconds; None waits without end.
 
     Returns:
         Whether the lock is held; False only after a timeout.
-
-    Raises:
-        LocksUnavailable: the filesystem has no such locks.
     """
     request = _REQUESTS[fcntl.F_RDLCK, byte]
     if _try(fd, request):
@@ -149,11 +143,7 @@ def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
 
 
 def hold_byte(fd: int, byte: int) -> None:
-    """Locks one byte shared that nobody ever locks exclusively; never blocks.
-
-    Raises:
-        LocksUnavailable: the filesystem has no such locks.
-    """
+    """Locks one byte shared that nobody ever locks exclusively; never blocks."""
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _shared_request(byte))
     except OSError as error:
@@ -169,9 +159,6 @@ def is_locked(fd: int, byte: int) -> bool:
     """Whether another opening has one byte locked, in either way; locks nothing and never blocks.
 
     The file may be open for reading only.
-
-    Raises:
-        LocksUnavailable: the filesystem has no such locks.
     """
     return first_locked(fd, byte, 1) is not None
 
@@ -180,9 +167,6 @@ def first_locked(fd: int, byte: int, length: int) -> int | None:
     """Returns a byte of a range that another opening has locked, in either way; None when there is none.
 
     Locks nothing and never blocks.
-
-    Raises:
-        LocksUnavailable: the filesystem has no such locks.
     """
     try:
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK, byte, length))

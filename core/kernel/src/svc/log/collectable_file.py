@@ -82,11 +82,7 @@ class CollectableFile:
             written += self.operations.pwritev(fd, [content[written:]], offset + written)
 
     def punch(self, offset: int, length: int) -> bool:
-        """Gives a range of the file back to the filesystem; it reads as zeros then. False where none can.
-
-        Raises:
-            OSError: the disk failed.
-        """
+        """Gives a range of the file back to the filesystem; it reads as zeros then. False where none can."""
         try:
             self.operations.punch_hole(self._descriptor(), offset, length)
         except OSError as error:

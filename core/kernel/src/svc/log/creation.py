@@ -58,10 +58,7 @@ def refuse_irregular(path: Path) -> None:
 def open_error(error: OSError, path: Path, *, readable: bool = False) -> SvcError:
     """Returns the error of svc that says what an operating system's error means for an opening.
 
-    Args:
-        error: what an open, a stat or a creation raised.
-        path: what was to be opened.
-        readable: whether the file can be read, so that only writing is what is refused.
+    ``readable`` says that the file can be read: then only writing is refused.
     """
     number = error.errno
     if number in FULL:
@@ -111,12 +108,7 @@ def create_file(path: Path, operations: FileOperations) -> None:
 
 
 def make_state_directory(directory: Path) -> None:
-    """Makes the directory of what can be rebuilt, mode 0700 less the umask, unless it is there.
-
-    Raises:
-        ForeignFile: something else has its name.
-        ReadOnly, Forbidden, InsufficientStorage: it cannot be made.
-    """
+    """Makes the directory of what can be rebuilt, mode 0700 less the umask, unless it is there."""
     try:
         os.mkdir(directory, 0o700)
     except FileExistsError:

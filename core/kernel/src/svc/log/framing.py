@@ -85,29 +85,14 @@ _VOID = int(ObjectKind.VOID)
 
 
 class Location(NamedTuple):
-    """Where a record lies in the log.
-
-    Attributes:
-        offset: where its header begins.
-        stored_length: bytes of its stored payload.
-    """
+    """Where a record lies in the log."""
 
     offset: int
     stored_length: int
 
 
 class Record(Struct, frozen=True):
-    """A record as it is stored.
-
-    Attributes:
-        kind: what it holds.
-        system: whether it belongs to the system tree.
-        codec: how the payload is stored: 0 raw, 1 zstd.
-        hash: identity of the uncompressed content.
-        time_ms: when it was made, Unix milliseconds.
-        raw_length: bytes of the uncompressed content.
-        payload: the stored payload.
-    """
+    """A record as it is stored."""
 
     kind: ObjectKind
     system: bool
@@ -177,14 +162,7 @@ def encode_record(
 ) -> bytes:
     """Returns a complete framed record, padding included.
 
-    Args:
-        kind: what it holds.
-        hash: identity of the uncompressed content, 32 bytes.
-        payload: the stored payload (compressed when ``codec`` says so).
-        codec: 0 raw, 1 zstd.
-        raw_length: bytes of the uncompressed content; None means the payload's own length.
-        time_ms: Unix milliseconds.
-        system: whether it belongs to the system tree.
+    A ``raw_length`` of None means the payload's own length.
 
     Raises:
         PayloadTooLarge: the payload or the content has more than 2**32 - 1 bytes.
@@ -230,9 +208,6 @@ def encode_void(stored_length: int, *, time_ms: int) -> bytes:
     """Returns the header of a void: a record whose ``stored_length`` payload bytes mean nothing.
 
     Only the 72 bytes of the header are given; what lies behind may be a hole in the file.
-
-    Raises:
-        PayloadTooLarge: more than 2**32 - 1 bytes.
     """
     if stored_length > MAXIMUM_STORED_LENGTH:
         raise PayloadTooLarge(
@@ -249,11 +224,8 @@ def encode_clean_end(hash: Hash, *, database_id: bytes, offset: int, time_ms: in
 
     Where it is found, everything before it was durable, and that commit was the last one.
 
-    Args:
-        hash: identity of the last commit's record.
-        database_id: of the log.
-        offset: where in the log the mark will stand: elsewhere, as a part of a content, it means nothing.
-        time_ms: Unix milliseconds.
+    ``offset`` is where in the log the mark will stand: elsewhere, as a part of a content, it means
+    nothing.
     """
     checked = _pack_checked(
         _MAGIC, ObjectKind.VOID, 0, 0, 0, 0, 0, time_ms, hash, _clean_end_proof(database_id, offset)
@@ -262,13 +234,7 @@ def encode_clean_end(hash: Hash, *, database_id: bytes, offset: int, time_ms: in
 
 
 def clean_end_commit(data: bytes, *, database_id: bytes, offset: int) -> Hash | None:
-    """Returns the identity of the commit that a clean-end mark names; None when no mark stands there.
-
-    Args:
-        data: the 72 bytes that stand at ``offset``.
-        database_id: of the log.
-        offset: where in the log.
-    """
+    """Returns the identity of the commit that a clean-end mark names; None when no mark stands there."""
     if len(data) < RECORD_HEADER_SIZE:
         return None
     magic, kind, _, _, _, stored, _, _, hash, proof, checksum = _unpack_header(data)
@@ -286,10 +252,7 @@ def _clean_end_proof(database_id: bytes, offset: int) -> int:
 def decode_header(buffer: bytes | memoryview, position: int = 0, offset: int = 0) -> RecordHeader | None:
     """Returns the record header at ``position`` of a buffer, or None when no valid one stands there.
 
-    Args:
-        buffer: at least ``position`` + 72 bytes.
-        position: where in the buffer.
-        offset: where in the log that is, for error messages.
+    ``offset`` is where in the log the buffer's position stands, for error messages.
 
     Raises:
         UnsupportedFormat: the header is valid and of a kind that this program does not know.
@@ -312,11 +275,7 @@ def decode_header(buffer: bytes | memoryview, position: int = 0, offset: int = 0
 def decode_record(data: bytes, offset: int, stored_length: int) -> Record:
     """Returns the record of ``data``, both checksums verified.
 
-    Args:
-        data: what stands in the log from ``offset`` on: 72 + ``stored_length`` bytes, fewer where
-            the log ends before.
-        offset: where it was read, for error messages.
-        stored_length: length of the stored payload, as the index knows it.
+    ``data`` may be shorter than 72 + ``stored_length`` bytes where the log ends before.
 
     Raises:
         TruncatedFile: the log ends within the record.
@@ -343,11 +302,7 @@ def verified_payload(data: bytes, offset: int, stored_length: int, hash: Hash | 
 
     This is the path of every read: one unpack of the guards alone.
 
-    Args:
-        data: the framed record.
-        offset: where it was read, for errors.
-        stored_length: the payload's length that the caller expects.
-        hash: the identity that the caller expects; None takes any.
+    A ``hash`` of None takes any.
     """
     size = RECORD_HEADER_SIZE + stored_length
     if len(data) < size:
@@ -394,11 +349,6 @@ def encode_file_header(header: FileHeader) -> bytes:
 
 def decode_file_header(data: bytes, name: str, *, flags: int = 0) -> FileHeader:
     """Returns what the first bytes of a file say, if it is a log that this program reads.
-
-    Args:
-        data: the first 128 bytes of the file, fewer when it has fewer.
-        name: the file's name, for error messages.
-        flags: the flags that the file may have; a database has none.
 
     Raises:
         ForeignFile: it is empty, not an svc database, or of the other byte order.

@@ -60,12 +60,7 @@ _opened: weakref.WeakSet[LocalFileStorage] = weakref.WeakSet()
 
 
 class LocalFileStorage(CollectableFile):
-    """One opening of a log file. Attributes and methods as in ``LogStorage``; built by ``open``.
-
-    Attributes:
-        path: the file as it was named.
-        operations: the system calls that change the file; tests replace them.
-    """
+    """One opening of a log file. Attributes and methods as in ``LogStorage``; built by ``open``."""
 
     def __init__(
         self, fd: int, path: Path, header: bytes, *, read_only: bool, alone: bool, operations: FileOperations
@@ -117,12 +112,7 @@ class LocalFileStorage(CollectableFile):
     ) -> LocalFileStorage:
         """Opens a log file, making it first if it is missing. Blocks while another opening recovers.
 
-        Args:
-            path: the file.
-            read_only: open for reading, writing nothing at all, also beside the file.
-            create: whether to make a missing file (never with ``read_only``).
-            timeout: seconds to wait for an opening that recovers the file; None waits without end.
-            operations: the system calls to use; None means the operating system's own.
+        ``timeout`` is in seconds; None waits without end.
 
         Raises:
             DatabaseNotFound: there is no file, or no directory for one.

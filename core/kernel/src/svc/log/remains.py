@@ -95,10 +95,7 @@ def count(number: int, noun: str) -> str:
 def survey_remains(read: ReadBytes, offset: int, end: int) -> Remains:
     """Reads and describes what stands between two offsets; memory is bounded.
 
-    Args:
-        read: reads the log, or a copy of a part of it.
-        offset: where a record begins or began, a multiple of eight.
-        end: where the bytes end.
+    ``offset`` is a multiple of eight.
     """
     if _all_zero(read, offset, end):
         return Remains(offset, end - offset, zeros=True)

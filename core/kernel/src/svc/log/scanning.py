@@ -40,17 +40,8 @@ STEP_WINDOW = 1 << 14
 class ScannedRecord(NamedTuple):
     """A record as a scan meets it.
 
-    Attributes:
-        offset: where its header begins.
-        end: where the next record begins.
-        kind: what it holds.
-        system: whether it belongs to the system tree.
-        codec: how the payload is stored.
-        hash: identity of the uncompressed content.
-        time_ms: Unix milliseconds.
-        stored_length: bytes of the stored payload.
-        raw_length: bytes of the uncompressed content.
-        payload: the stored payload if the scan was asked for payloads, else None.
+    The fields are those of ``RecordHeader``, with where the next record begins. ``payload`` is the stored
+    one, None unless the scan was asked for payloads.
     """
 
     offset: int
@@ -70,12 +61,7 @@ def scan_records(
 ) -> Iterator[ScannedRecord]:
     """Yields the records between two offsets; memory is bounded unless payloads are asked for.
 
-    Args:
-        read: reads the log.
-        start: offset of a record.
-        end: where to stop: the end of a record.
-        payloads: whether to give the stored payloads.
-        verify: whether to check the payloads' checksums; headers are always checked.
+    Headers are always checked, payloads where ``verify`` says so.
 
     Raises:
         CorruptRecord: at ``details["offset"]`` no valid record stands, or (``verify``) its payload
@@ -118,12 +104,7 @@ def scan_records(
 
 
 class DamagedRegion(NamedTuple):
-    """Bytes of the log between two records in which no record can be read.
-
-    Attributes:
-        offset: where it begins.
-        end: where the next record begins, or the end of what was scanned.
-    """
+    """Bytes of the log between two records in which no record can be read."""
 
     offset: int
     end: int
@@ -169,11 +150,7 @@ def payload_is_whole(read: ReadBytes, offset: int, header: RecordHeader) -> bool
 
 
 def find_header(read: ReadBytes, start: int, end: int) -> int | None:
-    """Returns the first offset from ``start`` on, in steps of eight, where a valid header stands.
-
-    Returns:
-        The offset, or None when there is none before ``end``.
-    """
+    """Returns the first offset from ``start`` on, in steps of eight, where a valid header stands."""
     offset = (start + 7) & ~7
     while offset + RECORD_HEADER_SIZE <= end:
         buffer = read(offset, min(WINDOW, end - offset))

@@ -48,13 +48,8 @@ class SharedCell:
 
     Writers exclude each other by means of their own (a lock of the log); readers need none.
 
-    Args:
-        path: the file; it is made when it is missing, and emptied when it is of another shape.
-        payload_size: bytes of the value.
-        read_only: never write; a file that is missing or of another shape reads as no value.
-
-    Raises:
-        OSError: the file can be neither made nor opened.
+    The file is made when it is missing, and emptied when it is of another shape; where it may only be
+    read it then holds no value.
     """
 
     def __init__(self, path: str | os.PathLike[str], payload_size: int, *, read_only: bool = False) -> None:
@@ -133,11 +128,7 @@ class SharedCell:
         self._seen = (left, payload)
 
     def sync(self) -> None:
-        """Makes what was written durable; blocks. Only a withdrawal needs it: other values may be lost.
-
-        Raises:
-            OSError: the disk failed.
-        """
+        """Makes what was written durable; blocks. Only a withdrawal needs it: other values may be lost."""
         if self._map is not None:
             self._map.flush()
 

@@ -24,14 +24,7 @@ _RAW = Codec.RAW
 
 
 class DamagedObject(msgspec.Struct, frozen=True, array_like=True):
-    """A record whose header is whole and whose content is not.
-
-    Attributes:
-        offset: where its header begins.
-        end: where the next record begins.
-        hash: identity of what it held.
-        kind: number of its ``ObjectKind``.
-    """
+    """A record whose header is whole and whose content is not."""
 
     offset: int
     end: int
@@ -86,18 +79,8 @@ class Stretch(msgspec.Struct, array_like=True):
 def check_stretch(read: ReadBytes, start: int, stop: int, limit: int, database_id: bytes) -> Stretch:
     """Checks the records that begin between two offsets.
 
-    Args:
-        read: reads the log.
-        start: offset of a record.
-        stop: records that begin here or later are not looked at.
-        limit: where the records of the log end.
-        database_id: of the log, for clean-end marks.
-
-    Returns:
-        What was found; memory is that of one record and a few megabytes.
-
-    Raises:
-        UnsupportedFormat: a record of a kind that this program does not know.
+    Records that begin at ``stop`` or later are not looked at. Memory is that of one record and a few
+    megabytes.
     """
     found = Stretch(start, start)
     base = offset = start

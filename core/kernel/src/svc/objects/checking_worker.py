@@ -17,11 +17,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str]) -> None:
-    """Answers until the input ends.
-
-    Args:
-        arguments: number of the descriptor, and the database id in hex.
-    """
+    """Answers until the input ends."""
     descriptor, database_id = int(arguments[0]), bytes.fromhex(arguments[1])
     encoder = msgspec.json.Encoder()
 

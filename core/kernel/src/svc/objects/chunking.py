@@ -47,11 +47,7 @@ class Readable(Protocol):
 
 
 class Window:
-    """Up to 1 MiB of a stream, with room in front for what the window before it left over.
-
-    Attributes:
-        size: bytes of the stream that are in it.
-    """
+    """Up to 1 MiB of a stream, with room in front for what the window before it left over."""
 
     __slots__ = ("_view", "size")
 
@@ -75,9 +71,7 @@ class Window:
 class Chunker:
     """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them.
 
-    Args:
-        system: whether the chunks belong to the system tree, where they have other hashes.
-        expected: chunks of the user tree that the stream probably has; they need not be cut.
+    Chunks that the stream probably has (``expected``) need not be cut.
     """
 
     def __init__(self, *, system: bool = False, expected: ExpectedChunks | None = None) -> None:

@@ -53,11 +53,7 @@ def compress(content: bytes | bytearray | memoryview) -> tuple[Codec, bytes]:
 def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
     """Returns the content of a stored form.
 
-    Args:
-        codec: the number in the record's header.
-        stored: the stored form.
-        raw_length: the content's size in bytes as the header states it; no more is ever produced, so
-            a hostile frame cannot exhaust memory.
+    No more than ``raw_length`` bytes are ever produced, so a hostile frame cannot exhaust memory.
 
     Raises:
         CorruptRecord: an unknown codec, a broken frame, or another size than stated.

@@ -83,25 +83,14 @@ class CommitIndex:
             return _COMMIT.unpack(cursor.value())
 
     def forget_commits(self, sequences: Iterable[int]) -> None:
-        """Forgets where commits lie in the log: packs hold them. Their roots stay known.
-
-        Raises:
-            InsufficientStorage: the disk is full, or fails to write; nothing was written.
-        """
+        """Forgets where commits lie in the log: packs hold them. Their roots stay known."""
         self._note_written()
         with writing(), self._begin(COMMITS, True) as transaction:
             for sequence in sequences:
                 transaction.delete(_SEQUENCE.pack(sequence))
 
     def add_roots(self, commits: Iterable[tuple[int, Hash, tuple[Hash, ...]]]) -> None:
-        """Takes in which roots commits had, in whatever order they come.
-
-        Args:
-            commits: (number, HEAD's root, roots of other refs) of each.
-
-        Raises:
-            InsufficientStorage: as ``forget_commits``.
-        """
+        """Takes in which roots commits had, in whatever order they come."""
         self._note_written()
         with writing(), self._begin(ROOTS, True) as transaction:
             for sequence, root, ref_roots in commits:

@@ -64,14 +64,7 @@ class StoredContent(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContentWriter:
-    """Stores contents, one after the other.
-
-    Args:
-        objects: the database's objects.
-        system: whether the contents belong to the system tree.
-        begin_blocking: begins a call that blocks, with its arguments, and returns what waits for its outcome.
-        take_hold: returns what keeps objects that are looked up from now on, for as long as it lives.
-    """
+    """Stores contents, one after the other."""
 
     def __init__(
         self,
@@ -177,15 +170,7 @@ class ContentWriter:
 
 
 class SmallContents:
-    """Small contents of one transaction: they wait as they are, and are looked up and framed many at a time.
-
-    Args:
-        objects: the database's objects.
-        pending: takes those that the database does not have, once they are settled.
-
-    Attributes:
-        size: bytes of what waits.
-    """
+    """Small contents of one transaction: they wait, and are looked up and framed many at a time."""
 
     __slots__ = ("_objects", "_pending", "_waiting", "size")
 
@@ -246,12 +231,6 @@ def read_range(
 ) -> Iterator[bytes]:
     """Yields a range of a file's bytes, one chunk or a part of one at a time.
 
-    Args:
-        objects: the database's objects.
-        entry: a file's entry.
-        start: first byte.
-        length: number of bytes; None reads to the end.
-
     Raises:
         CorruptRecord: a chunk is damaged or of another size than its file states.
     """
@@ -273,13 +252,7 @@ def read_range(
 
 
 def read_content(objects: ObjectStore, content: StoredContent, pending: PendingObjects) -> bytes:
-    """Returns all bytes of a content that may not be committed yet.
-
-    Args:
-        objects: the database's objects.
-        content: belongs to the user tree.
-        pending: the objects that the database may not have yet.
-    """
+    """Returns all bytes of a content that may not be committed yet."""
     if not content.size:
         return b""
     if content.record is None:
@@ -304,10 +277,6 @@ def _part(chunk: bytes, start: int, length: int) -> bytes:
 
 class ChunkStream:
     """The chunks that a client named, read one after the other as one stream.
-
-    Args:
-        objects: the database's objects.
-        hashes: chunks in order; every one must be there.
 
     Raises:
         InvalidInput: chunks are missing; ``missing`` lists them.

@@ -70,8 +70,6 @@ _POLL_SECONDS = 0.001
 
 
 class _Settings(Struct, frozen=True):
-    """How an environment is opened."""
-
     map_size: int
     names: tuple[bytes, ...]
     read_only: bool
@@ -79,10 +77,6 @@ class _Settings(Struct, frozen=True):
 
 class SharedEnvironment:
     """An open environment with its named databases, and how many use it.
-
-    Args:
-        directory: where its files are.
-        settings: how it is opened, now and when LMDB has given it up.
 
     Attributes:
         key: names its data file in this process.
@@ -139,15 +133,7 @@ class SharedEnvironment:
         return self.begin(database, write)
 
     def get(self, database: int, key: bytes) -> bytes | None:
-        """Returns the value of one key, or None: what a transaction of ``begin`` would give, for less.
-
-        Args:
-            database: position in ``databases``.
-            key: the key.
-
-        Raises:
-            ServiceUnavailable, DatabaseClosed: as ``begin``.
-        """
+        """Returns the value of one key, or None: what a transaction of ``begin`` would give, for less."""
         beginning = self._beginning
         beginning.append(None)
         environment = self._environment
@@ -171,11 +157,7 @@ class SharedEnvironment:
             return False
 
     def sync(self) -> None:
-        """Writes everything to disk; blocks.
-
-        Raises:
-            lmdb.Error: the disk failed, or the environment was given up.
-        """
+        """Writes everything to disk; blocks."""
         with held_across_waits(self._mutex):
             if self._environment is None:
                 raise lmdb.Error("sync: the environment was given up")
@@ -291,10 +273,6 @@ def discard_environment(directory: Path, damaged: SharedEnvironment | None) -> N
     """Deletes the files of an environment that can't be read, unless others have been put there meanwhile.
 
     Who has them open goes on with them until it looks at ``is_there``.
-
-    Args:
-        directory: where its files are.
-        damaged: as it was opened; None when that failed.
     """
     with _locked(directory):
         if damaged is None or damaged.is_there:
@@ -380,11 +358,7 @@ def _set_note(directory: Path, content: bytes, *, durable: bool) -> None:
 
 @contextlib.contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Excludes other processes that open an environment in the directory at this moment.
-
-    Raises:
-        DatabaseBusy: one of them has been at it for seconds; it was stopped, perhaps.
-    """
+    """Excludes other processes that open an environment in the directory at this moment."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS

@@ -18,9 +18,6 @@ class ExpectedChunks:
     """The chunks of another content, in order; goes along with one that is being cut.
 
     What is not like it costs one hash in vain, until a chunk comes that both have.
-
-    Args:
-        chunks: hash and bytes of each.
     """
 
     def __init__(self, chunks: Sequence[tuple[Hash, int]]) -> None:
@@ -30,11 +27,7 @@ class ExpectedChunks:
         self._next = 0
 
     def match(self, view: memoryview) -> tuple[Hash, int] | None:
-        """Returns hash and length of the chunk that bytes begin with, when it is the expected one.
-
-        Args:
-            view: bytes behind a boundary.
-        """
+        """Returns hash and length of the chunk that bytes begin with, when it is the expected one."""
         if self._next >= len(self._chunks):
             return None
         hash, length = self._chunks[self._next]

@@ -86,11 +86,6 @@ class KeyIndex(CommitIndex):
     lock, so writers never wait for each other here. Where the disk is full, or fails to write, all that
     writes raises ``InsufficientStorage`` and has written nothing.
 
-    Args:
-        directory: where the index lives; made when missing.
-        read_only: the directory must hold an index already; where it can be written, LMDB still keeps
-            its table of readers there.
-
     Raises:
         lmdb.Error: the files are not an index of this machine; ``destroy`` them and rebuild.
         ReadOnly: the directory cannot be written.
@@ -315,11 +310,8 @@ class KeyIndex(CommitIndex):
     def condemn(self, objects: Iterable[tuple[Hash, int]]) -> list[bool]:
         """Sets objects apart: they can be read, and nobody finds them who would store them.
 
-        Args:
-            objects: hash and offset of each. One that the index has at another offset stays.
-
-        Returns:
-            For each of them whether it is condemned now.
+        One that the index has at another offset stays. Says for each of them whether it is condemned
+        now.
         """
         self._note_written()
         answers: list[bool] = []
@@ -422,7 +414,6 @@ class KeyIndex(CommitIndex):
 
 
 def _refuse(*_arguments: object) -> NoReturn:
-    """Stands for ``begin`` and ``get`` in an index that was closed."""
     raise DatabaseClosed("The database is closed.")
 
 

@@ -30,12 +30,6 @@ _windows: deque[Window] = deque(maxlen=8)
 class LargeContent:
     """One content on its way into the log; holds about 4 MiB of it.
 
-    Args:
-        objects: the database's objects.
-        system: whether it belongs to the system tree.
-        begin_blocking: begins a call that blocks, and returns what waits for its outcome.
-        expected: chunks that it probably has.
-
     Attributes:
         size: bytes taken so far.
         record: hash of its file record, once it is finished.
@@ -71,12 +65,7 @@ class LargeContent:
         return self._filling.room
 
     def take(self, count: int) -> None:
-        """Takes bytes that were put into ``room``; blocks while a full window before is worked on.
-
-        Raises:
-            InsufficientStorage: the disk is full.
-            OSError: the disk failed.
-        """
+        """Takes bytes that were put into ``room``; blocks while a full window before is worked on."""
         window = self._filling
         room = window.room
         self._hasher.update(room[:count])
@@ -114,7 +103,6 @@ class LargeContent:
         self._working = window, self._begin_blocking(self._store, window, is_last)
 
     def _settle(self) -> None:
-        """Waits for the window that is worked on, if one is."""
         if self._working is not None:
             window, wait = self._working
             wait()  # who is killed here waits once more, in ``abandon``

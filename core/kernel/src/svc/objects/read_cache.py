@@ -38,11 +38,6 @@ class ReadCache:
     what is read again and again stays. The rest is cheap to find again: when there is too much of a kind,
     all of that is forgotten. Threads may race harmlessly: at worst something is looked up twice.
 
-    Args:
-        node_bytes: bytes of memory that nodes take.
-        names: number of names that are kept; a directory counts as one more.
-        offsets: number of offsets that are kept.
-
     Attributes:
         nodes: the young nodes, by their hashes.
         entries: by the root of a directory and a name: what stands there, None where nothing does.

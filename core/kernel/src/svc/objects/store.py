@@ -75,11 +75,6 @@ class PendingObjects(Struct):
 class ObjectStore:
     """Reads objects by hash.
 
-    Args:
-        log: the log that holds them.
-        index: where in the log each lies.
-        cache: what reading learns.
-
     Attributes:
         explain_missing: says why an object is missing that another one names; None where it can't.
     """
@@ -120,9 +115,7 @@ class ObjectStore:
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
         """Returns an object's content, its record's checksums verified. Reads the log once.
 
-        Args:
-            hash: identity of the object.
-            kind: what it must be; None takes any kind.
+        A ``kind`` of None takes any.
 
         Raises:
             NotFound: no such object (of that kind).
@@ -201,10 +194,6 @@ class ObjectStore:
     def read_chunk(self, hash: Hash, size: int) -> bytes:
         """Returns a chunk that a file is made of, and keeps where it lies: half of a small read's time.
 
-        Args:
-            hash: identity of the chunk.
-            size: its size in bytes, as the file states it.
-
         Raises:
             CorruptRecord: it is missing, damaged or of another size.
         """
@@ -250,13 +239,7 @@ def _unexplained(_hash: Hash) -> str | None:
 
 
 class TreeStore:
-    """The node store of one tree: reads through to the database, keeps new nodes pending.
-
-    Args:
-        objects: the database's objects.
-        pending: where new nodes go.
-        system: whether the tree is the system tree, whose nodes hash under contexts of their own.
-    """
+    """The node store of one tree: reads through to the database, keeps new nodes pending."""
 
     def __init__(self, objects: ObjectStore, pending: PendingObjects, system: bool = False) -> None:
         self._objects = objects

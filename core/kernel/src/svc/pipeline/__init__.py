@@ -19,7 +19,6 @@ from svc.pipeline.conditions import (
 )
 from svc.pipeline.context import RequestContext, SvcRequest
 from svc.pipeline.declarations import (
-    Access,
     AccessKind,
     accepts_query_token,
     access_of,
@@ -32,21 +31,18 @@ from svc.pipeline.declarations import (
     requires_root,
 )
 from svc.pipeline.examples import json_command
-from svc.pipeline.json import JSON_MEDIA_TYPE, decode_json, encode_json
+from svc.pipeline.json import encode_json
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import renew_caller
 from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
     effective_permissions,
     flags_of_mask,
-    format_flags,
-    hides_denials,
-    is_unrestricted_root,
     parse_flags,
     permits,
     permitted,
 )
-from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range, select_range
+from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range
 from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
 from svc.pipeline.routing import check_route
 from svc.pipeline.sealing import seal, unseal
@@ -57,9 +53,7 @@ from svc.pipeline.visible_parts import visible_parts
 from svc.plugins import Operation
 
 __all__ = [
-    "JSON_MEDIA_TYPE",
     "PIECE_SIZE",
-    "Access",
     "AccessKind",
     "AddressLog",
     "Application",
@@ -81,16 +75,12 @@ __all__ = [
     "context_of",
     "create_app",
     "create_service_app",
-    "decode_json",
     "effective_permissions",
     "encode_json",
     "errors_as_page",
     "flags_of_mask",
-    "format_flags",
     "format_http_date",
     "has_body",
-    "hides_denials",
-    "is_unrestricted_root",
     "json_command",
     "mark_immutable",
     "not_modified",
@@ -113,7 +103,6 @@ __all__ = [
     "requires_in_body",
     "requires_root",
     "seal",
-    "select_range",
     "send_content",
     "send_json",
     "send_json_items",

@@ -33,7 +33,6 @@ from svc.pipeline.middleware import (
     forget_paths,
     request_id_of,
 )
-from svc.pipeline.permission import hides_denials
 from svc.pipeline.refusals import RefusalLog
 from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.root_page import with_root_page
@@ -145,7 +144,7 @@ class Application(LeanApp[SvcRequest]):
             req.env["svc.exchange"].log_error(req.env, error)
         self._refusals.note(req, error)
         identity = req.context.identity_or_none
-        if answer.status == 404 and identity is not None and hides_denials(identity):
+        if answer.status == 404 and identity is not None and identity.hides_denials:
             answer = _uniform_absence(answer)
         apply_answer(resp, _without_credentials(req.env, answer))
         endpoint: Endpoint | None = req.env.get("svc.endpoint")

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from svc.paths import Path
-from svc.pipeline.permission import is_unrestricted_root, permitted
+from svc.pipeline.permission import permitted
 from svc.plugins.contracts import Identity
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Caller:
 
     Attributes:
         identity: who asks.
-        is_unrestricted_root: see ``permission.is_unrestricted_root``.
+        is_unrestricted_root: see ``Identity.is_unrestricted_root``.
         challenge: of the mode that found the identity.
         head: the commit at which the mode has said who this is, if it need not be asked again until the
             next one; else None.
@@ -43,7 +43,7 @@ class Caller:
         self, identity: Identity, challenge: str = "Bearer", known: KnownCallers | None = None
     ) -> None:
         self.identity = identity
-        self.is_unrestricted_root = is_unrestricted_root(identity)
+        self.is_unrestricted_root = identity.is_unrestricted_root
         self.challenge = challenge
         self.head: Head | None = None
         self.ends_s = math.inf if identity.expires_ms is None else identity.expires_ms / 1_000
@@ -72,14 +72,7 @@ class KnownCallers:
     def remember(
         self, authorization: str | None, identity: Identity, challenge: str, head: Head | None
     ) -> Caller:
-        """Returns the caller with this identity, which is the one of before where that had the very same.
-
-        Args:
-            authorization: the field of the request.
-            identity: what the mode returned just now.
-            challenge: of the mode.
-            head: see ``Caller.head``.
-        """
+        """Returns the caller with this identity, which is the one of before where that had the very same."""
         callers = self.by_authorization
         caller = callers.get(authorization)
         if caller is None or caller.identity is not identity or caller.challenge != challenge:

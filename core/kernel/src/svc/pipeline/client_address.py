@@ -27,11 +27,7 @@ _SHORT_FIELD = 256
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Returns the networks that texts name: addresses, or networks in CIDR form.
-
-    Raises:
-        ValueError: one of them is neither; the message names it.
-    """
+    """Returns the networks that texts name: addresses, or networks in CIDR form."""
     networks: list[Network] = []
     for text in texts:
         try:

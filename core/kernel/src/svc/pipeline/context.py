@@ -9,7 +9,7 @@ from svc.errors import AuthRequired, Forbidden
 from svc.paths import Path, format_path
 from svc.pipeline.callers import Caller
 from svc.pipeline.framework import LeanRequest
-from svc.pipeline.permission import effective_permissions, hides_denials, is_unrestricted_root, permits
+from svc.pipeline.permission import effective_permissions, permits
 from svc.pipeline.refusals import hidden_path
 from svc.pipeline.settings import Limits
 from svc.plugins.contracts import Identity, Operation
@@ -183,13 +183,13 @@ class RequestContext:
             AuthRequired: nobody is authenticated.
             Forbidden: somebody else is.
         """
-        if not is_unrestricted_root(self.identity):
+        if not self.identity.is_unrestricted_root:
             raise Forbidden("Only root may do this.")
 
 
 def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
     """The error that tells ``identity`` that it may not do ``operation`` to ``path``."""
-    if is_unrestricted_root(identity) or hides_denials(identity):
+    if identity.is_unrestricted_root or identity.hides_denials:
         # Root is denied nothing but the system namespace, which is a missing path to everyone.
         return hidden_path(path)
     return Forbidden(f"You may not {operation.name.lower()} this path.", path=format_path(path))

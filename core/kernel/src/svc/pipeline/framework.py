@@ -113,11 +113,7 @@ class LeanResponse(falcon.Response):
         self._made_context = context
 
     def fields(self, media_type: str | None) -> Fields:
-        """Returns the header fields.
-
-        Args:
-            media_type: of the content, if no responder set one; None for none.
-        """
+        """Returns the header fields."""
         if self._extra_headers or self._cookies is not None:
             return self._wsgi_headers(media_type)
         headers = self._headers
@@ -164,14 +160,7 @@ class LeanApp(falcon.App[RequestType, LeanResponse]):
     """Falcon's application, which returns its answers instead of handing them to a server."""
 
     def answer(self, environ: dict[str, Any]) -> tuple[str, Fields, Iterable[bytes]]:
-        """Does what ``falcon.App.__call__`` does with a request, in the same order.
-
-        Returns:
-            The status line, the header fields and the body.
-
-        Raises:
-            Exception: what no error handler takes.
-        """
+        """Does what ``falcon.App.__call__`` does with a request, in the same order."""
         req = self._request_type(environ, self.req_options)
         resp = self._response_type(self.resp_options)
         params: dict[str, Any] = {}

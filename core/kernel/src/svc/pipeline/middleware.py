@@ -1,6 +1,6 @@
 """The kernel's middleware, in its fixed order: request id, CORS, routing, identity, permission.
 
-``MIDDLEWARE_ORDER`` is that order; each class does one step and raises to refuse. Nothing here depends on
+Each class does one step and raises to refuse. Nothing here depends on
 which plugins are installed or in which order. Limits are checked where a body is read: see ``bodies``.
 """
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from svc.pipeline.settings import Limits
 
 __all__ = [
-    "MIDDLEWARE_ORDER",
     "CrossOrigin",
     "Identification",
     "PermissionCheck",
@@ -109,10 +108,6 @@ class CrossOrigin:
     """Lets pages of the allowed origins call (Fetch standard, CORS protocol), and answers preflights.
 
     Credentials are never allowed as such: tokens travel in a header that the page itself sets.
-
-    Args:
-        origins: those that are allowed; ``*`` for all.
-        headers: of answers, that pages may read beyond those of every answer.
     """
 
     def __init__(self, origins: tuple[str, ...], headers: Iterable[str] = ()) -> None:
@@ -315,9 +310,6 @@ class PermissionCheck:
                 raise denial(caller.identity, operation, path)
         if not needs_all:
             raise denial(caller.identity, access.operations[0], path)
-
-
-MIDDLEWARE_ORDER = (RequestIds, CrossOrigin, Routing, Identification, PermissionCheck)
 
 
 def forget_paths() -> None:

@@ -17,9 +17,6 @@ __all__ = [
     "FLAG_LETTERS",
     "effective_permissions",
     "flags_of_mask",
-    "format_flags",
-    "hides_denials",
-    "is_unrestricted_root",
     "parse_flags",
     "permits",
     "permitted",
@@ -136,18 +133,3 @@ def effective_permissions(identity: Identity, path: Path, *, directory: bool = F
 def flags_of_mask(mask: int) -> str:
     """Returns the flags string of what ``permitted`` has returned."""
     return _FLAGS[mask]
-
-
-def hides_denials(identity: Identity) -> bool:
-    """Whether a denial must look like a missing path (404) to this identity, rather than 403."""
-    return bool(identity.rules)
-
-
-def is_unrestricted_root(identity: Identity) -> bool:
-    """Whether the identity may use the routes of root: root itself, by a key without a scope."""
-    return identity.is_root and not identity.rules
-
-
-def format_flags(operations: frozenset[Operation]) -> str:
-    """Returns the flags string that allows ``operations``."""
-    return "".join(operation.letter if operation in operations else "-" for operation in Operation)

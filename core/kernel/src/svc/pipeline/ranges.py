@@ -43,11 +43,7 @@ def select_range(
 ) -> tuple[ByteRange, ...] | None:
     """Returns the pieces of a content that a GET asks for, or None for the whole.
 
-    Args:
-        req: the request; only GET has ranges, on HEAD the field is ignored.
-        size: bytes of the content.
-        etag: its opaque entity tag, for ``If-Range``.
-        updated_ms: its last modification, for ``If-Range``.
+    Only GET has ranges: on HEAD the field is ignored.
 
     Raises:
         RangeNotSatisfiable: no byte of what is asked for exists (416 with ``Content-Range``).
@@ -62,9 +58,6 @@ def parse_range(value: str, size: int) -> tuple[ByteRange, ...] | None:
     """Returns the ranges that a ``Range`` field names in a content of ``size`` bytes.
 
     Ranges come joined where they overlap or touch, in ascending order unless they are apart.
-
-    Raises:
-        RangeNotSatisfiable: the field is well formed and no range overlaps the content.
     """
     field = _FIELD.fullmatch(value.strip())
     if field is None:
@@ -121,11 +114,7 @@ def _joined(ranges: list[ByteRange]) -> tuple[ByteRange, ...]:
 
 
 class MultipartRanges:
-    """A ``multipart/byteranges`` body: its media type, its exact length, its bytes piece by piece.
-
-    Args:
-        ranges: the pieces, two or more.
-    """
+    """A ``multipart/byteranges`` body: its media type, its exact length, its bytes piece by piece."""
 
     def __init__(self, ranges: tuple[ByteRange, ...], size: int, content_type: str) -> None:
         self._boundary = os.urandom(16).hex()

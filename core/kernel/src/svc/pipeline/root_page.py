@@ -40,11 +40,7 @@ _NO_LINK = "The documentation is in the folder <code>docs</code> of the sources"
 
 
 class RootResource:
-    """The page, or the same for programs.
-
-    Args:
-        documented: whether the documentation is served.
-    """
+    """The page, or the same for programs."""
 
     def __init__(self, documented: bool) -> None:
         self._documented = documented

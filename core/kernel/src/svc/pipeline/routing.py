@@ -104,11 +104,7 @@ def check_route(route: Route) -> None:
 
 
 def bind_routes(routes: Iterable[Route]) -> list[BoundRoute]:
-    """Returns the routes as Falcon serves them.
-
-    Raises:
-        PluginError: see ``check_route``.
-    """
+    """Returns the routes as Falcon serves them."""
     bound: dict[str, BoundRoute] = {}
     for route in routes:
         endpoints = _endpoints_of(route)
@@ -126,11 +122,7 @@ def bind_routes(routes: Iterable[Route]) -> list[BoundRoute]:
 
 
 def add_routes(app: falcon.App[Any, Any], routes: Iterable[BoundRoute]) -> None:
-    """Adds bound routes to a Falcon app.
-
-    Raises:
-        PluginError: Falcon refuses a template; the message names the plugin.
-    """
+    """Adds bound routes to a Falcon app."""
     for route in routes:
         try:
             app.add_route(route.template, route)

@@ -53,11 +53,7 @@ class _Rule(NamedTuple):
 
 
 class RuleSet:
-    """The rules of one key, made ready. Immutable; safe in every thread.
-
-    Args:
-        rules: in their order.
-    """
+    """The rules of one key, made ready. Immutable; safe in every thread."""
 
     __slots__ = ("_depths", "_found", "_parts", "_rules", "_ways")
 

@@ -74,14 +74,7 @@ class CommitState(Struct, frozen=True):
 
 
 class LiveService:
-    """An open database with the plugins that are in use for it in this process.
-
-    Attributes:
-        callers: those of the requests before.
-
-    Raises:
-        PluginMissing: the auth mode's plugin is not enabled in the database.
-    """
+    """An open database with the plugins that are in use for it in this process."""
 
     def __init__(self, database: Database, plugins: Plugins, selected: SelectedAuthMode) -> None:
         self.database = database
@@ -178,11 +171,7 @@ class LiveService:
 
 
 class Service:
-    """The service of one process, from the first moment on.
-
-    Args:
-        startup_wait_s: how long a request waits for the database before it is answered 503.
-    """
+    """The service of one process, from the first moment on."""
 
     def __init__(
         self,
@@ -222,11 +211,7 @@ class Service:
         return self._dates.date(merge_findings(live.findings(max_age_s=1.0), others), "worker")
 
     def adopt(self, database: Database) -> LiveService:
-        """Serves a database that is open.
-
-        Raises:
-            PluginMissing: the auth mode's plugin is not enabled in it.
-        """
+        """Serves a database that is open."""
         live = LiveService(database, self.plugins, self.selected)
         self._live = live
         self._state = StartState("ready", 1.0, 0)

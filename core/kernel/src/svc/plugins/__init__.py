@@ -35,8 +35,8 @@ from svc.plugins.contracts import (
     Rights,
     ScopedRule,
 )
-from svc.plugins.descriptor import API_VERSION, BackupRule, PluginDescriptor, StartOption, SystemPath
-from svc.plugins.discovery import InstalledPlugin, PluginProblem, ProblemKind, parse_allowed
+from svc.plugins.descriptor import BackupRule, PluginDescriptor, StartOption, SystemPath
+from svc.plugins.discovery import PluginProblem, ProblemKind, parse_allowed
 from svc.plugins.enabling import (
     EnabledPlugin,
     awaits_first_plugins,
@@ -45,8 +45,8 @@ from svc.plugins.enabling import (
     enable,
     enabled_plugins,
     initialize,
+    read_settings,
     require_enabled,
-    stored_settings,
 )
 from svc.plugins.families import Extension, Family
 from svc.plugins.hookspecs import hookimpl, hookspec
@@ -54,13 +54,9 @@ from svc.plugins.inspection import PluginReport, describe_plugins, diagnose, par
 from svc.plugins.lifecycle import ActivePlugins, PluginContext, register_views
 from svc.plugins.loading import Plugins, load_descriptors, load_plugins
 from svc.plugins.needs import all_needed
-from svc.plugins.registries import Registries
 from svc.plugins.registry import (
-    Command,
     CommandRegistry,
     NamedRegistry,
-    Registered,
-    Registry,
     Route,
     RouteRegistry,
 )
@@ -74,7 +70,6 @@ if TYPE_CHECKING:
     from svc.plugins.system_paths import SystemPaths as SystemPaths
 
 __all__ = [
-    "API_VERSION",
     "ROOT_IDENTITY",
     "ROOT_USER_ID",
     "ActivePlugins",
@@ -82,7 +77,6 @@ __all__ = [
     "AuthMode",
     "BackgroundJob",
     "BackupRule",
-    "Command",
     "CommandRegistry",
     "Confidential",
     "ContentCheck",
@@ -94,7 +88,6 @@ __all__ = [
     "HealthReport",
     "HealthStatus",
     "Identity",
-    "InstalledPlugin",
     "JobContext",
     "JobRegistry",
     "KnownUser",
@@ -108,9 +101,6 @@ __all__ = [
     "PluginReport",
     "Plugins",
     "ProblemKind",
-    "Registered",
-    "Registries",
-    "Registry",
     "Rights",
     "Route",
     "RouteRegistry",
@@ -121,7 +111,6 @@ __all__ = [
     "StorageBackend",
     "SystemPath",
     "SystemPaths",
-    "Writability",
     "accepts_root_key",
     "all_needed",
     "awaits_first_plugins",
@@ -140,18 +129,18 @@ __all__ = [
     "parse_assignments",
     "parse_options",
     "plugin_findings",
+    "read_settings",
     "register_views",
     "require_enabled",
     "select_auth_mode",
     "settings_as_shown",
-    "stored_settings",
     "validate_settings",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # The contract of storage media belongs to the log, which a light descriptor module must not import.
-    if name in ("LogPlace", "LogStorage", "StorageBackend", "Writability"):
+    if name in ("LogPlace", "LogStorage", "StorageBackend"):
         import svc.log
 
         return getattr(svc.log, name)

@@ -54,10 +54,6 @@ class SelectedAuthMode(Struct, frozen=True):
 def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
     """Returns the auth mode that ``--auth`` names.
 
-    Args:
-        plugins: the outcome of the boot.
-        text: a name or an alias, alone or as ``name://argument``.
-
     Raises:
         UsageError: the text is empty.
         PluginMissing: no plugin in use has a mode of that name; plugins that are out of use are named, since
@@ -79,11 +75,7 @@ def accepts_root_key(database: Database, plugins: Plugins, key: str, auth: str |
     Every mode that has keys is asked: one that refuses decides, and a key that none accepts is refused. Where
     no enabled mode has keys, every caller is root, and so is who has the file. May block.
 
-    Args:
-        database: the open database.
-        plugins: the outcome of the boot, with auth modes.
-        key: what the caller gave; it is shown nowhere.
-        auth: a mode by name, alone or with the argument that it needs to judge a key, as ``--auth`` takes it.
+    ``auth`` is a mode as ``--auth`` takes it.
 
     Raises:
         PluginMissing: ``auth`` names a mode that is not enabled; or a plugin that is enabled here is out of

@@ -58,9 +58,6 @@ def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[
         descriptor: whose settings they are.
         assignments: pairs of a dotted field name and the text given for it. It is taken as it is where the
             field is a text; otherwise it is JSON (``8080``, ``true``, ``["a", "b"]``).
-
-    Raises:
-        PluginError: a name is not a field.
     """
     settings: dict[str, Any] = {}
     for name, text in assignments:
@@ -71,11 +68,6 @@ def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[
 
 def option_settings(descriptor: PluginDescriptor, option: StartOption, value: Any) -> dict[str, Any]:
     """Returns the setting that an option of ``svc start`` makes of a value.
-
-    Args:
-        descriptor: whose option it is.
-        option: the option.
-        value: as it was given: a text, or whatever a TOML file holds.
 
     Raises:
         ValueError: the value is not of the type of the setting; the message does not show it.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from svc.database import Database
     from svc.database.version import Version
     from svc.hashing import Hash
+    from svc.plugins.descriptor import PluginDescriptor
     from svc.plugins.loading import Plugins
     from svc.tree import Entry
 
@@ -44,6 +45,7 @@ __all__ = [
     "enabled_plugins",
     "initialize",
     "later_defaults",
+    "read_settings",
     "refused_plugins",
     "require_enabled",
     "stored_settings",
@@ -57,8 +59,6 @@ INITIAL_SET_PATH: Path = ("plugin-set",)
 
 
 class _Record(msgspec.Struct):
-    """The JSON of a record."""
-
     id: str
     version: str
     configuration: dict[str, Any] = {}
@@ -131,11 +131,7 @@ def require_enabled(
 ) -> EnabledPlugin:
     """Returns a plugin that must be usable in a database.
 
-    Args:
-        database: the database.
-        plugins: the outcome of the boot.
-        plugin_id: the plugin.
-        purpose: what needs it, as the beginning of the sentence: ``"--join"``.
+    ``purpose`` begins the sentence of the error: ``"--join"``.
 
     Raises:
         PluginMissing: it is not in use in this process, or not enabled in the database.
@@ -244,12 +240,7 @@ def enable(
 ) -> EnabledPlugin:
     """Enables a plugin in a database, durably when this returns. Blocks.
 
-    Args:
-        database: the database, open for writing.
-        plugins: the outcome of the boot.
-        plugin_id: the plugin; when it is enabled already, ``settings`` are laid over those it has.
-        settings: members of its configuration that differ from the defaults.
-        actor: who does it, for the commit.
+    Where it is enabled already, ``settings`` are laid over those that it has.
 
     Raises:
         PluginMissing: the plugin is not installed, not allowed, or has a problem.
@@ -324,9 +315,6 @@ def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
 
     A database that was never given any plugins is taken for what its first start makes of it, as where a
     command opens it: nothing is stored there.
-
-    Raises:
-        PluginMissing: the plugin is not enabled in this database.
     """
     record = _record(database, plugin_id)
     if record is None and awaits_first_plugins(database):
@@ -334,6 +322,16 @@ def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
     if record is None:
         raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
     return record.configuration
+
+
+def read_settings(descriptor: PluginDescriptor, database: Database) -> Any:
+    """Returns the settings of an enabled plugin in a database, as its struct, defaults filled in.
+
+    Raises:
+        PluginMissing: the plugin is not enabled in this database.
+        PluginError: what is stored does not fit the struct.
+    """
+    return validate_settings(descriptor, stored_settings(database, descriptor.id))
 
 
 def _store(

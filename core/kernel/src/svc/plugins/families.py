@@ -94,8 +94,6 @@ class ExtensionSource(Protocol):
 
 
 class _NoExtensions:
-    """The source of a context that has none."""
-
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
         """Refuses."""
         raise PluginError(
@@ -112,9 +110,7 @@ def find_extensions(
 ) -> dict[str, Mapping[str, Extension[Any]]]:
     """Returns what plugins have added to the families of other plugins, by family and name.
 
-    Args:
-        registries: of the boot.
-        contexts: of the plugins in use, by id; what others added stays out.
+    Only plugins that have a context count.
     """
     return {
         family: MappingProxyType(
@@ -146,9 +142,6 @@ def require_driver(registries: Registries, driver_id: str, family: Family[Any]) 
 
 def load_families(module_name: str) -> tuple[ModuleType, tuple[Family[Any], ...]]:
     """Imports the module of a driver's families, and checks it.
-
-    Args:
-        module_name: what ``families`` of the driver's descriptor names.
 
     Returns:
         The module, whose functions marked with ``@hookspec`` are one for each family, and the families.

@@ -43,10 +43,7 @@ def check_implementation(
 
     A hook of a family whose driver is not among the known ones rests: it is checked and not missed.
 
-    Args:
-        descriptor: of the plugin.
-        implementation: a module or an object. Nothing of it is called; properties are not read.
-        families: the families of other plugins, and of this one.
+    Nothing of it is called; properties are not read.
     """
     check = _Check(descriptor, families)
     problems = [*map(check.extended, descriptor.extends)]
@@ -64,8 +61,6 @@ def _functions(implementation: object) -> Iterator[tuple[str, object]]:
 
 
 class _Check:
-    """The check of one plugin."""
-
     def __init__(self, descriptor: PluginDescriptor, families: KnownFamilies) -> None:
         self._id = descriptor.id
         self._families = families

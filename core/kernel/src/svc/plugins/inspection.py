@@ -103,11 +103,7 @@ def describe_plugins(
 ) -> list[PluginReport]:
     """Returns a report on every plugin that is installed, allowed, enabled or has a problem, by id.
 
-    Args:
-        plugins: the outcome of the boot.
-        database: the database to look at, if any.
-        findings: what is known to be wrong besides; the first about a plugin is its problem, where the boot
-            and the database show none.
+    A finding is a plugin's problem where the boot and the database show none.
     """
     enabled = {} if database is None else enabled_plugins(database, plugins)
     identifiers = {
@@ -192,10 +188,7 @@ def parse_options(
 ) -> Plugins:
     """Returns the boot's outcome with settings of this deployment laid over those of any database.
 
-    Args:
-        plugins: the outcome of the boot.
-        texts: as ``--plugin-option`` gives them: ``id.key=value``.
-        given: settings that options of plugins in use make, by plugin id; they come before the texts.
+    ``given`` come before ``texts``.
 
     Raises:
         UsageError: a text is not of that form, or names no plugin in use.

@@ -91,12 +91,6 @@ def usable_extensions(
 ) -> Mapping[str, Extension[T]]:
     """Returns the extensions that plugins enabled in a database have added, for commands, which start none.
 
-    Args:
-        database: the open database.
-        plugins: the outcome of a boot that has filled the family.
-        driver_id: the plugin that drives the family.
-        family: the family.
-
     Raises:
         PluginError: the plugin does not drive the family, or this boot has not filled it.
     """
@@ -126,10 +120,6 @@ def register_views(database: Database, plugins: Plugins) -> None:
 
 def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchView:
     """Returns a view as it is for one database; see ``BatchView``.
-
-    Args:
-        view: as its plugin added it.
-        context: of that plugin, in the database.
 
     Raises:
         PluginError: what ``bind`` gave is not this view.
@@ -166,9 +156,7 @@ class _EnabledExtensions:
 def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -> list[PathCheck]:
     """Returns the content checks of plugins, as a database takes them.
 
-    Args:
-        registries: of the boot.
-        contexts: of the plugins in use, by id; what others added stays out.
+    Only plugins that have a context count.
     """
     from svc.database.content_checks import PathCheck
 

@@ -80,10 +80,6 @@ class Plugins:
     def require(self, plugin_id: str, purpose: str | None = None) -> PluginDescriptor:
         """Returns the descriptor of a plugin that must be in use in this process.
 
-        Args:
-            plugin_id: the plugin.
-            purpose: what needs it, as the beginning of the sentence: ``"--join"``.
-
         Raises:
             PluginMissing: it is not installed, not allowed, or has a problem; the message says which.
         """
@@ -172,9 +168,6 @@ def load_descriptors(allowed: Sequence[str] | None = None) -> tuple[PluginDescri
 
     Nothing else of any plugin is imported. What is wrong with one is not said here: ``load_plugins`` finds
     the same, and reports it.
-
-    Args:
-        allowed: as ``load_plugins`` takes it.
     """
     installed, _ = find_installed()
     default_set, _ = find_plugin_set()
@@ -189,8 +182,6 @@ def load_descriptors(allowed: Sequence[str] | None = None) -> tuple[PluginDescri
 
 
 class _Refused(Exception):
-    """A plugin failed a check of the boot."""
-
     def __init__(self, kind: ProblemKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind

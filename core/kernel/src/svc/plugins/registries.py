@@ -22,12 +22,7 @@ __all__ = ["DrivenFamily", "Registries", "make_registries"]
 
 
 class DrivenFamily(Struct, frozen=True):
-    """A family that a plugin drives.
-
-    Attributes:
-        driver: id of that plugin.
-        registry: what was added to it.
-    """
+    """A family that a plugin drives."""
 
     driver: str
     registry: NamedRegistry[Any]
@@ -125,11 +120,7 @@ class Registries(Struct, frozen=True):
 
 
 def make_registries(check_route: RouteCheck | None = None) -> Registries:
-    """Returns empty, open registries.
-
-    Args:
-        check_route: see ``RouteRegistry``.
-    """
+    """Returns empty, open registries."""
     return Registries(routes=RouteRegistry(check_route))
 
 

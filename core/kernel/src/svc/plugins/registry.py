@@ -33,13 +33,7 @@ KERNEL = "svc"
 
 
 class Registered(Struct, Generic[T], frozen=True):
-    """One thing that a plugin added.
-
-    Attributes:
-        name: what it is looked up by.
-        value: the thing itself.
-        plugin_id: who added it.
-    """
+    """One thing that a plugin added."""
 
     name: str
     value: T
@@ -47,12 +41,7 @@ class Registered(Struct, Generic[T], frozen=True):
 
 
 class Registry(Generic[T]):
-    """Things of one family by name, each known with the plugin that added it.
-
-    Args:
-        family: what one thing is called in messages, such as ``auth mode``.
-        reserved: names that belong to the kernel.
-    """
+    """Things of one family by name, each known with the plugin that added it."""
 
     def __init__(self, family: str, reserved: Collection[str] = ()) -> None:
         self.family = family

@@ -20,9 +20,6 @@ __all__ = ["Candidate", "is_elected"]
 class Candidate:
     """One process that wants to be the background process of a database.
 
-    Args:
-        path: the lock file of the database: ``LogPlace.lock_file``.
-
     Raises:
         DatabaseNotFound: there is no such file.
         ForeignFile: it is a directory.

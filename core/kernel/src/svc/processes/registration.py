@@ -108,12 +108,7 @@ class Registration:
                 self._write()
 
     def publish(self, findings: Sequence[Finding], allowed: Iterable[str] | None) -> None:
-        """Lets others read what this process finds wrong; writes only what differs. Never blocks for long.
-
-        Args:
-            findings: all of it, bounded by the caller.
-            allowed: the plugins that this deployment allows; None for all that are installed.
-        """
+        """Lets others read what this process finds wrong; writes only what differs. Never blocks for long."""
         if self._descriptor < 0:
             return
         names = None if allowed is None else tuple(allowed)
@@ -165,22 +160,13 @@ class Registration:
 
 
 def registered_processes(directory: Path) -> list[RegisteredProcess]:
-    """Returns the living processes that have entered themselves, by kind and number.
-
-    Args:
-        directory: what lies beside the log.
-    """
+    """Returns the living processes that have entered themselves, by kind and number."""
     found = [value for path in _entries(directory / _DIRECTORY) if (value := _read(path)) is not None]
     return sorted(found, key=lambda value: (value.kind, value.pid))
 
 
 def published_lists(directory: Path, *, without: int | None = None) -> list[Published]:
-    """Returns what living processes publish; of dead ones nothing is believed.
-
-    Args:
-        directory: what lies beside the log.
-        without: number of a process that is left out.
-    """
+    """Returns what living processes publish; of dead ones nothing is believed."""
     found = []
     for path in _entries(directory / _DIRECTORY):
         entry = _read(path)
@@ -230,7 +216,6 @@ def _read(path: Path) -> RegisteredProcess | None:
 
 
 def _clear(directory: Path) -> None:
-    """Removes the entries of processes that have ended."""
     for path in _entries(directory):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             if _lock(file.fileno(), fcntl.LOCK_EX):

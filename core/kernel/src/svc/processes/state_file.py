@@ -102,11 +102,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class StateFile:
-    """The file, as the background process writes it.
-
-    Args:
-        directory: what lies beside the log.
-    """
+    """The file, as the background process writes it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _NAME

@@ -10,9 +10,9 @@ from svc.tree.codec import decode_node, empty_payload
 from svc.tree.diff import Change, diff, differences
 from svc.tree.edit import build, edit, empty_directory
 from svc.tree.entry import NO_TOTALS, Entry, EntryKind, Totals
-from svc.tree.merge import ConflictKind, MergeConflict, MergeResult, MergeStrategy, merge
-from svc.tree.node import Inner, Leaf, Node, Summary
-from svc.tree.reachability import check_directory, check_node, node_hashes, walk_nodes
+from svc.tree.merge import MergeConflict, MergeStrategy, merge
+from svc.tree.node import Inner, Leaf, Node
+from svc.tree.reachability import check_directory, check_node, walk_nodes
 from svc.tree.read import (
     directory_entry,
     entries,
@@ -25,25 +25,21 @@ from svc.tree.read import (
     walk_files,
 )
 from svc.tree.store import NodeReader, NodeStore
-from svc.tree.working import UNWRITTEN, Savepoint, WorkingTree
+from svc.tree.working import UNWRITTEN, WorkingTree
 
 __all__ = [
     "NO_TOTALS",
     "UNWRITTEN",
     "Change",
-    "ConflictKind",
     "Entry",
     "EntryKind",
     "Inner",
     "Leaf",
     "MergeConflict",
-    "MergeResult",
     "MergeStrategy",
     "Node",
     "NodeReader",
     "NodeStore",
-    "Savepoint",
-    "Summary",
     "Totals",
     "WorkingTree",
     "build",
@@ -60,7 +56,6 @@ __all__ = [
     "entry_count",
     "lookup",
     "merge",
-    "node_hashes",
     "rank",
     "resolve",
     "totals",

@@ -127,11 +127,7 @@ def _leaf_row(name: str, entry: Entry) -> Columns:
 
 
 def encode_names(names: Sequence[str]) -> bytes:
-    """Returns the encoded names of a node, without the head of their array.
-
-    Raises:
-        InvalidPath: a name that is not valid Unicode.
-    """
+    """Returns the encoded names of a node, without the head of their array."""
     return _dumps(names)[1 if len(names) < 24 else 2 :] if names else b""
 
 

@@ -55,9 +55,6 @@ def diff(
         path: compares only what lies at and below this path; where a side has nothing there, it
             counts as empty.
         after: begins behind this path, which need not differ or exist, in O(depth * log n).
-
-    Raises:
-        CorruptRecord: a node that differs is damaged.
     """
     if after is not None and after[: len(path)] == path:
         stack = _behind(store, left, right, path, after)

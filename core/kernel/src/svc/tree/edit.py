@@ -49,9 +49,6 @@ def empty_directory(store: NodeStore) -> Hash:
 def build(store: NodeStore, entries: Iterable[tuple[str, Entry]]) -> Hash:
     """Makes a directory of all its entries, as a stream.
 
-    Returns:
-        The hash of the directory's root.
-
     Raises:
         InvalidInput: names out of order or doubled, or an entry that does not fit its kind.
         InvalidPath: a name that no path can hold.
@@ -73,11 +70,7 @@ def build(store: NodeStore, entries: Iterable[tuple[str, Entry]]) -> Hash:
 def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> Hash:
     """Changes entries of one directory, in O(changes * log(entries)).
 
-    Args:
-        store: gives and takes nodes.
-        root: the directory's root.
-        changes: for each name its new entry, or None to remove it; removing what is not there, and
-            putting what is there already, change nothing.
+    Removing what is not there, and putting what is there already, change nothing.
 
     Returns:
         The hash of the new root; ``root`` itself when nothing changed.

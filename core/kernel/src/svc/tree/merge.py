@@ -94,8 +94,6 @@ def merge(
 
 
 class _Merge:
-    """One merge under way: our tree with what is taken from theirs."""
-
     def __init__(self, store: NodeStore, ours: Hash, strategy: MergeStrategy) -> None:
         self.tree = WorkingTree(store, ours)
         self.conflicts: list[MergeConflict] = []

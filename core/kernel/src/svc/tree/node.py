@@ -322,13 +322,7 @@ def entry_summary(entry: Entry) -> Summary:
 
 
 def summary_after(whole: Summary, before: Summary, after: Summary) -> Summary | None:
-    """Returns a sum in which one part has changed; None where only summing up anew can tell.
-
-    Args:
-        whole: the sum of at least one part.
-        before: what the part was, ``NO_ROW`` when it is new.
-        after: what it became, ``NO_ROW`` when it is gone.
-    """
+    """Returns a sum in which one part has changed; None where only summing up anew can tell."""
     entries, files, directories, symlinks, size, first_ms, last_ms = whole
     was_entries, was_files, was_directories, was_symlinks, was_size, was_first_ms, was_last_ms = before
     is_entries, is_files, is_directories, is_symlinks, is_size, is_first_ms, is_last_ms = after

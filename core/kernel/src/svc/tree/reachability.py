@@ -17,7 +17,7 @@ from svc.tree.node import Inner, Leaf, Node
 from svc.tree.read import directory_entry
 from svc.tree.store import NodeReader, read_child
 
-__all__ = ["check_directory", "check_node", "node_hashes", "walk_nodes"]
+__all__ = ["check_directory", "check_node", "walk_nodes"]
 
 
 def walk_nodes(
@@ -48,18 +48,8 @@ def walk_nodes(
             stack.extend([below for _, below in reversed(node.directories())])
 
 
-def node_hashes(store: NodeReader, root: Hash, seen: Callable[[Hash], bool] | None = None) -> Iterator[Hash]:
-    """Yields the hashes of all nodes that ``walk_nodes`` visits."""
-    for node_hash, _ in walk_nodes(store, root, seen):
-        yield node_hash
-
-
 def check_node(payload: bytes) -> Node:
-    """Decodes a node of unknown origin and checks that its encoding is canonical.
-
-    Raises:
-        CorruptRecord: it is malformed, or not in canonical form.
-    """
+    """Decodes a node of unknown origin and checks that its encoding is canonical."""
     node = decode_node(payload)
     if encode_columns(node.level, node.columns) != payload:
         _corrupt("it is not in canonical form")
@@ -78,9 +68,6 @@ def check_directory(store: NodeReader, root: Hash, known: Callable[[Hash], bool]
         root: the directory's root.
         known: whether a node was part of a directory that was checked before. Of what is below such a node
             only the two edges are looked at, so that the cost follows what is new.
-
-    Raises:
-        CorruptRecord: something does not fit.
     """
     top = store.read_node(root)
     if isinstance(top, Inner) and len(top.names) < 2:

@@ -42,11 +42,7 @@ class NodeStore(NodeReader, Protocol):
 
 
 def read_child(store: NodeReader, parent: Inner, index: int) -> Node:
-    """Returns a child of an inner node.
-
-    Raises:
-        CorruptRecord: the child is not a node of the level below.
-    """
+    """Returns a child of an inner node."""
     at = index * HASH_SIZE
     child = store.read_node(parent.hashes[at : at + HASH_SIZE])
     if child.level != parent.level - 1:

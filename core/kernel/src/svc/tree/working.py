@@ -77,11 +77,6 @@ class WorkingTree:
     names the store that writes the nodes of the directory at a path. It must answer every path, and
     for all paths below such a subtree's root the same. A directory moves or is copied only within
     one store.
-
-    Args:
-        store: reads all nodes, also those of mounted subtrees.
-        root: the tree's root before any change.
-        store_of: the store that writes a directory's nodes; by default ``store`` writes all.
     """
 
     def __init__(
@@ -135,12 +130,7 @@ class WorkingTree:
                 stack.pop()
 
     def is_empty(self, path: Path) -> bool:
-        """Whether the directory at a path holds nothing.
-
-        Raises:
-            NotFound: nothing is there.
-            Conflict: what is there is no directory.
-        """
+        """Whether the directory at a path holds nothing."""
         value = self._find(path)
         if value is None:
             raise NotFound("Nothing is at this path.", path=format_path(path))
@@ -287,9 +277,6 @@ class WorkingTree:
 
         The tree then stands on the new root and takes further changes. If the store fails, all changes
         are still pending.
-
-        Args:
-            now_ms: Unix milliseconds: the time of directories that became empty.
         """
         root = self._open(())
         new = self._write_directories(root, now_ms) if self._journal or root.base is None else root.base

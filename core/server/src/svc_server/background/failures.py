@@ -20,11 +20,5 @@ def trace_of(error: BaseException) -> BaseException | None:
 
 
 def wait_after(failures: int, first_s: float = FIRST_WAIT_S, longest_s: float = LONGEST_WAIT_S) -> float:
-    """Returns the seconds to wait after so many failures in a row: twice as long each time, bounded.
-
-    Args:
-        failures: from 1.
-        first_s: seconds after the first failure.
-        longest_s: most seconds.
-    """
+    """Returns the seconds to wait after so many failures in a row: twice as long each time, bounded."""
     return min(longest_s, first_s * 2.0 ** min(failures - 1, 32))

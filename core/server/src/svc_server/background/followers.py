@@ -38,11 +38,7 @@ logger = logging.getLogger("svc.background")
 
 
 class Feed:
-    """Looks at HEAD for all followers at once, and wakes them when it moves.
-
-    Args:
-        database: whose commits are followed.
-    """
+    """Looks at HEAD for all followers at once, and wakes them when it moves."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,10 +66,7 @@ class Feed:
     def wait_past(self, sequence: int, is_over: Callable[[], bool], timeout: float | None = None) -> None:
         """Waits until a commit behind ``sequence`` is there, or a ``wake`` after which ``is_over`` holds.
 
-        Args:
-            sequence: number of the commit.
-            is_over: whether to wait no more.
-            timeout: seconds after which this returns in any case; None: never.
+        ``timeout`` is in seconds; None waits without end.
         """
         with self._moved:
             self._moved.wait_for(lambda: self._sequence > sequence or is_over(), timeout)
@@ -107,15 +100,7 @@ class Gathering:
 
 
 class ViewFollower:
-    """The thread of one view.
-
-    Args:
-        name: of the view.
-        plugin_id: who brought it.
-        reader: the view in the open database.
-        feed: tells of commits.
-        on_error: called with a sentence when an attempt fails.
-    """
+    """The thread of one view."""
 
     def __init__(
         self, name: str, plugin_id: str, reader: ViewReader, feed: Feed, on_error: Callable[[str], None]

@@ -26,11 +26,7 @@ logger = logging.getLogger("svc.background")
 
 
 def fork_background(order: dict[str, Any]) -> ForkedProcess:
-    """Starts a background process. The caller runs nothing but its main thread.
-
-    Args:
-        order: see ``run_ordered``.
-    """
+    """Starts a background process. The caller runs nothing but its main thread."""
     # The child's handlers of signals are the parent's until it has its own: what comes before waits.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     try:
@@ -43,11 +39,7 @@ def fork_background(order: dict[str, Any]) -> ForkedProcess:
 
 
 class ForkedProcess:
-    """A child, with what ``subprocess.Popen`` has.
-
-    Args:
-        pid: its number.
-    """
+    """A child, with what ``subprocess.Popen`` has."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

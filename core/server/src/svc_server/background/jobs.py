@@ -30,11 +30,7 @@ T = TypeVar("T")
 
 
 class JobList:
-    """Takes the jobs of one plugin; the ``JobRegistry`` that ``svc_background`` is handed.
-
-    Args:
-        plugin_id: whose jobs they are.
-    """
+    """Takes the jobs of one plugin; the ``JobRegistry`` that ``svc_background`` is handed."""
 
     def __init__(self, plugin_id: str) -> None:
         self._plugin_id = plugin_id
@@ -58,8 +54,6 @@ class JobList:
 
 
 class _RunningJob(Struct, frozen=True):
-    """The ``JobContext`` of one job."""
-
     plugin: PluginContext
     stopping: threading.Event
 
@@ -91,13 +85,7 @@ class _RunningJob(Struct, frozen=True):
 
 
 class JobRunner:
-    """The thread of one job.
-
-    Args:
-        job: what to run.
-        context: of the plugin that added it.
-        on_error: called with a sentence when a run fails.
-    """
+    """The thread of one job."""
 
     def __init__(self, job: BackgroundJob, context: PluginContext, on_error: Callable[[str], None]) -> None:
         self._job = job

@@ -53,8 +53,7 @@ logger = logging.getLogger("svc.background")
 class Stop:
     """Whether the process shall end: after a signal, or when the process that started it is gone.
 
-    Args:
-        parent: number of the process that started this one and must outlive it; None when nobody does.
+    ``parent`` must outlive this process; None when nobody need.
     """
 
     def __init__(self, parent: int | None = None) -> None:
@@ -90,12 +89,6 @@ def run_background(
         stop: says when.
         only_if_needed: give up at once when another process is elected, instead of standing by.
         problems: what a whole boot found wrong with the plugins; then less is booted here.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        SvcError: there is no database, or it can't be opened; a plugin option is not valid.
     """
     # Only the URL of a backend needs plugins to be understood.
     is_remote = scheme_of(settings["database"]) is not None

@@ -30,13 +30,7 @@ logger = logging.getLogger("svc.background")
 
 
 class _Unit(Struct, frozen=True):
-    """What runs for one plugin.
-
-    Attributes:
-        plugin: the plugin as it was enabled when this began.
-        followers: one for each of its views.
-        runners: one for each of its jobs.
-    """
+    """What runs for one plugin."""
 
     plugin: EnabledPlugin
     followers: tuple[ViewFollower, ...]
@@ -48,13 +42,7 @@ class _Unit(Struct, frozen=True):
 
 
 class BackgroundWork:
-    """The work of an elected background process. Used by its main thread only.
-
-    Args:
-        database: open in this process.
-        plugins: the outcome of the boot.
-        elected_ms: since when the process is elected, Unix milliseconds.
-    """
+    """The work of an elected background process. Used by its main thread only."""
 
     def __init__(self, database: Database, plugins: Plugins, elected_ms: int) -> None:
         self._database = database

@@ -9,6 +9,7 @@ from svc.plugin import (
     Source,
     json_option,
     print_json,
+    print_result,
     print_table,
     source_options,
     terminal_text,
@@ -95,10 +96,7 @@ def revoke(*, key_id: str, source: Source, as_json: bool) -> None:
     """Revokes a key; its tokens end at once, at every server of the database."""
     with open_keys(source) as store:
         store.revoke(key_id)
-    if as_json:
-        print_json({"revoked": True, "key_id": key_id})
-    else:
-        click.echo(f"revoked key {key_id}")
+    print_result({"revoked": True, "key_id": key_id}, f"revoked key {key_id}", as_json=as_json)
 
 
 @key.command("rotate-signing", short_help="Signs tokens with a new key.")
@@ -109,10 +107,7 @@ def rotate_signing(*, end_tokens: bool, source: Source, as_json: bool) -> None:
     """Signs tokens with a new key from now on; those of the old one go on until they expire."""
     with open_keys(source) as store:
         kid = store.rotate_signing_key(end_tokens=end_tokens)
-    if as_json:
-        print_json({"kid": kid})
-    else:
-        click.echo(f"tokens are signed with the new key {kid}")
+    print_result({"kid": kid}, f"tokens are signed with the new key {kid}", as_json=as_json)
 
 
 def _rule(text: str) -> dict[str, str]:

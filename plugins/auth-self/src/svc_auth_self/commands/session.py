@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from svc.errors import SvcError, UsageError
-from svc.plugin import Source, json_option, print_json, source_options, terminal_text, time_text
+from svc.plugin import Source, json_option, print_json, print_result, source_options, terminal_text, time_text
 from svc_client import Client, CredentialStore, SignIn
 
 __all__ = ["login", "logout", "whoami"]
@@ -54,10 +54,11 @@ def login(*, url: str, key_file: str | None, tls_ca: str | None, as_json: bool) 
         if before is not None:
             _sign_out(client, before)
         shown = client.address.url
-    if as_json:
-        print_json({"url": shown, "user_id": me.user_id, "name": me.name, "is_root": me.is_root})
-    else:
-        click.echo(f"signed in at {shown} as {terminal_text(me.name)}")
+    print_result(
+        {"url": shown, "user_id": me.user_id, "name": me.name, "is_root": me.is_root},
+        f"signed in at {shown} as {terminal_text(me.name)}",
+        as_json=as_json,
+    )
 
 
 @click.command("logout")
@@ -113,11 +114,7 @@ def _lines(me: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _read_key(key_file: str | None) -> str:
-    """The API key: from a file, the environment, a pipe or a person; never from the options.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The API key: from a file, the environment, a pipe or a person; never from the options."""
     try:
         if key_file == "-":
             text = sys.stdin.readline(_MOST_KEY)

@@ -20,7 +20,6 @@ from svc.plugin import (
     RequestContext,
     Version,
     context_of,
-    is_unrestricted_root,
     query_number,
     query_text,
     read_json,
@@ -192,7 +191,7 @@ def _visible(
     system: Version, identity: Identity, user_id: str | None, after: str | None
 ) -> Iterator[KeyRecord]:
     """The keys that a caller may see, oldest first."""
-    if is_unrestricted_root(identity):
+    if identity.is_unrestricted_root:
         return keys_after(system, after) if user_id is None else keys_of(system, user_id, after)
     if user_id not in (None, identity.user_id):
         return iter(())
@@ -226,7 +225,7 @@ def _revoke(req: falcon.Request, resp: falcon.Response, key_id: str) -> None:
 
 
 def _may_revoke(identity: Identity, record: KeyRecord) -> bool:
-    if is_unrestricted_root(identity):
+    if identity.is_unrestricted_root:
         return True
     if identity.user_id is None:
         return False  # who follows a link does not end it for the others

@@ -50,11 +50,7 @@ class LoginLimits:
         self._limiters: tuple[Database, RateLimiter] | None = None
 
     def require_room(self, req: falcon.Request) -> None:
-        """Refuses a client from whose address too many logins have failed of late.
-
-        Raises:
-            RateLimited: they have.
-        """
+        """Refuses a client from whose address too many logins have failed of late."""
         database = context_of(req).database
         settings = settings_of(database)
         wait = self._of(database).wait(
@@ -114,11 +110,7 @@ class LoginLimits:
 
 
 class TokenResource:
-    """Where API keys are exchanged.
-
-    Args:
-        limits: how often that may be.
-    """
+    """Where API keys are exchanged."""
 
     def __init__(self, limits: LoginLimits) -> None:
         self._limits = limits
@@ -164,9 +156,6 @@ class RefreshResource:
     """Where refresh tokens are spent.
 
     Failures are not counted: of many requests with one token all but one fail, and nobody guesses 512 bits.
-
-    Args:
-        limits: how often that may be.
     """
 
     def __init__(self, limits: LoginLimits) -> None:

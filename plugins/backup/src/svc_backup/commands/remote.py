@@ -12,16 +12,13 @@ from msgspec import Struct
 from svc.database.transfer import ChangeCounts
 from svc.errors import InvalidInput
 from svc.plugin import (
-    NO_TOTALS,
+    EMPTY_ROOT,
     Change,
     Entry,
     EntryKind,
     Hash,
-    ObjectKind,
     Totals,
-    empty_payload,
     format_path,
-    hash_object,
     parse_path,
 )
 from svc_backup.commands.output import Progress
@@ -32,15 +29,10 @@ from svc_client import BackupStream, Client, EntryType, ImportReport, PathChange
 __all__ = ["Received", "Sending", "show_difference"]
 
 _PIECE = 1024 * 1024
-_EMPTY_DIRECTORY = hash_object(ObjectKind.NODE, empty_payload())
 
 
 class Received(Outgoing):
-    """A file that a server sends.
-
-    Args:
-        stream: the file on its way; closed with this.
-    """
+    """A file that a server sends."""
 
     def __init__(self, stream: BackupStream) -> None:
         self._stream = stream
@@ -62,11 +54,7 @@ class Received(Outgoing):
         self._stream.__exit__()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the file as it comes.
-
-        Raises:
-            ServiceUnavailable: it ended before its last byte.
-        """
+        """Yields the file as it comes."""
         return iter(self._stream)
 
 
@@ -152,7 +140,7 @@ def _change(item: PathChange) -> Change:
         totals = None
         if side.entry_type is EntryType.DIRECTORY:
             # Whether it is empty is all that is asked of it: then only is it listed beside what it holds.
-            totals = NO_TOTALS if not side.size and hash == _EMPTY_DIRECTORY else Totals(files=1)
+            totals = Totals() if not side.size and hash == EMPTY_ROOT else Totals(files=1)
         target = side.target if isinstance(side.target, str) else None
         kind, updated_ms = EntryKind(side.entry_type), side.updated_at or 0
         sides.append(

@@ -116,13 +116,7 @@ class Deletions(Struct, frozen=True):
 
 
 def encode_patch_header(header: FileHeader, base: Hash, target: Hash) -> bytes:
-    """Returns the 128 bytes that begin a patch.
-
-    Args:
-        header: its id and time.
-        base: the root that it applies to.
-        target: the root that it makes.
-    """
+    """Returns the 128 bytes that begin a patch."""
     plain = bytearray(encode_file_header(header)[: FILE_HEADER_SIZE - 8])
     struct.pack_into("<I", plain, 20, PATCH_FLAG)
     plain[56:88], plain[88:120] = base, target
@@ -130,15 +124,7 @@ def encode_patch_header(header: FileHeader, base: Hash, target: Hash) -> bytes:
 
 
 def decode_transfer_header(data: bytes, name: str) -> TransferHeader:
-    """Returns what the first bytes of a transferred file say.
-
-    Args:
-        data: its first 128 bytes, fewer when it has fewer.
-        name: the file's name, for error messages.
-
-    Raises:
-        ForeignFile, TruncatedFile, UnsupportedFormat, CorruptRecord: as ``decode_file_header``.
-    """
+    """Returns what the first bytes of a transferred file say."""
     header = decode_file_header(data, name, flags=PATCH_FLAG)
     if not _FLAGS.unpack_from(data)[0]:
         return TransferHeader(header.database_id, header.created_ms)

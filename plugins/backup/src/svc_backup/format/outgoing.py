@@ -157,6 +157,8 @@ def plan_export(
     Reads the version's nodes and file records. Whatever is written meanwhile does not matter: a version
     never changes.
 
+    The caller closes what this returns.
+
     Args:
         database: the database, open in any way.
         root: root of the version.
@@ -164,9 +166,6 @@ def plan_export(
             all their versions; what nobody declares is left out, and named. The caller has made sure that
             this is allowed.
         pause: called now and then, to let others run.
-
-    Returns:
-        What is to be streamed; the caller closes it.
 
     Raises:
         NotFound: there is no such version.
@@ -210,14 +209,7 @@ def plan_export(
 def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _no_pause) -> Outgoing:
     """Plans a file that makes one version of another: what the target needs and the base does not have.
 
-    Args:
-        database: the database, open in any way.
-        base: root of the version before.
-        target: root of the version after.
-        pause: called now and then, to let others run.
-
-    Returns:
-        What is to be streamed; the caller closes it.
+    The caller closes what this returns.
 
     Raises:
         NotFound: there is no such version.

@@ -13,11 +13,7 @@ __all__ = ["PromoteBody", "PromoteResource"]
 
 
 class PromoteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body.
-
-    Attributes:
-        hash: root hash of the version, in hex.
-    """
+    """The body."""
 
     hash: str
 

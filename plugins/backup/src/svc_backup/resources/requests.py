@@ -42,11 +42,7 @@ def chosen_version(
 
 
 def named_version(database: Database, name: str, field: str) -> Hash:
-    """Returns the version that a text names (see ``Database.named_version``).
-
-    Raises:
-        NotFound: it names none.
-    """
+    """Returns the version that a text names (see ``Database.named_version``)."""
     if not name:
         raise InvalidInput(f"The member {field} names a version.", field=field)
     return database.named_version(name)

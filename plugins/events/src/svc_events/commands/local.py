@@ -17,11 +17,7 @@ __all__ = ["LocalEvents"]
 
 
 class LocalEvents:
-    """See ``EventStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``EventStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -15,11 +15,7 @@ _OF_STREAMS = frozenset({"server_ready", "heartbeat"})
 
 
 class RemoteEvents:
-    """See ``EventStore``.
-
-    Args:
-        client: of the server.
-    """
+    """See ``EventStore``."""
 
     def __init__(self, client: Client) -> None:
         self._events = Events(client)

@@ -6,10 +6,10 @@ Events are the envelopes of the streams, so that the command prints the same for
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from svc.plugin import Database, Source
+from svc.plugin import Source
 
 __all__ = ["PLUGIN_ID", "Document", "EventStore", "open_events"]
 
@@ -27,23 +27,11 @@ class EventStore(Protocol):
         """Yields events behind an id, or from now on; with ``follow`` without end."""
 
 
-@contextmanager
-def open_events(source: Source) -> Iterator[EventStore]:
-    """Opens the store that the command reads, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
-    with source.open(PLUGIN_ID, read_only=True) as opened:
-        if isinstance(opened, Database):
-            from svc_events.commands.local import LocalEvents
-
-            yield LocalEvents(opened)
-            return
-        from svc_events.commands.remote import RemoteEvents
-
-        yield RemoteEvents(opened)
+def open_events(source: Source) -> AbstractContextManager[EventStore]:
+    """Opens what a command works on, for as long as the context lasts; see ``Source.open_store``."""
+    return source.open_store(
+        PLUGIN_ID,
+        local="svc_events.commands.local:LocalEvents",
+        remote="svc_events.commands.remote:RemoteEvents",
+        read_only=True,
+    )

@@ -8,13 +8,12 @@ is meant.
 from __future__ import annotations
 
 from svc_files.client.local import LocalStore
-from svc_files.client.source import ByteReader, SourceFile, SourceUnreadable, open_source
+from svc_files.client.source import SourceFile, SourceUnreadable, open_source
 from svc_files.client.store import (
     CommitCounts,
     FileInfo,
     FileStore,
     Importer,
-    ImportListener,
     ImportOptions,
     PutOptions,
     ReadPoint,
@@ -22,11 +21,9 @@ from svc_files.client.store import (
 )
 
 __all__ = [
-    "ByteReader",
     "CommitCounts",
     "FileInfo",
     "FileStore",
-    "ImportListener",
     "ImportOptions",
     "Importer",
     "LocalStore",

@@ -67,11 +67,6 @@ class SinkImporter:
     depend on how fast which thread was: by a pool of threads, or at once where the files are tiny and
     the disk does not make us wait. A large file is a group of its own. Where the sink takes several
     commits at once, threads of the pool send them.
-
-    Args:
-        sink: takes what was read.
-        jobs: threads that read files and send commits.
-        listener: hears what is committed.
     """
 
     def __init__(self, sink: Sink, jobs: int, listener: ImportListener) -> None:

@@ -30,13 +30,7 @@ __all__ = ["LocalStore"]
 
 
 class LocalStore:
-    """The files of an open database.
-
-    Args:
-        database: the database; ``close`` closes it.
-        path: where its file is, as the user named it.
-        actor: who the commits say made them, or None.
-    """
+    """The files of an open database."""
 
     def __init__(self, database: Database, path: str, actor: str | None = None) -> None:
         self._database = database

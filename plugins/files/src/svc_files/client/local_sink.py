@@ -24,11 +24,6 @@ class LocalSink:
     """Takes an import into an open database; see ``Sink``.
 
     Chunks of large files go to the log while they are read.
-
-    Args:
-        database: the database.
-        options: times, message.
-        actor: who the commits say made them.
     """
 
     parallel = False

@@ -21,11 +21,7 @@ _PIECE = 1024 * 1024
 
 
 class RemoteStore:
-    """The files that a server serves.
-
-    Args:
-        client: of the server; ``close`` closes it.
-    """
+    """The files that a server serves."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

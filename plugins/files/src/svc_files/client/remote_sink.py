@@ -21,12 +21,7 @@ _PIECE = 1024 * 1024
 
 
 class RemoteSink:
-    """Takes an import over HTTP; see ``Sink``.
-
-    Args:
-        client: of the server.
-        options: times, message.
-    """
+    """Takes an import over HTTP; see ``Sink``."""
 
     parallel = True
     files_per_commit = FILES_PER_BATCH

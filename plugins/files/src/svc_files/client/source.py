@@ -136,12 +136,7 @@ def open_source(location: str) -> Iterator[tuple[int, os.stat_result]]:
 def read_source(location: str, expected_size: int) -> bytes:
     """Returns the whole content of a small file, in as few system calls as that takes.
 
-    Args:
-        location: path on this machine.
-        expected_size: size when it was listed; a file that has grown is read whole all the same.
-
-    Raises:
-        SourceUnreadable: it is gone, may not be read, or is not a regular file any more.
+    A file that has grown since it was listed is read whole all the same.
     """
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
@@ -164,11 +159,7 @@ def read_source(location: str, expected_size: int) -> bytes:
 
 
 def hash_source(location: str) -> Hash:
-    """Returns the content hash of a file.
-
-    Raises:
-        SourceUnreadable: it cannot be read to its end.
-    """
+    """Returns the content hash of a file."""
     hasher = content_hasher()
     with open_source(location) as (descriptor, _):
         reader = DescriptorReader(descriptor, location)

@@ -167,9 +167,7 @@ class Importer(Protocol):
     def put_file(self, file: SourceFile, unless_hash: Hash | None = None) -> None:
         """Stores a file from the disk. May block while earlier work is done.
 
-        Args:
-            file: what to read, and the path to store it at.
-            unless_hash: store nothing if the content has this hash.
+        Stores nothing if the content has the hash ``unless_hash``.
         """
 
     def put_link(self, path: Path, target: str, time_ms: int | None) -> None:
@@ -245,12 +243,6 @@ class FileStore(Protocol):
 
     def put(self, path: Path, body: ByteReader, size: int | None, options: PutOptions) -> Stored:
         """Stores one file in one commit and reads ``body`` to its end.
-
-        Args:
-            path: where; parents appear by themselves.
-            body: gives the bytes.
-            size: how many, when known.
-            options: type, conditions and times.
 
         Raises:
             PreconditionFailed: ``if_match`` or ``create_only`` does not hold.

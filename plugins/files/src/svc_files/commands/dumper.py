@@ -45,17 +45,7 @@ class _Outcome(Struct):
 
 
 class Dumper:
-    """Dumps one tree.
-
-    Args:
-        store: where to read.
-        version: hex root hash of the state that is dumped.
-        base: path of the directory in the store.
-        target: where to write.
-        options: how.
-        report: hears what is done and what cannot be.
-        interruption: asked between groups of files whether to stop.
-    """
+    """Dumps one tree."""
 
     def __init__(
         self,

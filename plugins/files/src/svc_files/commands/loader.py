@@ -43,17 +43,7 @@ class _Waiting(Struct, frozen=True):
 
 
 class Loader:
-    """Loads one tree.
-
-    Args:
-        store: where what is there already is looked up, at ``version``.
-        version: hex root hash that everything is compared with.
-        importer: takes what is to be written.
-        tree: the directory on the disk.
-        options: how to compare.
-        report: hears what is done and what cannot be.
-        interruption: asked between any two items whether to stop.
-    """
+    """Loads one tree."""
 
     def __init__(
         self,
@@ -76,8 +66,7 @@ class Loader:
     def run(self, base: FileInfo | None) -> None:
         """Goes through the tree, depth first, in order of names.
 
-        Args:
-            base: the directory of the store that the tree is loaded into; None when it is not there.
+        ``base`` is None when the directory of the store is not there.
 
         Raises:
             Interrupted: the user asked for an end; the importer's context must be left with it.
@@ -192,12 +181,7 @@ class Loader:
 
 
 class PlanImporter:
-    """The importer of a dry run: writes nothing, and counts what would be written.
-
-    Args:
-        report: where it counts.
-        say: is given a line for each change.
-    """
+    """The importer of a dry run: writes nothing, and counts what would be written."""
 
     def __init__(self, report: TransferReport, say: Callable[[str], None]) -> None:
         self._report = report

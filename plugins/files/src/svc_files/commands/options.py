@@ -13,12 +13,10 @@ from click.shell_completion import CompletionItem
 
 from svc.errors import SvcError
 from svc.plugin import (
-    DEFAULT_DATABASE,
     Database,
     EntryKind,
     Source,
     format_path,
-    is_server_url,
     is_system_path,
     parse_path,
     say_in_shell_words,
@@ -45,11 +43,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 @contextmanager
 def open_store(source: Source, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
     """Opens the store that a command works on, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        writable: whether the command writes.
-        create: whether a database file that is missing is made, with the default plugin set.
 
     Raises:
         DatabaseNotFound: there is no such file.
@@ -95,7 +88,7 @@ class PathText(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """Returns the entries of the directory that the incomplete path is in; nothing on any error."""
         try:
-            return _completions(_database_of(ctx), incomplete)
+            return _completions(_source_of(ctx), incomplete)
         except (SvcError, OSError):
             return []
 
@@ -142,18 +135,18 @@ def jobs_option(command: Command) -> Command:
     return option(command)
 
 
-def _database_of(ctx: click.Context) -> str:
-    named = ctx.params.get("url") or ctx.params.get("database")
-    return str(named or os.environ.get("SVC_DATABASE") or DEFAULT_DATABASE)
+def _source_of(ctx: click.Context) -> Source:
+    named = ctx.params.get("url") or ctx.params.get("database") or os.environ.get("SVC_DATABASE")
+    return Source(named) if named else Source()
 
 
-def _completions(database: str, incomplete: str) -> list[CompletionItem]:
-    if is_server_url(database):
+def _completions(source: Source, incomplete: str) -> list[CompletionItem]:
+    if source.is_remote:
         return []
     slash = incomplete.rfind("/") + 1
     typed_directory, beginning = incomplete[:slash], incomplete[slash:]
     items = []
-    with closing(Database(database, read_only=True, create=False)) as opened:
+    with closing(Database(source.database, read_only=True, create=False)) as opened:
         at = opened.at()
         directory, _ = find(at, parse_path(typed_directory))
         for name, entry in at.entries(directory):

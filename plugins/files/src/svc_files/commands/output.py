@@ -41,12 +41,7 @@ def printable(text: str) -> str:
 
 
 def unwritable(where: str, error: OSError) -> SvcError:
-    """Returns the error that says why a place of this machine cannot be written to.
-
-    Args:
-        where: the place, as the user named it.
-        error: what the system said.
-    """
+    """Returns the error that says why a place of this machine cannot be written to."""
     reason = (error.strerror or str(error)).lower()
     message = f"{printable(where) or 'An empty name'} cannot be written to: {reason}."
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -64,12 +59,7 @@ def json_line(value: Any) -> None:
 
 
 class ProgressLine:
-    """A progress bar on standard error, when that is a terminal; else nothing at all.
-
-    Args:
-        label: what is going on.
-        wanted: False shows nothing on a terminal either.
-    """
+    """A progress bar on standard error, when that is a terminal; else nothing at all."""
 
     def __init__(self, label: str, *, wanted: bool = True) -> None:
         self._progress: Progress | None = None

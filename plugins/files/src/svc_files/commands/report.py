@@ -22,10 +22,6 @@ class TransferReport:
     """Counts what a transfer does, moves the progress bar, and tells problems as they come.
 
     It is the ``ImportListener`` of a load. One thread at a time calls it.
-
-    Args:
-        progress: the bar.
-        quiet_problems: print no line for a problem (a JSON report lists them).
     """
 
     def __init__(self, progress: ProgressLine, *, quiet_problems: bool = False) -> None:

@@ -82,13 +82,7 @@ class OwnFiles(Protocol):
 
 
 class SourceTree:
-    """A directory tree on the disk, as it is to appear in a database.
-
-    Args:
-        root: the directory.
-        base: the database path that the root gets.
-        own: knows which files are the database itself.
-    """
+    """A directory tree on the disk, as it is to appear in a database."""
 
     def __init__(self, root: str, base: Path, own: OwnFiles) -> None:
         self.root = os.path.realpath(root)
@@ -96,12 +90,7 @@ class SourceTree:
         self._own = own
 
     def read(self, path: Path, location: str) -> SourceDirectory:
-        """Reads one directory; what cannot be stored or read is in its ``problems``.
-
-        Args:
-            path: its path in the database.
-            location: its path on this machine.
-        """
+        """Reads one directory; what cannot be stored or read is in its ``problems``."""
         found = SourceDirectory(path, location)
         try:
             found.mtime_ns = os.stat(location, follow_symlinks=False).st_mtime_ns

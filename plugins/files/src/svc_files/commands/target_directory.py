@@ -41,9 +41,7 @@ class Existing(Enum):
 class TargetDirectory:
     """A directory that is written into. Its methods may be called from several threads.
 
-    Args:
-        location: the directory; made when it is missing. A link that it is itself is followed.
-        existing: what to do with entries that differ.
+    The directory is made when it is missing; where it is itself a link, that is followed.
 
     Raises:
         SvcError: it is not a directory, or cannot be made or opened; the class says which.
@@ -125,13 +123,6 @@ class TargetDirectory:
     ) -> int:
         """Writes a file and gives it its name once it is whole; returns its bytes.
 
-        Args:
-            parent: descriptor of the directory.
-            name: its name there.
-            pieces: its content.
-            content_hash: hex hash that the content must have.
-            time_ms: modification time to set, Unix milliseconds, or None.
-
         Raises:
             TargetRefused: the system refuses it, or the content is not what it should be.
             InsufficientStorage: the disk is full.
@@ -150,11 +141,7 @@ class TargetDirectory:
         return size
 
     def write_link(self, parent: int, name: str, target: str, time_ms: int | None) -> bool:
-        """Makes a symbolic link; returns False when it stands there already.
-
-        Raises:
-            TargetRefused: something else stands there and may not be replaced.
-        """
+        """Makes a symbolic link; returns False when it stands there already."""
         with _refusals():
             try:
                 status = os.stat(_checked(name), dir_fd=parent, follow_symlinks=False)
@@ -176,11 +163,7 @@ class TargetDirectory:
         return True
 
     def set_time(self, below: Path, time_ms: int) -> None:
-        """Sets a directory's modification time.
-
-        Raises:
-            TargetRefused: the system refuses it.
-        """
+        """Sets a directory's modification time."""
         with self.directory(below) as descriptor, _refusals():
             os.utime(descriptor, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 

@@ -386,8 +386,7 @@ def _condition(if_match: str | None, if_none_match: str | None) -> Condition | N
 def naming_operation(index: int | None) -> Iterator[None]:
     """Makes every error name its operation; what the present state refuses is 409, whichever way.
 
-    Args:
-        index: the operation's number; None around the commit, whose errors carry it.
+    ``index`` is None around the commit, whose errors carry it.
     """
     try:
         yield
@@ -401,7 +400,6 @@ def naming_operation(index: int | None) -> Iterator[None]:
 
 
 def _completed(answer: dict[str, Any], result: OperationResult) -> dict[str, Any]:
-    """The answer of one operation, with what is known of it since the commit."""
     entry = result.after or result.before
     if entry is not None:
         answer["entry_type"] = int(entry.kind)

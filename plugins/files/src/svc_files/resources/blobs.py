@@ -230,11 +230,7 @@ class CommitChunksResource:
 
 
 def parse_chunk_hash(name: str, field: str) -> Hash:
-    """Returns the hash that hex digits spell.
-
-    Raises:
-        InvalidInput: they are not 64 hex digits.
-    """
+    """Returns the hash that hex digits spell."""
     hash = parse_hash(name)
     if hash is None:
         raise InvalidInput("A chunk's hash is 64 hex digits.", field=field)

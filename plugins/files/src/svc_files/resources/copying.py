@@ -114,13 +114,6 @@ def queue_copy(
 ) -> Place:
     """Adds a copy to a transaction if the caller may read everything that it copies.
 
-    Args:
-        writing: where the request writes.
-        transaction: what the copy is added to.
-        source: file, link or directory; a link is copied as a link.
-        target: the copy's path, links resolved.
-        overwrite: whether a file or link there may be replaced.
-
     Returns:
         The source, links on the way resolved.
 

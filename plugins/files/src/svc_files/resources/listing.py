@@ -43,14 +43,6 @@ def send_listing(
 ) -> None:
     """Answers with the entries of a directory that the caller may see.
 
-    Args:
-        req: the request, with the parameters of the listing in its query.
-        resp: the response.
-        reading: the version and who reads it.
-        path: the directory, links resolved.
-        entry: the directory's entry.
-        link: the link that the request named, if it named one.
-
     Raises:
         InvalidInput: a parameter is malformed or out of bounds.
     """

@@ -27,11 +27,7 @@ _PAST = ("snapshot", "version", "fork")
 
 
 class LocalQueries:
-    """See ``QueryStore``. Whoever holds the file is root.
-
-    Args:
-        database: the open database.
-    """
+    """See ``QueryStore``. Whoever holds the file is root."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -23,9 +23,6 @@ def filter_of(expression: str | None, where: str | None, *, pointed: bool = True
         expression: as people write it.
         where: as JSON.
         pointed: whether an error shows the place, on lines of its own.
-
-    Raises:
-        InvalidInput: one can't be read.
     """
     parts = []
     if expression is not None and expression.strip():
@@ -51,11 +48,7 @@ def fields_of(given: Iterable[str]) -> list[str]:
 
 
 def orders_of(given: Iterable[str]) -> list[Document]:
-    """Returns ``order_by``: ``year``, ``year:desc``.
-
-    Raises:
-        UsageError: a direction is neither.
-    """
+    """Returns ``order_by``: ``year``, ``year:desc``."""
     orders = []
     for text in fields_of(given):
         field, colon, direction = text.rpartition(":")

@@ -105,7 +105,6 @@ def query(
 
 
 def _request(path: str, conditions: Any, options: dict[str, Any]) -> Document:
-    """The request of a query, without its page."""
     request: Document = {"path": format_path(parse_path(path)), "where": conditions}
     for name in ("snapshot", "version", "fork"):
         given = options.pop(name)
@@ -209,7 +208,6 @@ def _aggregate(store: QueryStore, request: Document, limit: int, *, as_csv: bool
 
 
 def _flat(sums: Document, asked: Document) -> Document:
-    """Sums as one row: ``count``, ``sum(price)``."""
     row: Document = {"count": sums["count"]} if asked.get("count") else {}
     for name in ("sum", "avg", "min", "max"):
         for field in asked.get(name, ()):

@@ -17,11 +17,7 @@ _MOST_LISTED = 20_000
 
 
 class RemoteQueries:
-    """See ``QueryStore``.
-
-    Args:
-        client: of the server.
-    """
+    """See ``QueryStore``."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

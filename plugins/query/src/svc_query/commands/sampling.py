@@ -21,9 +21,6 @@ _SEED = 1
 class Spread(Generic[T]):
     """Keeps so many of the items that it is given, each with the same chance; the same ones each time.
 
-    Args:
-        count: how many.
-
     Attributes:
         items: those that were kept.
     """

@@ -18,12 +18,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def marked(snippet: str, highlights: Iterable[Sequence[int]]) -> Text:
-    """Returns a snippet on one line, safe for a terminal, its marked parts in a colour of their own.
-
-    Args:
-        snippet: a piece of a text.
-        highlights: where in it something was found: [start, end] in characters.
-    """
+    """Returns a snippet on one line, safe for a terminal, its marked parts in a colour of their own."""
     from rich.text import Text
 
     line = Text()

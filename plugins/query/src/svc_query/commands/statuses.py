@@ -16,11 +16,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def status_lines(status: Document) -> Iterator[str]:
-    """Yields a status, safe for a terminal: how it stands, what is configured, the indexes, what failed.
-
-    Args:
-        status: what ``GET /query/status`` answers.
-    """
+    """Yields a status, safe for a terminal: how it stands, what is configured, the indexes, what failed."""
     yield terminal_text(f"{status['path']}: {counted(status['documents'], 'file')} indexed")
     if status["waiting"]:
         yield f"{counted(status['waiting'], 'file')} wait to be read"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from svc.errors import SvcError
-from svc.plugin import Database, Path, Source
+from svc.plugin import Path, Source
 
 __all__ = ["PLUGIN_ID", "Document", "QueryStore", "Sample", "open_query_store"]
 
@@ -65,26 +65,15 @@ class QueryStore(Protocol):
 
 @contextmanager
 def open_query_store(source: Source, *, writable: bool = False) -> Iterator[QueryStore]:
-    """Opens the store that a command asks, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        writable: whether the command writes files.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
+    """Opens the store that a command asks, for as long as the context lasts."""
     try:
-        with source.open(PLUGIN_ID, read_only=not writable) as opened:
-            if isinstance(opened, Database):
-                from svc_query.commands.local_store import LocalQueries
-
-                yield LocalQueries(opened)
-                return
-            from svc_query.commands.remote_store import RemoteQueries
-
-            yield RemoteQueries(opened)
+        with source.open_store(
+            PLUGIN_ID,
+            local="svc_query.commands.local_store:LocalQueries",
+            remote="svc_query.commands.remote_store:RemoteQueries",
+            read_only=not writable,
+        ) as store:
+            yield store
     except SvcError as error:
         path = error.details.get("path")
         if isinstance(path, str) and path not in error.message:

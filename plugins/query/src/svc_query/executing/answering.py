@@ -89,14 +89,7 @@ def answer_query(
 ) -> Answer:
     """Answers a query.
 
-    Args:
-        snapshot: the documents.
-        caller: who asks.
-        question: what.
-        operators: by name.
-        budget: of the query.
-        database_id: seals the cursors.
-        coverage: what ``coverage_for`` returned, where that was asked for already.
+    ``coverage`` is what ``coverage_for`` returned, where that was asked for already.
 
     Raises:
         InvalidInput: the query is not one that can be answered.

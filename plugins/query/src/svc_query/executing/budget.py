@@ -21,13 +21,7 @@ _SLICE_SECONDS = 0.002
 
 
 class Budget:
-    """Counts the work of one query.
-
-    Args:
-        seconds: how long it may take.
-        rows: how many documents it may look at where no index leaves fewer, or where it must sort.
-        clock: seconds that only go forward.
-    """
+    """Counts the work of one query."""
 
     def __init__(self, seconds: float, rows: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -39,11 +33,7 @@ class Budget:
         self.rows = rows
 
     def tick(self) -> None:
-        """Counts a document that is looked at.
-
-        Raises:
-            ServiceUnavailable: the time is over.
-        """
+        """Counts a document that is looked at."""
         self._units += 1
         if self._units >= _PAUSE_UNITS:
             self.rest()
@@ -86,11 +76,7 @@ class Budget:
         return found
 
     def refuse_rows(self, why: str) -> InvalidInput:
-        """Returns the error of a query that would have to look at too many documents.
-
-        Args:
-            why: what makes it look at them, as the end of a sentence.
-        """
+        """Returns the error of a query that would have to look at too many documents."""
         return InvalidInput(
             f"The query would have to look at more than {self.rows} documents, {why}.", limit=self.rows
         )

@@ -44,12 +44,6 @@ class Row(NamedTuple):
 class Matching:
     """The documents of one query.
 
-    Args:
-        snapshot: the documents.
-        node: the plan of the filter.
-        scope: those that the query is about.
-        budget: of the query.
-
     Attributes:
         tested: documents that were looked at and tested.
         walked_to: the path where a walk ended because it had looked at too many documents.
@@ -119,12 +113,7 @@ class Matching:
     def matches(self, numbers: Iterable[int], *, at_once: int = _FIRST_BATCH) -> Iterator[Match]:
         """Yields those of some of ``numbers`` that match and that the caller may read, in the order given.
 
-        Args:
-            numbers: documents.
-            at_once: how many of them are taken before the first match is given.
-
-        Raises:
-            ServiceUnavailable: the time of the query is over.
+        ``at_once`` documents are taken before the first match is given.
         """
         rest = iter(numbers)
         # With scores that differ from 1, a document is tested although it is known to match.
@@ -174,8 +163,7 @@ class Matching:
     def probe(self, most: int) -> Iterator[None]:
         """Takes all documents for possible matches in a block, and asks no index; only before ``numbers``.
 
-        Args:
-            most: documents that may be tested; with one more ``ProbeFailed`` is raised.
+        Where more than ``most`` have to be tested, ``ProbeFailed`` is raised.
         """
         self._numbers, self._exact, self._narrowed = self.scope.numbers, False, False
         self._probing = self.tested + most
@@ -206,11 +194,7 @@ class Matching:
         return self.numbers
 
     def require_rows(self, count: int, why: str) -> None:
-        """Makes sure that a query may look at so many documents.
-
-        Raises:
-            InvalidInput: it may not.
-        """
+        """Makes sure that a query may look at so many documents."""
         if count > self.budget.rows:
             raise self.budget.refuse_rows(why)
 

@@ -46,17 +46,7 @@ _Bounds: TypeAlias = tuple[bytes | None, bytes | None]
 
 
 def find_page(matching: Matching, coverage: Coverage, paging: Paging) -> Page:
-    """Returns a page of the matches.
-
-    Args:
-        matching: the matches.
-        coverage: what is indexed where the query looks.
-        paging: which rows.
-
-    Raises:
-        InvalidInput: too many documents would have to be looked at.
-        ServiceUnavailable: the time of the query is over.
-    """
+    """Returns a page of the matches."""
     wanted = paging.rows + paging.skip + 1
     page = ranked_page(matching, paging, wanted) or _probed(matching, coverage, paging, wanted)
     if page is not None:
@@ -108,13 +98,7 @@ def _reach(node: Node) -> int:
 def choose_strategy(
     matching: Matching, coverage: Coverage, paging: Paging
 ) -> tuple[str, Callable[[], Iterator[Match]]]:
-    """Returns the name of the cheapest way to find a page, and what yields its matches and those behind it.
-
-    Args:
-        matching: the matches.
-        coverage: what is indexed where the query looks.
-        paging: which rows.
-    """
+    """Returns the name of the cheapest way to find a page, and what yields matches from its first on."""
     order = paging.order
     numbers = matching.numbers
     wanted = paging.rows + paging.skip + 1
@@ -251,15 +235,7 @@ def _by_terms(
 
 
 class _Level(Struct, frozen=True):
-    """An index over one field of the order, for documents that are the same by the fields before it.
-
-    Attributes:
-        matching: the matches.
-        coverage: what is indexed where the query looks.
-        index: over the field.
-        bounds: between which terms its values lie.
-        depth: which field of the order it is.
-    """
+    """An index over one field of the order, for documents that are the same by the fields before it."""
 
     matching: Matching
     coverage: Coverage

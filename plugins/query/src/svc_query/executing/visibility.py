@@ -58,13 +58,7 @@ class Scope(NamedTuple):
 
 
 def scope_of(snapshot: Snapshot, caller: Caller, rest: Callable[[], None]) -> Scope:
-    """Returns the documents that a query of a caller is about.
-
-    Args:
-        snapshot: the documents.
-        caller: who asks.
-        rest: called now and then.
-    """
+    """Returns the documents that a query of a caller is about."""
     from pyroaring import BitMap
 
     parts = tuple(sorted(path for path, _ in caller.parts))

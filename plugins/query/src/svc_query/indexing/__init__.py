@@ -7,27 +7,21 @@ those that a snapshot gives for a field; its term for a field is ``presence_term
 from __future__ import annotations
 
 from svc_query.indexing.checking import IndexesCheck
-from svc_query.indexing.own_types import PRESENCE, PresenceIndexType, presence_term
 from svc_query.indexing.reading import finish_work, read_snapshot, read_status, rebuild
 from svc_query.indexing.snapshot import IndexSnapshot
 from svc_query.indexing.status import index_status
-from svc_query.indexing.values_of import EffectiveField, FieldReader, effective_configuration, extract
+from svc_query.indexing.values_of import EffectiveField, FieldReader
 from svc_query.indexing.view import INDEX_VIEW, IndexView
 
 __all__ = [
     "INDEX_VIEW",
-    "PRESENCE",
     "EffectiveField",
     "FieldReader",
     "IndexSnapshot",
     "IndexView",
     "IndexesCheck",
-    "PresenceIndexType",
-    "effective_configuration",
-    "extract",
     "finish_work",
     "index_status",
-    "presence_term",
     "read_snapshot",
     "read_status",
     "rebuild",

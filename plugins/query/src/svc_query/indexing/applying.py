@@ -31,13 +31,7 @@ _DIRECTORY = EntryKind.DIRECTORY
 
 
 class IndexBatch:
-    """A batch of commits, in the transactions of the kernel.
-
-    Args:
-        table: the documents; a transaction of it has begun.
-        extensions: index types and parsers.
-        storage: the rows.
-    """
+    """A batch of commits, in the transactions of the kernel."""
 
     def __init__(self, table: Table, extensions: Extensions, storage: ViewStorage) -> None:
         self._table = table
@@ -92,11 +86,7 @@ class IndexBatch:
 def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow:
     """Returns a job over everything at and below a path.
 
-    Args:
-        path: the path.
-        reason: as ``JobRow`` has it.
-        version: what the files are counted in.
-        until: documents with smaller numbers are made anew in any case.
+    Documents with numbers below ``until`` are made anew in any case.
     """
     entry = version.get(path)
     total = 1 if entry is None or entry.totals is None else entry.totals.files

@@ -255,14 +255,7 @@ class Caches:
     def reader(
         self, directory: FilePath, number: int, manifest: bytes, open_reader: Callable[[Any], Any]
     ) -> SharedReader:
-        """Returns a reader of an index at a manifest, held for the caller, who releases it.
-
-        Args:
-            directory: of the view's files.
-            number: of the index.
-            manifest: of the index.
-            open_reader: opens one; gets the reader that there is at another manifest, or None.
-        """
+        """Returns a reader of an index at a manifest, held for the caller, who releases it."""
         name = directory, number
         known = self._readers.get(name)
         if known is not None and known.name == manifest and known.hold():

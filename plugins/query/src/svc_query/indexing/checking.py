@@ -27,11 +27,7 @@ class IndexesCheck(ContentCheck):
     maximum_size = MAXIMUM_CONFIGURATION_BYTES
 
     def check(self, path: Path, content: bytes, context: PluginContext) -> None:
-        """Checks a file.
-
-        Raises:
-            InvalidInput: it is not a valid configuration; ``field`` says where.
-        """
+        """Checks a file."""
         del path
         settings = context.configuration or QueryConfiguration()
         configuration = parse_configuration(

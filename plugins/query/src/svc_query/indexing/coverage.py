@@ -17,12 +17,7 @@ __all__ = ["Directories"]
 
 
 class Directories:
-    """The configurations of all directories, as the table knows them.
-
-    Args:
-        storage: the rows.
-        configurations: reads them.
-    """
+    """The configurations of all directories, as the table knows them."""
 
     def __init__(self, storage: ViewStorage, configurations: Configurations) -> None:
         found: dict[bytes, DirectoryConfiguration] = {}

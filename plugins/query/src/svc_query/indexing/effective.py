@@ -93,13 +93,7 @@ class ConfigurationFile(NamedTuple):
 
 
 class Configurations:
-    """Reads configurations and puts them together; keeps what it made.
-
-    Args:
-        types: index types in use, by name.
-        maximum_fields: of one file.
-        maximum_text: characters of a value that are kept.
-    """
+    """Reads configurations and puts them together; keeps what it made."""
 
     def __init__(self, types: Mapping[str, IndexType], maximum_fields: int, maximum_text: int) -> None:
         self.types = types
@@ -182,12 +176,7 @@ class Configurations:
 
 
 class Resolver:
-    """Finds what is indexed of the files of one version.
-
-    Args:
-        configurations: reads them.
-        version: the version.
-    """
+    """Finds what is indexed of the files of one version."""
 
     def __init__(self, configurations: Configurations, version: Version) -> None:
         self._configurations = configurations

@@ -105,14 +105,7 @@ def parse_here(version: Version, path: Path, entry: Entry, reading: Reading) -> 
 def extract_values(
     effective: Effective, results: Mapping[str | None, ParseResult], reading: Reading, maximum_values: int
 ) -> Values:
-    """Returns the values of the fields in what the parsers made of a file.
-
-    Args:
-        effective: the configuration.
-        results: of the parsers.
-        reading: how the file was read.
-        maximum_values: of one field.
-    """
+    """Returns the values of the fields in what the parsers made of a file."""
     values: list[list[Value]] = [[] for _ in effective.contents]
     failures: list[str] = []
     not_converted: dict[str, int] = {}

@@ -144,8 +144,6 @@ class _Sink(ABC):
 
 
 class _TermSink(_Sink):
-    """Terms of an index type, for the driver's segments."""
-
     def __init__(self, flush: _Flush, number: int, row: IndexRow, index_type: TermIndexType) -> None:
         from svc_query.segments import TermIndexWriter
 
@@ -208,8 +206,6 @@ class _OwnSink(_Sink):
 
 
 class _LibrarySink(_Sink):
-    """Values for a library."""
-
     def __init__(self, flush: _Flush, number: int, row: IndexRow, index_type: LibraryIndexType) -> None:
         super().__init__()
         self.row = row
@@ -251,8 +247,6 @@ class _DamagedFiles(Exception):
 
 
 class _Flush:
-    """One flush."""
-
     def __init__(self, host: Host) -> None:
         self._host = host
         self._plans: dict[int, list[_FieldPlan]] = {}

@@ -26,15 +26,7 @@ Pair = tuple[Path, bytes, Entry | None, int]
 
 
 def run_job(table: Table, extensions: Extensions, version: Version, number: int, job: JobRow) -> bool:
-    """Does some of a job; returns whether it is done, and its row gone, or held until there is room.
-
-    Args:
-        table: the documents, in a transaction.
-        extensions: index types and parsers.
-        version: the tree of the last commit that is in the table.
-        number: of the job.
-        job: its row.
-    """
+    """Does some of a job; returns whether it is done, and its row gone, or held until there is room."""
     reconciler = Reconciler(table, extensions, version)
     path = _path(job.path)
     position = None if job.position is None else job.position.encode()
@@ -65,7 +57,6 @@ def run_job(table: Table, extensions: Extensions, version: Version, number: int,
 
 
 def _side_by_side(table: Table, version: Version, path: Path, after: bytes | None) -> Iterator[Pair]:
-    """Yields every path at and below one that has a file or a document, in path order."""
     rows = paths_in_order(table.storage, path, after)
     files = _files(version, path, after)
     row, file = next(rows, None), next(files, None)

@@ -64,9 +64,6 @@ class OpenedIndexes:
     """The indexes that queries of one moment have asked for; each of them once.
 
     Whoever uses it holds it, by the ``SharedReader`` that it stands in; the last one closes it.
-
-    Args:
-        files: directory of the view's files.
     """
 
     def __init__(self, files: FilePath) -> None:

@@ -160,9 +160,6 @@ def read_status(
     """Returns ``index_status`` as it is now, with ``damage`` where any was found within the last hour.
 
     Indexes whose files turn out to be damaged are made anew from then on. Blocks.
-
-    Raises:
-        ServiceUnavailable: the rows of the index are damaged, and begin anew.
     """
     status = read_snapshot(
         database,
@@ -188,10 +185,7 @@ def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
 def catch_up_and_work(reader: ViewReader, needed: int, should_stop: Callable[[], bool]) -> int:
     """Applies commits, and does the work that must be done between them where no other process does.
 
-    Args:
-        reader: of the view.
-        needed: number of the last commit.
-        should_stop: asked every few milliseconds.
+    ``should_stop`` is asked every few milliseconds.
 
     Returns:
         Number of the last commit in the view; less than ``needed`` when it was stopped.
@@ -276,11 +270,6 @@ def finish_work(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> bool:
     """Brings the index up to HEAD and does all its work, here; for commands. Blocks for as long as it takes.
-
-    Args:
-        database: the open database.
-        should_stop: asked every few milliseconds.
-        progress: called now and then with files that are done and files in all.
 
     Returns:
         Whether nothing is left; False when it was stopped.

@@ -32,13 +32,6 @@ logger = logging.getLogger("svc.plugin.query")
 class Extensions:
     """The index types and parsers in use, and what is made of them.
 
-    Args:
-        types: index types by name.
-        parsers: parsers by name.
-        configuration: the settings of the plugin.
-        providers: ids of the plugins that they came from.
-        is_enabled: whether a plugin is enabled in the database.
-
     Attributes:
         type_names: names the types with their formats; where they change, documents are made anew.
         parser_names: names the parsers; where they change, files may have to be read.
@@ -100,13 +93,7 @@ class Extensions:
 
 
 class Reconciler:
-    """Brings documents in step with one version.
-
-    Args:
-        table: the documents.
-        extensions: index types and parsers.
-        version: what they are brought in step with.
-    """
+    """Brings documents in step with one version."""
 
     def __init__(self, table: Table, extensions: Extensions, version: Version) -> None:
         self._table = table
@@ -212,13 +199,10 @@ class Reconciler:
         new = _row_of(path, entry, label)
         is_waiting = bool(number) and table.waiting_number(key) == number
         if reading is None or not reading.is_needed:
-            if old is not None:
-                table.stop_waiting(key)
             found = Values([[] for _ in effective.contents])
             if reading is not None:
                 found = extract_values(effective, {}, reading, 1)
-            number = table.put(key, old, new, found.values, effective)
-            self._note(path, key, number, found, effective, had=old is not None)
+            self._put_found(path, key, old, new, found, effective)
         elif values is not None and not is_waiting:
             number = table.put(key, old, new, values, effective)
             self._keep_failure(key, number)
@@ -227,15 +211,26 @@ class Reconciler:
         elif reading.is_quick(entry.size):
             results = parse_here(self._version, path, entry, reading)
             found = extract_values(effective, results, reading, self._extensions.configuration.maximum_values)
-            if old is not None:
-                table.stop_waiting(key)
-            number = table.put(key, old, new, found.values, effective)
-            self._note(path, key, number, found, effective, had=old is not None)
+            self._put_found(path, key, old, new, found, effective)
         else:
             number = table.put(key, old, new, None, effective)
             if old is not None:
                 table.set_failure(key, None)
             table.wait(key, number)
+
+    def _put_found(
+        self,
+        path: Path,
+        key: bytes,
+        old: tuple[int, DocumentRow] | None,
+        new: DocumentRow,
+        found: Values,
+        effective: Effective,
+    ) -> None:
+        if old is not None:
+            self._table.stop_waiting(key)
+        number = self._table.put(key, old, new, found.values, effective)
+        self._note(path, key, number, found, effective, had=old is not None)
 
     def _carried(
         self, old: tuple[int, DocumentRow], effective: Effective, label: str

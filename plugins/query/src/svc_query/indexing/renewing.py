@@ -53,9 +53,6 @@ class Outcome(NamedTuple):
 class Reindex:
     """The index of one open database, for a task. Its methods block; called in a process of its own.
 
-    Args:
-        database: the open database.
-
     Raises:
         NotFound: queries are not in use for it.
     """
@@ -77,10 +74,7 @@ class Reindex:
     def next_files(self, path: Path, after: Path | None, count: int) -> list[Path]:
         """Returns the next files of HEAD at and below a path, in alphabetical order of their paths.
 
-        Args:
-            path: a directory or a file; nothing needs to stand there.
-            after: start behind this path.
-            count: how many at most.
+        Nothing needs to stand at ``path``.
         """
         version = self._database.at()
         entry = version.get(path)
@@ -236,15 +230,7 @@ class Reindex:
     # -- what others see -----------------------------------------------------------------------
 
     def show(self, name: str, path: Path, done: int, total: int, since_ms: int) -> None:
-        """Lets answers at, above and below a path say that it is reindexed; to be repeated each few seconds.
-
-        Args:
-            name: of the reindex, of letters and digits.
-            path: where.
-            done: files that are done.
-            total: files in all.
-            since_ms: when it began, Unix milliseconds.
-        """
+        """Lets answers at, above and below a path say that it is reindexed; repeat it every few seconds."""
         row = ReindexRow("\x01".join(path), total, done, since_ms, time.time_ns() // 1_000_000)
         self._order(lambda table, _: table.storage.put(keys.REINDEX + name.encode(), encode(row)))
 
@@ -291,7 +277,6 @@ class Reindex:
         return any(not entry.is_virtual for entry in found[1].configuration.entries.values())
 
     def _order(self, work: Callable[[Table, Version], T]) -> T:
-        """Does something in a transaction of the view."""
         results: list[T] = []
 
         def carry_out(table: Table, at: Version) -> None:

@@ -21,12 +21,6 @@ def index_status(
 ) -> dict[str, Any]:
     """Returns what is indexed at, above and below a path, and how that stands; as JSON has it.
 
-    Args:
-        snapshot: the index.
-        path: the directory.
-        after: path of the last failure of the page before.
-        limit: failures at most.
-
     Returns:
         ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
         ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and

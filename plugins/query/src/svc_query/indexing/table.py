@@ -75,9 +75,6 @@ def read_state(storage: ViewStorage) -> State:
 class Table:
     """The rows of the documents, within transactions.
 
-    Args:
-        tell: is told the row of an index whose files turned out to be damaged.
-
     Attributes:
         maximum_indexes: how many indexes there may be; what is beyond rests.
         maximum_documents: how many documents jobs may make.
@@ -431,11 +428,6 @@ def paths_in_order(
     """Yields (key of the path, number) of the documents at and below a path, in path order.
 
     Rows are in the order of the first bytes of their keys only: a run of long ones is sorted here.
-
-    Args:
-        storage: the rows.
-        path: the directory, or a document.
-        after: key of a path to start behind.
     """
     exact = keys.key_of_path(path)
     if path and (after is None or after < exact):

@@ -12,7 +12,7 @@ from svc_query.indexing.effective import Configurations, Effective, Resolver
 from svc_query.indexing.extraction import choose, extract_values, parse_here
 from svc_query.parsing import ParseResult, ParserPool
 
-__all__ = ["EffectiveField", "FieldReader", "effective_configuration", "extract"]
+__all__ = ["EffectiveField", "FieldReader"]
 
 
 class EffectiveField(NamedTuple):
@@ -38,12 +38,7 @@ class FieldReader:
 
     Keeps what it finds of configurations, so that many files of one directory cost little.
 
-    Args:
-        version: the version.
-        types: index types in use, by name.
-        parsers: parsers in use, by name.
-        configuration: the settings of the plugin.
-        pool: parses what may not be parsed in this process; None: such files have no content fields.
+    Without ``pool``, files that may not be parsed in this process have no content fields.
     """
 
     def __init__(
@@ -114,23 +109,3 @@ class FieldReader:
             for field, values in zip(effective.contents, found.values, strict=True)
             if values
         }
-
-
-def effective_configuration(
-    version: Version, path: Path, types: Mapping[str, IndexType], configuration: QueryConfiguration
-) -> Sequence[EffectiveField]:
-    """Returns what is indexed of a file of a version; see ``FieldReader.fields_of`` for many."""
-    return FieldReader(version, types, {}, configuration).fields_of(path)
-
-
-def extract(
-    version: Version,
-    path: Path,
-    entry: Entry,
-    types: Mapping[str, IndexType],
-    parsers: Mapping[str, Parser],
-    configuration: QueryConfiguration,
-    pool: ParserPool | None = None,
-) -> Mapping[str, list[Value]]:
-    """Returns the values of the content fields of a file; see ``FieldReader.values_of`` for many."""
-    return FieldReader(version, types, parsers, configuration, pool).values_of(path, entry)

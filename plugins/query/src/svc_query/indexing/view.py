@@ -43,9 +43,6 @@ class IndexView:
 
     As it is registered it belongs to none; the kernel binds it to each that is opened.
 
-    Args:
-        context: the plugin in a database; None for what is registered.
-
     Attributes:
         caches: what the process remembers for queries.
         worker: does the work of the view in this process.
@@ -180,19 +177,13 @@ class IndexView:
     def ask_for_repair(self, number: int, manifest: bytes | None) -> None:
         """Makes the next piece of work, in this process, make an index anew whose files are damaged.
 
-        Args:
-            number: of the index.
-            manifest: of the files; where it has others meanwhile, nothing is done.
+        Where the index has other files meanwhile, nothing is done.
         """
         with self._mutex:
             self._damaged.append((number, manifest))
 
     def order(self, work: Callable[[Table, Version], None]) -> None:
-        """Lets the next piece of work, in this process, begin with something; see ``indexing.renewing``.
-
-        Args:
-            work: gets the table, in a transaction, and the tree of the last commit that is in it.
-        """
+        """Lets the next piece of work, in this process, begin with something; see ``indexing.renewing``."""
         with self._mutex:
             self._orders.append(work)
 

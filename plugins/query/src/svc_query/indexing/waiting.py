@@ -25,8 +25,6 @@ _WAIT_SECONDS = 0.005
 
 
 class _Running(NamedTuple):
-    """A file that is being parsed."""
-
     path: Path
     number: int
     entry: Entry
@@ -48,13 +46,7 @@ class WaitingFiles:
         self._threads: ThreadPoolExecutor | None = None
 
     def step(self, host: Host, at: Version, *, waits: bool) -> bool:
-        """Does a step; returns whether files are left.
-
-        Args:
-            host: the table and what is in use.
-            at: the tree of the last commit that is in the table.
-            waits: whether there is nothing else to do than to wait for an outcome, for a moment.
-        """
+        """Does a step; returns whether files are left."""
         self._begin_some(host, at)
         if not self._running:
             return False

@@ -81,14 +81,7 @@ class Worker:
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
     ) -> bool:
-        """Does some work; returns whether more is left for this process.
-
-        Args:
-            storage: the rows; a transaction of the table has begun.
-            at: the tree of the last commit that is in them.
-            extensions: index types and parsers in use.
-            should_stop: asked every few milliseconds.
-        """
+        """Does some work; returns whether more is left for this process."""
         assert storage.directory is not None, "the view keeps files"
         if extensions is not self.extensions:
             self._drop_generators()

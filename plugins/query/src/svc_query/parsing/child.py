@@ -46,11 +46,7 @@ class _Ended(Exception):
 
 
 def main(parent: int) -> None:
-    """Serves one pool until that is gone. Called in a new process.
-
-    Args:
-        parent: process id of the pool.
-    """
+    """Serves one pool until that is gone. Called in a new process."""
     die_with_parent(parent)
     child = _Child(*_private_pipes(), _folders())
     os.chdir("/")

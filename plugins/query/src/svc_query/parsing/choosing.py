@@ -26,11 +26,7 @@ def choose_parser(
     says something; then the ending of the name; then kinds such as ``text/*``. Of several that know the same,
     the first of the mapping is taken.
 
-    Args:
-        parsers: by name.
-        content_type: as it is stored; parameters behind ``;`` do not matter.
-        name: of the file.
-        wanted: name of a parser, or None.
+    Parameters of ``content_type`` behind ``;`` do not matter.
     """
     if wanted is not None:
         return parsers.get(wanted)

@@ -44,10 +44,6 @@ def encode_document(document: Any, maximum: int) -> bytes:
     Dates, times and durations become ISO 8601, bytes base64, sets and tuples lists, keys strings; a number
     that is not finite becomes null, half of a surrogate pair a question mark.
 
-    Args:
-        document: what the parser returned.
-        maximum: bytes of the encoded document.
-
     Raises:
         TooLarge: it is more than a document may be.
         TypeError: it has values that JSON does not have.
@@ -65,9 +61,7 @@ def encode_document(document: Any, maximum: int) -> bytes:
 def decode_document(encoded: bytes, maximum: int) -> Any:
     """Returns the document of encoded bytes, from whomever they come.
 
-    Args:
-        encoded: from ``encode_document``, or from a child process that somebody has taken over.
-        maximum: bytes of the encoded document.
+    ``encoded`` may come from a child process that somebody has taken over.
 
     Raises:
         TooLarge: it is more than a document may be.
@@ -78,11 +72,7 @@ def decode_document(encoded: bytes, maximum: int) -> Any:
 
 
 def decode_checked(encoded: bytes) -> Any:
-    """Returns the document of bytes that ``encode_document`` has just given.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
+    """Returns the document of bytes that ``encode_document`` has just given."""
     try:
         return _DECODER.decode(encoded)
     except msgspec.DecodeError as error:

@@ -21,12 +21,6 @@ def parse_in_process(
 
     There is no limit on time and memory, so the caller asks ``parser.in_process`` first and gives small
     files. Does not block.
-
-    Args:
-        parser: one whose ``in_process`` is true.
-        content: the bytes of the file.
-        source: what else is known of it.
-        configuration: for ``parse_output`` and ``parse_input``.
     """
     if len(content) > configuration.parse_input:
         return ParseResult(failure=f"It is larger than {mebibytes(configuration.parse_input)}.")

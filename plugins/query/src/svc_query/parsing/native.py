@@ -14,12 +14,7 @@ __all__ = ["native"]
 
 
 def native(module: str, name: str) -> Any:
-    """Returns what a module has under a name, as it was before gevent patched it.
-
-    Args:
-        module: of the standard library.
-        name: in that module.
-    """
+    """Returns what a module has under a name, as it was before gevent patched it."""
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is None:
         return getattr(importlib.import_module(module), name)

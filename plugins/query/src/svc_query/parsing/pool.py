@@ -50,14 +50,7 @@ class ParserPool:
         idle_seconds: float = 20.0,
         parses: int = 500,
     ) -> None:
-        """Makes a pool; starts nothing yet.
-
-        Args:
-            configuration: for the limits: ``parse_seconds``, ``parse_memory``, ``parse_output``,
-                ``parse_input``, ``parsers_at_once``.
-            idle_seconds: how long a child is kept without work.
-            parses: how many files one child takes.
-        """
+        """Makes a pool; starts nothing yet."""
         self._configuration = configuration
         self._settings = Settings(
             seconds=configuration.parse_seconds,
@@ -75,11 +68,6 @@ class ParserPool:
         self, parser: Parser, content: Iterable[bytes] | bytes | FilePath, source: ParserInput
     ) -> ParseResult:
         """Makes a document of a file in a child process. Blocks: for a free child, then for the parse.
-
-        Args:
-            parser: an instance of the class that the child makes anew.
-            content: the bytes, in parts of any size, which need not be held at once; or where they are.
-            source: what else is known of the file.
 
         Raises:
             Exception: what ``content`` raises, or reading the file. All else is a failure in the result.

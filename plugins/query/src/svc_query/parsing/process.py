@@ -73,9 +73,6 @@ class ChildProcess:
     def __init__(self, settings: Settings) -> None:
         """Starts the child and waits until it is ready. Blocks.
 
-        Args:
-            settings: its limits.
-
         Raises:
             OSError: no process could be started.
             ChildGone: it ended at once.
@@ -139,10 +136,6 @@ class ChildProcess:
 
     def receive(self, seconds: float, maximum: int) -> tuple[bytes, bytes]:
         """Waits for an answer: its kind and its bytes. Blocks.
-
-        Args:
-            seconds: how long.
-            maximum: bytes of the answer.
 
         Raises:
             ChildGone: it ended without one, or sent what is none.

@@ -46,13 +46,7 @@ def mebibytes(size: int) -> str:
 
 
 def describe_error(name: str, error: BaseException, memory: int | None = None) -> str:
-    """Returns what a parser raised, as a sentence.
-
-    Args:
-        name: of the parser.
-        error: what it raised.
-        memory: bytes that it may use, where there is a limit.
-    """
+    """Returns what a parser raised, as a sentence."""
     if isinstance(error, MemoryError):
         limit = "there is" if memory is None else mebibytes(memory)
         return f"The parser {name} needs more memory for it than {limit}."

@@ -54,9 +54,6 @@ def die_with_parent(parent: int) -> None:
     Linux sends the signal already when the thread that started the process ends, so a handler looks whether
     the parent itself has gone. Where a parser holds the processor outside of Python, the alarm of its parse
     ends the process instead.
-
-    Args:
-        parent: process id.
     """
 
     def look(_number: int, _frame: object) -> None:
@@ -70,11 +67,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def apply_limits(memory: int) -> None:
-    """Limits what the process may use.
-
-    Args:
-        memory: bytes of its address space.
-    """
+    """Limits what the process may use."""
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),

@@ -80,12 +80,7 @@ _FAIL = 0x00050000
 
 
 def filter_program(machine: str, pid: int) -> bytes | None:
-    """Returns the instructions, eight bytes each; None for a machine whose calls are not known here.
-
-    Args:
-        machine: as ``uname`` calls it.
-        pid: the process that may send signals to itself.
-    """
+    """Returns the instructions, eight bytes each; None for a machine whose calls are not known here."""
     architecture = _ARCHITECTURES.get(machine)
     if architecture is None:
         return None

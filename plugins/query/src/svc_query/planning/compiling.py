@@ -32,15 +32,7 @@ __all__ = ["Compiler", "require_field"]
 
 
 class Compiler:
-    """Makes plans for one state and one caller.
-
-    Args:
-        snapshot: the documents.
-        scope: those that the query is about.
-        coverage: what is indexed where the caller looks.
-        operators: by name.
-        look: called between conditions: ``Budget.look``.
-    """
+    """Makes plans for one state and one caller."""
 
     def __init__(
         self,
@@ -219,17 +211,7 @@ class Compiler:
 
 
 def require_field(coverage: Coverage, name: str, where: str, index_type: str = "exact") -> FieldUse | None:
-    """Returns what is indexed of a field; None of a virtual field that no index knows.
-
-    Args:
-        coverage: what is indexed.
-        name: of the field.
-        where: the member of the body that names it.
-        index_type: what to add where there is none.
-
-    Raises:
-        InvalidInput: there is no such field.
-    """
+    """Returns what is indexed of a field; None of a virtual field that no index knows."""
     use = coverage.fields.get(name)
     if use is not None or name in VIRTUAL_FIELDS:
         return use

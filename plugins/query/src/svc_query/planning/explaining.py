@@ -18,10 +18,6 @@ def explain_tree(matching: Matching, *, analyzed: bool) -> dict[str, Any]:
 
     To those who do not see everything, the numbers count only what they see: what indexes say of all
     documents is not for them.
-
-    Args:
-        matching: the matches of the query.
-        analyzed: whether the query was executed, so that the numbers of that are told too.
     """
     return _explain(matching.node, matching, analyzed)
 

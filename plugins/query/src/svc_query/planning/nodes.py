@@ -259,13 +259,7 @@ class LeafNode(Node):
 
 
 class PresenceNode(LeafNode):
-    """``exists``: looks at all indexes over the field.
-
-    Args:
-        field: its field.
-        predicate: whether it must be there.
-        present: the documents that have it; None where no index tells.
-    """
+    """``exists``: looks at all indexes over the field."""
 
     def __init__(self, field: str, predicate: ExistsPredicate, present: BitMap | None) -> None:
         super().__init__(field, "exists", (predicate,), answers=present is not None)

@@ -11,7 +11,6 @@ from svc.plugin import (
     SvcRequest,
     format_path,
     is_system_path,
-    is_unrestricted_root,
     parse_path,
     path_not_found,
     query_number,
@@ -43,7 +42,7 @@ class StatusResource:
         path = parse_path(query_text(req, "path") or "/")
         if is_system_path(path):
             raise path_not_found(path)
-        if not is_unrestricted_root(context.identity) and not (
+        if not context.identity.is_unrestricted_root and not (
             context.may_below(Operation.READ, path) or context.may_below(Operation.CONFIGURE, path)
         ):
             # Names and numbers of files below are for those only who may see all of them.

@@ -5,18 +5,15 @@ one. Any process reads what a manifest names, while others are written. ``docs/f
 the bytes.
 """
 
-from svc_query.segments.manifest import Manifest, SegmentEntry, segment_entries, unused_files
-from svc_query.segments.merging import Merge, merge_plan
+from svc_query.segments.manifest import SegmentEntry, unused_files
+from svc_query.segments.merging import merge_plan
 from svc_query.segments.reader import TermIndexReader
 from svc_query.segments.writer import TermIndexWriter
 
 __all__ = [
-    "Manifest",
-    "Merge",
     "SegmentEntry",
     "TermIndexReader",
     "TermIndexWriter",
     "merge_plan",
-    "segment_entries",
     "unused_files",
 ]

@@ -142,10 +142,6 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes, size: int) -> Header:
     """Reads the header of a file.
 
-    Args:
-        data: its first 64 bytes.
-        size: bytes of the whole file.
-
     Raises:
         CorruptRecord: it is no segment of this format, it is damaged, or the file has another length.
     """
@@ -187,11 +183,7 @@ def encode_contents(contents: Contents) -> bytes:
 
 
 def decode_contents(data: bytes, header: Header) -> Contents:
-    """Reads the table of contents.
-
-    Raises:
-        CorruptRecord: it is damaged, or its parts don't fit together.
-    """
+    """Reads the table of contents."""
     if crc32(data) != header.contents_checksum or len(data) < _CONTENTS.size:
         raise _contents_damage(header)
     blocks, groups, fence_bytes, document_bytes = _CONTENTS.unpack_from(data)
@@ -385,11 +377,7 @@ def encode_postings(numbers: Sequence[int] | BitMap) -> bytes:
 
 
 def bitmap_of(count: int, payload: bytes) -> BitMap:
-    """Returns the documents of one term.
-
-    Raises:
-        CorruptRecord: they are not as many as the block says.
-    """
+    """Returns the documents of one term."""
     if len(payload) == 4 * count:
         return BitMap(column_of(payload))
     return decode_bitmap(payload, count)
@@ -401,10 +389,6 @@ def bitmap_of_unordered(numbers: array[int], known: BitMap) -> BitMap:
     What is inserted into a container of few members moves those behind it; a full one takes a number at
     once. So the even ones are found by adding all to the odd ones of the whole range, and the odd ones
     likewise.
-
-    Args:
-        numbers: those.
-        known: a bitmap that has them; its ends decide how they are brought together.
     """
     if len(numbers) < _MANY or not known:
         return BitMap(numbers)
@@ -426,11 +410,7 @@ def _every_other(first: int, last: int) -> BitMap:
 
 
 def decode_bitmap(stored: bytes, count: int | None = None) -> BitMap:
-    """Returns a bitmap that was stored.
-
-    Raises:
-        CorruptRecord: it is none, or has not ``count`` members.
-    """
+    """Returns a bitmap that was stored."""
     try:
         bitmap = BitMap.deserialize(stored)
     except (ValueError, IndexError) as error:

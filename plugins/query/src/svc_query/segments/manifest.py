@@ -17,7 +17,6 @@ __all__ = [
     "decode_manifest",
     "encode_manifest",
     "new_name",
-    "segment_entries",
     "unused_files",
 ]
 
@@ -90,15 +89,6 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return _encoder.encode(manifest)
 
 
-def segment_entries(manifest: bytes | None) -> tuple[SegmentEntry, ...]:
-    """Returns what a manifest names; for a status.
-
-    Raises:
-        CorruptRecord: it can't be read.
-    """
-    return decode_manifest(manifest).segments
-
-
 def new_name() -> str:
     """Returns a name that no file ever had."""
     return f"{secrets.token_hex(8)}.seg"
@@ -109,9 +99,6 @@ def unused_files(directory: FilePath, manifest: bytes | None) -> list[FilePath]:
 
     Only the one process that writes may remove them, between its flushes and merges. Another process
     that has one open goes on reading it.
-
-    Raises:
-        CorruptRecord: the manifest can't be read.
     """
     used = {entry.name for entry in decode_manifest(manifest).segments}
     if not directory.is_dir():

@@ -32,12 +32,6 @@ def merge_plan(directory: FilePath, manifest: bytes | None, dead: BitMap, *, ord
     Eight segments of about the same size become one: below 512 documents all sizes count as the same,
     above they go by powers of eight. A segment that is dead by half is written anew.
 
-    Args:
-        directory: of the index.
-        manifest: of the index.
-        dead: numbers of dead documents; all that are known.
-        ordered: as the index is written.
-
     Raises:
         CorruptRecord: the manifest can't be read, or a segment that it names is damaged.
         FileNotFoundError: a segment is gone.
@@ -72,14 +66,7 @@ class Merge:
     def __init__(
         self, directory: FilePath, entries: Sequence[SegmentEntry], dead: BitMap, *, ordered: bool
     ) -> None:
-        """Takes what is merged.
-
-        Args:
-            directory: of the index.
-            entries: the segments.
-            dead: documents to be left out; copied.
-            ordered: as the index is written.
-        """
+        """Takes what is merged."""
         self.entries = tuple(entries)
         self._directory = directory
         self._dead = dead.copy()
@@ -114,8 +101,7 @@ class Merge:
     def apply(self, manifest: bytes) -> bytes:
         """Returns a manifest with the new segment in place of the old ones.
 
-        Args:
-            manifest: of this moment; flushes may have added to it.
+        Flushes may have added to the manifest meanwhile.
 
         Raises:
             ValueError: the merge has not been run to its end, or the manifest does not have its segments.

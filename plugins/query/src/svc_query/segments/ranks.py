@@ -26,25 +26,14 @@ _SPARSE = 4
 
 
 def is_worth_ranking(wanted: int, documents: BitMap, postings: int) -> bool:
-    """Whether some documents of a segment come sooner in order by their places than by walking the terms.
-
-    Args:
-        wanted: how many.
-        documents: of the segment.
-        postings: of the segment; each document must have one.
-    """
+    """Whether some documents of a segment come sooner in order by their places than by walking the terms."""
     if postings > _MOST or postings != len(documents) or wanted * wanted > _WALKED * postings:
         return False
     return bool(documents.max() - documents.min() < _SPARSE * postings)
 
 
 class RankColumn:
-    """The place of each document in the order of the terms; each has one term.
-
-    Args:
-        documents: of the segment.
-        blocks: of the segment, in order.
-    """
+    """The place of each document in the order of the terms; each has one term."""
 
     def __init__(self, documents: BitMap, blocks: Iterable[Block]) -> None:
         self._first = first = documents.min()
@@ -72,13 +61,7 @@ class RankColumn:
 def with_terms(
     pairs: Sequence[tuple[int, int]], before: Sequence[int], block_at: Callable[[int], Block]
 ) -> Iterator[tuple[bytes, BitMap]]:
-    """Yields (term, documents) of what ``in_order`` returned.
-
-    Args:
-        pairs: places and numbers.
-        before: postings before each block, and behind the last.
-        block_at: returns a block.
-    """
+    """Yields (term, documents) of what ``in_order`` returned."""
     term, numbers = b"", BitMap()
     here, block = -1, None
     for place, number in pairs:

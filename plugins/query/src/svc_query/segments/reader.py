@@ -65,11 +65,7 @@ class TermIndexReader:
         self.size = sum(segment.size for segment in self._segments)
 
     def beside(self, more: Any) -> TermIndexReader:
-        """Returns a reader that answers from something else, too, for as long as this one is open.
-
-        Args:
-            more: answers as a segment does.
-        """
+        """Returns a reader that answers from something else, too, for as long as this one is open."""
         return self._of([*self._segments, more])
 
     def _of(self, segments: Sequence[Any]) -> TermIndexReader:
@@ -185,11 +181,7 @@ class TermIndexReader:
         return found
 
     def verify(self) -> None:
-        """Reads and verifies everything. Blocks.
-
-        Raises:
-            CorruptRecord: something is damaged; ``file`` names it.
-        """
+        """Reads and verifies everything. Blocks."""
         for segment in self._segments:
             segment.verify()
 
@@ -202,7 +194,6 @@ class TermIndexReader:
 
 
 def _joined(terms: Iterator[tuple[bytes, Sequence[int]]]) -> Iterator[tuple[bytes, Sequence[int]]]:
-    """Brings the documents of equal terms, which follow each other, together."""
     current: bytes | None = None
     numbers: Sequence[int] = ()
     for term, more in terms:
@@ -217,7 +208,6 @@ def _joined(terms: Iterator[tuple[bytes, Sequence[int]]]) -> Iterator[tuple[byte
 
 
 def _united(terms: Iterator[tuple[bytes, BitMap]]) -> Iterator[tuple[bytes, BitMap]]:
-    """Unites the documents of equal terms, which follow each other."""
     current: bytes | None = None
     numbers = BitMap()
     for term, more in terms:

@@ -107,11 +107,7 @@ class Segment:
         self._found: dict[bytes, tuple[Block, int] | None] = {}
 
     def expect(self, entry: SegmentEntry, *, ordered: bool) -> None:
-        """Compares what was opened with what a manifest says.
-
-        Raises:
-            CorruptRecord: it is another one.
-        """
+        """Compares what was opened with what a manifest says."""
         header = self.header
         there = (self.size, header.documents, header.terms, header.postings, header.ordered)
         if there != (entry.size, entry.documents, entry.terms, entry.postings, ordered):
@@ -137,11 +133,7 @@ class Segment:
                 data.close()
 
     def verify(self) -> None:
-        """Reads everything and verifies it.
-
-        Raises:
-            CorruptRecord: something is damaged.
-        """
+        """Reads everything and verifies it."""
         for number in range(len(self._fences)):
             block = self._read_block(number)
             terms = block.terms()

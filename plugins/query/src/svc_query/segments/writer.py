@@ -33,9 +33,6 @@ class TermIndexWriter:
             directory: of this index alone; need not be there.
             manifest: what the last ``flush`` or ``Merge.apply`` that counts returned; None for a new index.
             ordered: whether wide ranges of terms are to be cheap (``TermIndexType.ordered``).
-
-        Raises:
-            CorruptRecord: the manifest can't be read.
         """
         decode_manifest(manifest)
         self.manifest: bytes = EMPTY if manifest is None else manifest
@@ -72,8 +69,7 @@ class TermIndexWriter:
     def add_all(self, documents: Iterable[tuple[int, Collection[bytes]]]) -> None:
         """Adds documents, which costs half of what it does one by one.
 
-        Args:
-            documents: number and terms of each, as for ``add``; no term comes twice.
+        No term of a document comes twice.
         """
         postings, lists, known = self._postings, self._lists, self._documents
         last = self._last

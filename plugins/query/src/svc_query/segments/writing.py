@@ -115,11 +115,7 @@ class SegmentFile:
         self._group_terms, self._group_raw, self._group_bitmaps = 0, [], []
 
     def finish(self, documents: BitMap) -> SegmentEntry:
-        """Writes the rest, brings the file to the disk and gives it its name. Blocks.
-
-        Args:
-            documents: all that have a term here, at least one.
-        """
+        """Writes the rest, brings the file to the disk and gives it its name. Blocks."""
         if self._group_terms:
             self._close_group()
         documents = documents.copy()

@@ -15,11 +15,6 @@ _BEFORE = 48
 class FilterSyntaxError(InvalidInput):
     """A filter's text that can't be read.
 
-    Args:
-        message: what was expected, and what stands there; one sentence.
-        text: the whole text.
-        position: where it went wrong, in characters from its beginning.
-
     Attributes:
         text: the whole text.
         position: where it went wrong.
@@ -46,7 +41,6 @@ class FilterSyntaxError(InvalidInput):
 
 
 def _cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
     return sum(
         0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1
         for one in text

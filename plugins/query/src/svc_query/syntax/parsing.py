@@ -14,7 +14,7 @@ from svc_query.syntax.errors import FilterSyntaxError
 from svc_query.syntax.tokens import Kind, Token, tokens_of
 from svc_query.syntax.words import CONNECTIVES, POSITIONAL_OPTIONS, SIGNS, WORDS, known_words
 
-__all__ = ["MAXIMUM_DEPTH", "Filter", "parse_filter", "parse_value"]
+__all__ = ["MAXIMUM_DEPTH", "Filter", "parse_filter"]
 
 Filter = dict[str, Any]
 
@@ -28,9 +28,6 @@ _RESERVED = frozenset(("field", "op", "value"))
 def parse_filter(text: str) -> Filter:
     """Returns the JSON of a filter; ``{"and": []}``, which everything matches, for an empty text.
 
-    Args:
-        text: such as ``year > 1990 and (title ~ "war" or not author exists)``.
-
     Raises:
         FilterSyntaxError: it can't be read; says what was expected where.
     """
@@ -40,18 +37,6 @@ def parse_filter(text: str) -> Filter:
     found = parser.filter()
     parser.end("'and', 'or' or the end")
     return found
-
-
-def parse_value(text: str) -> Any:
-    """Returns one value, as it may stand behind an operator.
-
-    Raises:
-        FilterSyntaxError: it is none.
-    """
-    parser = _Parser(text)
-    value = parser.value()
-    parser.end("the end")
-    return value
 
 
 class _Parser:

@@ -87,11 +87,7 @@ def is_word(text: str) -> bool:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Returns the tokens of a text; the last one is its end.
-
-    Raises:
-        FilterSyntaxError: there is something that is none, or the text is too long.
-    """
+    """Returns the tokens of a text; the last one is its end."""
     if len(text) > MAXIMUM_LENGTH:
         raise FilterSyntaxError(
             f"A filter may have {MAXIMUM_LENGTH:,} characters; this one has {len(text):,}.",

@@ -1,4 +1,4 @@
-"""The words and signs of operators: which ones the parser knows, and how each is written."""
+"""The words and signs of operators: those that the parser knows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ __all__ = [
     "CONNECTIVES",
     "POSITIONAL_OPTIONS",
     "SIGNS",
-    "TEXT_WORDS",
     "WORDS",
     "known_words",
 ]
@@ -45,24 +44,6 @@ WORDS: dict[tuple[str, ...], str] = {
     ("is",): "eq",
 }
 """Operators that are words; the longest that fits counts."""
-
-TEXT_WORDS = {
-    "eq": "=",
-    "ne": "!=",
-    "lt": "<",
-    "lte": "<=",
-    "gt": ">",
-    "gte": ">=",
-    "contains": "~",
-    "prefix": "^=",
-    "similar": "similar",
-    "fuzzy": "fuzzy",
-    "phonetic": "sounds like",
-    "match": "matches",
-    "search": "search",
-    "nearest": "nearest",
-}
-"""How operators with one value are written."""
 
 POSITIONAL_OPTIONS = {
     "similar": ("threshold",),

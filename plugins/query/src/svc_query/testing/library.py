@@ -51,8 +51,6 @@ ODD_VALUES: tuple[Value, ...] = (
     (10**400,) * 5, 10**3_000,
 )  # fmt: skip
 
-Answers = tuple[frozenset[int] | None, dict[int, float] | None]
-
 
 class LibraryIndexTypeContract(ExtensionContract):
     """Tests of an index type on a library, and of its operator.
@@ -420,16 +418,7 @@ def check_answers(
     *,
     above: int = ALL,
 ) -> None:
-    """Checks that an index gives what the meaning of the leaves says.
-
-    Args:
-        predicates: the leaves.
-        name: of the index type.
-        reader: of the index.
-        documents: that it must know; dead ones too.
-        dead: those that it may know.
-        above: the reader's state has lower numbers; what has higher ones is left out.
-    """
+    """Checks that an index gives what the meaning of the leaves says."""
     documents = list(documents)
     paths = {document.id: document.path for document in documents}
     indexes = {name: reader}

@@ -4,7 +4,6 @@ Files are read as they are asked for. Without indexes every document is tested, 
 bounded number of them.
 """
 
-from svc_query.walking.version_snapshot import WalkedSnapshot
 from svc_query.walking.walk import walk_version
 
-__all__ = ["WalkedSnapshot", "walk_version"]
+__all__ = ["walk_version"]

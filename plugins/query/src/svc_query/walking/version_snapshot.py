@@ -26,20 +26,10 @@ class WalkedSnapshot:
 
     Nothing is numbered that the caller may not read.
 
-    Args:
-        version: the version.
-        sequence: number of a commit, for cursors.
-        caller: who asks.
-        extract: reads a file.
-        budget: of the query.
-        entries: how many files and links are looked at.
-        after: begins behind this path.
+    ``sequence`` is the number of a commit, for cursors.
 
     Attributes:
         truncated_at: the last path that was looked at, when there are more than that; else None.
-
-    Raises:
-        ServiceUnavailable: the time of the query is over.
     """
 
     indexed = False
@@ -200,12 +190,7 @@ class WalkedSnapshot:
 
 
 def virtual_values(document: Document, field: str) -> Sequence[Value]:
-    """Returns the values of a virtual field of a document.
-
-    Args:
-        document: the document.
-        field: one of ``VIRTUAL_FIELDS``.
-    """
+    """Returns the values of a virtual field of a document."""
     name = document.path[-1] if document.path else ""
     value: Value
     if field == "@path":
@@ -231,7 +216,6 @@ def virtual_values(document: Document, field: str) -> Sequence[Value]:
 
 
 def _files(version: Version, part: Path, after: Path | None) -> Iterator[tuple[Path, Entry]]:
-    """The file at a path, or those below it, in path order, behind another path."""
     if after is not None and after[: len(part)] != part:
         if part < after:
             return

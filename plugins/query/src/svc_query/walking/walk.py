@@ -29,16 +29,7 @@ def walk_version(
     What is indexed of them is decided by the ``indexes.json`` files of the same version. Files whose parsers
     need a process of their own have no fields but the virtual ones: a request starts no processes.
 
-    Args:
-        version: the version.
-        sequence: number of a commit, for cursors.
-        caller: who asks.
-        context: the plugin in the database.
-        budget: of the query.
-        after: begins behind this path.
-
-    Raises:
-        ServiceUnavailable: the time of the query is over.
+    ``sequence`` is the number of a commit, for cursors.
     """
     settings = context.configuration
     if not isinstance(settings, QueryConfiguration):

@@ -15,8 +15,7 @@ from svc.plugin import (
     Path,
     effective_permissions,
     format_path,
-    stored_settings,
-    validate_settings,
+    read_settings,
 )
 from svc_sharing.commands.store import Document
 from svc_sharing.configuration import SharingConfiguration
@@ -31,15 +30,11 @@ _PAGE = 1000
 
 
 class LocalShares:
-    """See ``ShareStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``ShareStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        settings = validate_settings(PLUGIN, stored_settings(database, PLUGIN.id))
+        settings = read_settings(PLUGIN, database)
         assert isinstance(settings, SharingConfiguration)
         self._settings = settings
 

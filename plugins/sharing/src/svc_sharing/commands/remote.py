@@ -16,11 +16,7 @@ __all__ = ["RemoteShares"]
 
 
 class RemoteShares:
-    """See ``ShareStore``.
-
-    Args:
-        client: the client of the server.
-    """
+    """See ``ShareStore``."""
 
     def __init__(self, client: Client) -> None:
         self._sharing = client.sharing

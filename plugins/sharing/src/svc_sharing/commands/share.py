@@ -11,6 +11,7 @@ from svc.plugin import (
     json_option,
     parse_path,
     print_json,
+    print_result,
     print_table,
     source_options,
     terminal_text,
@@ -102,10 +103,9 @@ def remove(
     """Takes the shares of paths back from users and groups."""
     with open_shares(source) as store:
         removed = store.unshare(ShareRequest(paths, users, groups))
-    if as_json:
-        print_json({"removed": removed})
-    else:
-        click.echo(f"took back {removed} {'share' if removed == 1 else 'shares'}")
+    print_result(
+        {"removed": removed}, f"took back {removed} {'share' if removed == 1 else 'shares'}", as_json=as_json
+    )
 
 
 @share.command("link", short_help="Makes a link that opens without an account.")
@@ -169,10 +169,7 @@ def revoke_link(*, key_id: str, source: Source, as_json: bool) -> None:
     """Ends a link; whoever opened it is out with the next request."""
     with open_shares(source) as store:
         store.revoke_link(key_id)
-    if as_json:
-        print_json({"revoked": True, "key_id": key_id})
-    else:
-        click.echo(f"ended link {terminal_text(key_id)}")
+    print_result({"revoked": True, "key_id": key_id}, f"ended link {terminal_text(key_id)}", as_json=as_json)
 
 
 @share.command("with-me", short_help="Lists what is shared with you.")
@@ -195,7 +192,6 @@ def with_me(*, user: str | None, source: Source, as_json: bool) -> None:
 
 
 def _flags(letters: str) -> str:
-    """Eight flag letters, of some letters in any order."""
     given = set(letters) - {"-"}
     if not given or not given <= set(_LETTERS):
         raise UsageError(f"--allow takes some of the letters {_LETTERS}.", field="allow")

@@ -6,10 +6,10 @@ Answers are the documents of the routes, so that a command prints the same for b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from svc.plugin import Database, Path, Source
+from svc.plugin import Path, Source
 from svc_sharing.grants import ShareRequest
 
 __all__ = ["Document", "ShareStore", "open_shares"]
@@ -46,24 +46,11 @@ class ShareStore(Protocol):
         """What is shared with a user of the file, or with the caller at the server."""
 
 
-@contextmanager
-def open_shares(source: Source, *, read_only: bool = False) -> Iterator[ShareStore]:
-    """Opens the store that a command works on, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        read_only: open a file for reading.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
-    with source.open(PLUGIN_ID, read_only=read_only) as opened:
-        if isinstance(opened, Database):
-            from svc_sharing.commands.local import LocalShares
-
-            yield LocalShares(opened)
-            return
-        from svc_sharing.commands.remote import RemoteShares
-
-        yield RemoteShares(opened)
+def open_shares(source: Source, *, read_only: bool = False) -> AbstractContextManager[ShareStore]:
+    """Opens what a command works on, for as long as the context lasts; see ``Source.open_store``."""
+    return source.open_store(
+        PLUGIN_ID,
+        local="svc_sharing.commands.local:LocalShares",
+        remote="svc_sharing.commands.remote:RemoteShares",
+        read_only=read_only,
+    )

@@ -70,11 +70,7 @@ def document(title: str, body: str, script: str = "") -> bytes:
 
 
 def page_fields(script: str = "") -> Mapping[str, str]:
-    """Returns the header fields of a page: it loads nothing, runs nothing else, and stands in no frame.
-
-    Args:
-        script: the page's script, which alone may run and ask this server.
-    """
+    """Returns the header fields of a page: it loads nothing, runs nothing else, and stands in no frame."""
     allowed = f"script-src '{_source(script)}'; connect-src 'self'; " if script else ""
     return {
         "content-type": "text/html; charset=utf-8",

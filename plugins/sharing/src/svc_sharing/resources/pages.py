@@ -239,11 +239,7 @@ def _disposition(content_type: str, name: str) -> str:
 
 
 def _require_own_page(req: falcon.Request) -> None:
-    """Refuses a page of another site: it could sign a browser in to a link that its user never opened.
-
-    Raises:
-        Forbidden: the browser says that the request is such a page's.
-    """
+    """Refuses a page of another site: it could sign a browser in to a link that its user never opened."""
     if req.get_header("Sec-Fetch-Site") not in (None, "same-origin", "none"):
         raise Forbidden("Pages of other sites open no links.")
 

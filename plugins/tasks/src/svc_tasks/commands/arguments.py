@@ -22,11 +22,7 @@ arguments_option = click.option(
 
 
 def parse_argument(text: str) -> tuple[str, Any]:
-    """Returns name and value of ``NAME=VALUE``; the value is JSON if it can be, else the text itself.
-
-    Raises:
-        InvalidInput: it is not of this form.
-    """
+    """Returns name and value of ``NAME=VALUE``; the value is JSON if it can be, else the text itself."""
     name, sign, value = text.partition("=")
     if not sign or not name:
         raise InvalidInput(f"--arg takes NAME=VALUE, not {text!r}.", field="arg")

@@ -12,6 +12,7 @@ from svc.plugin import (
     Source,
     json_option,
     print_json,
+    print_result,
     print_table,
     source_options,
     terminal_text,
@@ -110,10 +111,7 @@ def remove(*, schedule_id: str, source: Source, as_json: bool) -> None:
     """Removes a schedule; a task that it has started goes on."""
     with open_tasks(source) as store:
         removed = store.remove(_id(schedule_id))
-    if as_json:
-        print_json(removed)
-    else:
-        click.echo(f"removed {terminal_text(schedule_id)}")
+    print_result(removed, f"removed {terminal_text(schedule_id)}", as_json=as_json)
 
 
 def _id(schedule_id: str) -> str:
@@ -123,10 +121,7 @@ def _id(schedule_id: str) -> str:
 
 
 def _print(found: Document, done: str, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"{done} {terminal_text(found['id'])}; next: {_next(found)}")
+    print_result(found, f"{done} {terminal_text(found['id'])}; next: {_next(found)}", as_json=as_json)
 
 
 def _next(found: Document) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, ServiceUnavailable
-from svc.plugin import Database, Extension, extensions_of, stored_settings
+from svc.plugin import Database, Extension, extensions_of, read_settings
 from svc_tasks.answers import task_answer
 from svc_tasks.api import TASK_TYPES, TaskType, enqueue, find_task, list_tasks, progress_of
 from svc_tasks.commands.store import FOLLOW_SECONDS, OVER, PLUGIN_ID, Document, Report
 from svc_tasks.configuration import TasksConfiguration
+from svc_tasks.descriptor import PLUGIN
 from svc_tasks.lock import RunnerLock
 from svc_tasks.queue import Queue
 from svc_tasks.running.supervisor import Supervisor
@@ -28,11 +29,7 @@ Types = Mapping[str, Extension[TaskType]]
 
 
 class LocalTasks:
-    """See ``TaskStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``TaskStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -134,7 +131,8 @@ class LocalTasks:
         return extensions_of(self._database, PLUGIN_ID, TASK_TYPES)
 
     def _settings(self) -> TasksConfiguration:
-        return msgspec.convert(stored_settings(self._database, PLUGIN_ID), TasksConfiguration)
+        settings: TasksConfiguration = read_settings(PLUGIN, self._database)
+        return settings
 
     def _cron(self) -> CronStore:
         return CronStore(self._database, self._types(), self._settings().timezone)

@@ -14,11 +14,7 @@ __all__ = ["RemoteTasks"]
 
 
 class RemoteTasks:
-    """See ``TaskStore``.
-
-    Args:
-        client: of the server.
-    """
+    """See ``TaskStore``."""
 
     def __init__(self, client: Client) -> None:
         self._tasks = Tasks(client)

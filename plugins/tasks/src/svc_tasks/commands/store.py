@@ -5,11 +5,11 @@ Answers are the documents of the routes, so that a command prints the same for b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from svc.plugin import Database, Source
+from svc.plugin import Source
 
 __all__ = ["FOLLOW_SECONDS", "OVER", "PLUGIN_ID", "Document", "Report", "TaskStore", "open_tasks"]
 
@@ -58,24 +58,11 @@ class TaskStore(Protocol):
         """Removes a schedule."""
 
 
-@contextmanager
-def open_tasks(source: Source, *, read_only: bool = False) -> Iterator[TaskStore]:
-    """Opens the store that a command works on, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        read_only: open a file for reading.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
-    with source.open(PLUGIN_ID, read_only=read_only) as opened:
-        if isinstance(opened, Database):
-            from svc_tasks.commands.local import LocalTasks
-
-            yield LocalTasks(opened)
-            return
-        from svc_tasks.commands.remote import RemoteTasks
-
-        yield RemoteTasks(opened)
+def open_tasks(source: Source, *, read_only: bool = False) -> AbstractContextManager[TaskStore]:
+    """Opens what a command works on, for as long as the context lasts; see ``Source.open_store``."""
+    return source.open_store(
+        PLUGIN_ID,
+        local="svc_tasks.commands.local:LocalTasks",
+        remote="svc_tasks.commands.remote:RemoteTasks",
+        read_only=read_only,
+    )

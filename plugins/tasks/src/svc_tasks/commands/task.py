@@ -148,7 +148,6 @@ def _print_end(found: Document, as_json: bool, *, waited: bool) -> None:
 
 
 def _remark(found: Document) -> str:
-    """What is worth to be said of a task, beside its status."""
     if found["error"] is not None:
         return str(found["error"])
     progress = found.get("progress")

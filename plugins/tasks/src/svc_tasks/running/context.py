@@ -38,12 +38,7 @@ _MAXIMUM_TEXT = 16_000
 
 
 class Channel:
-    """The pipes to the supervisor.
-
-    Args:
-        incoming: where its orders come from.
-        outgoing: where it listens.
-    """
+    """The pipes to the supervisor."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         self._incoming = incoming
@@ -76,15 +71,7 @@ class Channel:
 
 
 class RunContext:
-    """See ``svc_tasks.api.TaskContext``.
-
-    Args:
-        order: what the process is to do.
-        task: its record.
-        database: open in this process.
-        configuration: of the plugin that added the type.
-        channel: to the supervisor.
-    """
+    """See ``svc_tasks.api.TaskContext``."""
 
     def __init__(
         self, order: Order, task: Task, database: Database, configuration: Any, channel: Channel
@@ -201,12 +188,7 @@ class RunContext:
 
 
 class LogToSupervisor(logging.Handler):
-    """Lets what the process logs appear in the log of the server.
-
-    Args:
-        channel: to the supervisor.
-        level: the least level.
-    """
+    """Lets what the process logs appear in the log of the server."""
 
     def __init__(self, channel: Channel, level: int) -> None:
         super().__init__(level)
@@ -225,11 +207,7 @@ class LogToSupervisor(logging.Handler):
 
 
 def json_of(value: Any) -> bytes:
-    """Returns a value as JSON.
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    """Returns a value as JSON."""
     try:
         return msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -20,9 +20,6 @@ def die_with_parent(parent: int) -> None:
     """Lets the kernel kill this process when its supervisor ends, whatever it is at.
 
     Linux does so when the thread ends that started the process: that is the supervisor's own.
-
-    Args:
-        parent: process id of the supervisor.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
@@ -33,9 +30,6 @@ def apply_limits(memory: int) -> None:
     """Sets the priority of the process, and bounds its memory.
 
     What counts is memory of its own: the address space holds maps of indexes too, of any size.
-
-    Args:
-        memory: bytes of private, writable memory.
     """
     for kind, limit in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, memory)):
         _, hard = resource.getrlimit(kind)

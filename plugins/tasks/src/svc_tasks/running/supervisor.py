@@ -41,14 +41,7 @@ logger = logging.getLogger("svc.plugin.tasks")
 
 
 class Supervisor:
-    """Runs tasks while it holds the lock of the runner; see ``RunnerLock``.
-
-    Args:
-        database: whose tasks.
-        types: gives the task types that are in use now.
-        configuration: settings of the plugin.
-        only: run this task alone.
-    """
+    """Runs tasks while it holds the lock of the runner; see ``RunnerLock``."""
 
     def __init__(
         self,

@@ -18,11 +18,7 @@ class CronCheck(ContentCheck):
     maximum_size = MAXIMUM_BYTES
 
     def check(self, path: Path, content: bytes, context: PluginContext) -> None:
-        """Checks a file; one of this name elsewhere is anybody's own.
-
-        Raises:
-            InvalidInput: it is not valid; ``field`` says where.
-        """
+        """Checks a file; one of this name elsewhere is anybody's own."""
         if path == CRON_FILE:
             database = context.database
             parse_cron_file(content, context.extensions(TASK_TYPES), database, stored_schedules(database))

@@ -68,17 +68,7 @@ class CronFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def parse_cron_file(
     content: bytes, types: Types, database: Database, present: Iterable[Schedule] = ()
 ) -> list[Schedule]:
-    """Returns the schedules of a file that is wholly valid.
-
-    Args:
-        content: of the file.
-        types: the task types that are in use.
-        database: where the tasks are to run.
-        present: the schedules that are stored now.
-
-    Raises:
-        InvalidInput: it is not; ``field`` says where.
-    """
+    """Returns the schedules of a file that is wholly valid."""
     try:
         file = msgspec.json.decode(content, type=CronFile)
     except msgspec.ValidationError as error:
@@ -111,15 +101,6 @@ def check_schedule(
 
     What makes no sense for the database any more keeps nobody from storing it once more with others, or from
     disabling it.
-
-    Args:
-        schedule: the schedule.
-        types: the task types that are in use.
-        database: where its tasks are to run.
-        before: what it was before.
-
-    Raises:
-        InvalidInput: something is not as it should be; ``field`` names it.
     """
     if not _ID.fullmatch(schedule.id):
         raise InvalidInput(
@@ -145,9 +126,7 @@ def check_schedule(
 def readable_schedules(content: bytes, note: Callable[[str], None]) -> list[Schedule]:
     """Returns what can be read of a file that may have come by a way that checks nothing.
 
-    Args:
-        content: of the file.
-        note: called with a sentence for each part that is left out.
+    ``note`` is called with a sentence for each part that is left out.
     """
     try:
         raw = msgspec.json.decode(content)

@@ -64,14 +64,7 @@ class _Step(NamedTuple):
 
 
 class Scheduler:
-    """Looks at all schedules of a database. For one thread.
-
-    Args:
-        database: the open database.
-        types: gives the task types that are in use now.
-        timezone: name of the time zone that schedules are meant in.
-        clock: gives the present time, Unix milliseconds.
-    """
+    """Looks at all schedules of a database. For one thread."""
 
     def __init__(
         self, database: Database, types: Callable[[], Types], timezone: str, clock: Callable[[], int] = now_ms
@@ -133,7 +126,6 @@ class Scheduler:
         return [] if step is None else self._store([step])
 
     def _store(self, steps: list[_Step]) -> list[str]:
-        """Commits steps; returns the ids of the tasks that they enqueue."""
         if not steps:
             return []
         said = f"schedule {steps[0].schedule.id}" if len(steps) == 1 else f"{len(steps)} schedules"
@@ -149,14 +141,7 @@ class Scheduler:
         return [task.id for task in tasks]
 
     def _look(self, schedule: Schedule, types: Types, begun_ms: int, beside: int) -> _Step | None:
-        """Returns what is to be stored about a schedule now; None when nothing is.
-
-        Args:
-            schedule: the schedule.
-            types: the task types that are in use.
-            begun_ms: when the file of schedules was stored.
-            beside: how many tasks the same transaction may enqueue besides.
-        """
+        """Returns what is to be stored about a schedule now; None when nothing is."""
         now = self._clock()
         system = self._database.system()
         entry = system.get(schedule_file(schedule.id))

@@ -40,13 +40,7 @@ def stored_schedules(database: Database) -> list[Schedule]:
 
 
 class CronStore:
-    """The schedules of a database. Methods block as reads and commits do.
-
-    Args:
-        database: the open database.
-        types: the task types that are in use.
-        timezone: the time zone that schedules are meant in.
-    """
+    """The schedules of a database. Methods block as reads and commits do."""
 
     def __init__(self, database: Database, types: Types, timezone: str) -> None:
         self._database = database
@@ -70,11 +64,7 @@ class CronStore:
         return shown
 
     def get(self, schedule_id: str) -> Schedule:
-        """Returns a schedule.
-
-        Raises:
-            NotFound: there is none of this id.
-        """
+        """Returns a schedule."""
         return _found(self.schedules(), schedule_id)
 
     def add(self, schedule: Schedule, actor: str | None = None) -> Schedule:
@@ -95,12 +85,7 @@ class CronStore:
         return schedule
 
     def update(self, schedule_id: str, members: Mapping[str, Any], actor: str | None = None) -> Schedule:
-        """Changes members of a schedule.
-
-        Raises:
-            NotFound: there is none of this id.
-            InvalidInput: it would not be valid.
-        """
+        """Changes members of a schedule."""
         changed: list[Schedule] = []
 
         def change(present: list[Schedule]) -> list[Schedule]:
@@ -114,11 +99,7 @@ class CronStore:
         return changed[0]
 
     def remove(self, schedule_id: str, actor: str | None = None) -> Schedule:
-        """Removes a schedule.
-
-        Raises:
-            NotFound: there is none of this id.
-        """
+        """Removes a schedule."""
         removed: list[Schedule] = []
 
         def change(present: list[Schedule]) -> list[Schedule]:
@@ -129,11 +110,7 @@ class CronStore:
         return removed[0]
 
     def read_file(self) -> bytes:
-        """Returns the file as it is.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the file as it is."""
         version = self._database.at()
         entry = version.get(CRON_FILE)
         if entry is None:
@@ -141,11 +118,7 @@ class CronStore:
         return version.read_all(entry)
 
     def write_file(self, content: bytes, actor: str | None = None) -> list[Schedule]:
-        """Stores a whole file, byte for byte.
-
-        Raises:
-            InvalidInput: it is not valid.
-        """
+        """Stores a whole file, byte for byte."""
         schedules = parse_cron_file(content, self._types, self._database, self.schedules())
 
         def work() -> None:

@@ -25,11 +25,7 @@ _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 
 @lru_cache(maxsize=64)
 def time_zone(name: str) -> ZoneInfo:
-    """Returns a time zone by its name in the IANA database.
-
-    Raises:
-        InvalidInput: there is none.
-    """
+    """Returns a time zone by its name in the IANA database."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -57,13 +53,7 @@ def check_expression(expression: str) -> None:
 
 
 def due_after(expression: str, zone: ZoneInfo, after_ms: int) -> Iterator[int]:
-    """Yields when an expression is due after an instant, in order, Unix milliseconds.
-
-    Args:
-        expression: one that ``check_expression`` takes.
-        zone: what its hours and days are meant in.
-        after_ms: the instant, Unix milliseconds.
-    """
+    """Yields when an expression is due after an instant, in order, Unix milliseconds."""
     start = datetime.fromtimestamp(after_ms // 1000, UTC).astimezone(zone)
     last = after_ms
     for due in CronSim(expression, start.astimezone(UTC) if zone.key == "UTC" else start):

@@ -19,12 +19,7 @@ _SECONDS = 100.0
 
 
 class TaskBench:
-    """A database with a runner.
-
-    Args:
-        database: open in this process.
-        types: the task types that are in use.
-    """
+    """A database with a runner."""
 
     def __init__(self, database: Database, types: Mapping[str, Extension[TaskType]]) -> None:
         self.database = database
@@ -50,11 +45,7 @@ class TaskBench:
 
     @contextmanager
     def runner(self, **settings: Any) -> Iterator[Supervisor]:
-        """A runner; what runs at the end of the context is killed and left as it is.
-
-        Args:
-            settings: settings of the plugin ``tasks``.
-        """
+        """A runner; what runs at the end of the context is killed and left as it is."""
         made = Supervisor(self.database, lambda: self._types, TasksConfiguration(**settings))
         made.recover()
         try:

@@ -7,7 +7,16 @@ from typing import Any
 import click
 
 from svc.errors import UsageError
-from svc.plugin import Source, json_option, parse_path, print_json, print_table, source_options, terminal_text
+from svc.plugin import (
+    Source,
+    json_option,
+    parse_path,
+    print_json,
+    print_result,
+    print_table,
+    source_options,
+    terminal_text,
+)
 from svc_users.commands.store import UserStore, open_users
 from svc_users.names import own_group
 from svc_users.records import FLAGS
@@ -50,10 +59,11 @@ def add(
         raise UsageError("This takes --group or --user.")
     with open_users(source) as store:
         made, is_new = store.grant(where, _group_of(store, group, user) or "", *flags, pattern)
-    if as_json:
-        print_json({**made, "created": is_new})
-    else:
-        click.echo(f"{'granted' if is_new else 'replaced the grant of'} {_described(made)}")
+    print_result(
+        {**made, "created": is_new},
+        f"{'granted' if is_new else 'replaced the grant of'} {_described(made)}",
+        as_json=as_json,
+    )
 
 
 @grant.command("list")
@@ -94,10 +104,7 @@ def remove(*, grant_id: str, source: Source, as_json: bool) -> None:
     """Takes a grant back; svc grant list shows the ids."""
     with open_users(source) as store:
         gone = store.ungrant(grant_id)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"took back {_described(gone)}")
+    print_result(gone, f"took back {_described(gone)}", as_json=as_json)
 
 
 def _group_of(store: UserStore, group: str | None, user: str | None) -> str | None:

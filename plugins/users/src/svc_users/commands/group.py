@@ -7,7 +7,16 @@ from typing import Any
 import click
 
 from svc.errors import UsageError
-from svc.plugin import Source, counted, json_option, print_json, print_table, source_options, terminal_text
+from svc.plugin import (
+    Source,
+    counted,
+    json_option,
+    print_json,
+    print_result,
+    print_table,
+    source_options,
+    terminal_text,
+)
 from svc_users.commands.store import open_users
 
 __all__ = ["group"]
@@ -125,14 +134,12 @@ def delete(*, name: str, source: Source, as_json: bool) -> None:
     """Deletes a group with its grants."""
     with open_users(source) as store:
         gone = store.delete_group(name)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"deleted group {terminal_text(gone['name'])} and its grants")
+    print_result(gone, f"deleted group {terminal_text(gone['name'])} and its grants", as_json=as_json)
 
 
 def _say(verb: str, found: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"{verb} group {terminal_text(found['name'])}, {counted(found['member_count'], 'member')}")
+    print_result(
+        found,
+        f"{verb} group {terminal_text(found['name'])}, {counted(found['member_count'], 'member')}",
+        as_json=as_json,
+    )

@@ -33,11 +33,7 @@ _ALL = 1 << 40
 
 
 class LocalUsers:
-    """See ``UserStore``.
-
-    Args:
-        database: the open database.
-    """
+    """See ``UserStore``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

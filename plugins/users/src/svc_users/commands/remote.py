@@ -17,11 +17,7 @@ __all__ = ["RemoteUsers"]
 
 
 class RemoteUsers:
-    """See ``UserStore``.
-
-    Args:
-        client: of the server.
-    """
+    """See ``UserStore``."""
 
     def __init__(self, client: Client) -> None:
         self._users = client.users
@@ -100,6 +96,5 @@ class RemoteUsers:
 
 
 def _document(answer: msgspec.Struct) -> Document:
-    """An answer of the client as the document that the route sent."""
     document: Document = msgspec.to_builtins(answer)
     return document

@@ -6,10 +6,10 @@ Answers are the documents of the routes, so that a command prints the same for b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from svc.plugin import Database, Path, Source
+from svc.plugin import Path, Source
 
 __all__ = ["Document", "UserStore", "open_users"]
 
@@ -65,24 +65,11 @@ class UserStore(Protocol):
         """Explains what a user may do to a path."""
 
 
-@contextmanager
-def open_users(source: Source, *, read_only: bool = False) -> Iterator[UserStore]:
-    """Opens the store that a command works on, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        read_only: open a file for reading.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
-    """
-    with source.open(PLUGIN_ID, read_only=read_only) as opened:
-        if isinstance(opened, Database):
-            from svc_users.commands.local import LocalUsers
-
-            yield LocalUsers(opened)
-            return
-        from svc_users.commands.remote import RemoteUsers
-
-        yield RemoteUsers(opened)
+def open_users(source: Source, *, read_only: bool = False) -> AbstractContextManager[UserStore]:
+    """Opens what a command works on, for as long as the context lasts; see ``Source.open_store``."""
+    return source.open_store(
+        PLUGIN_ID,
+        local="svc_users.commands.local:LocalUsers",
+        remote="svc_users.commands.remote:RemoteUsers",
+        read_only=read_only,
+    )

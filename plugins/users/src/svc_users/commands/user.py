@@ -11,6 +11,7 @@ from svc.plugin import (
     Source,
     json_option,
     print_json,
+    print_result,
     print_table,
     source_options,
     terminal_text,
@@ -36,10 +37,7 @@ def add(*, username: str, email: str | None, tags: tuple[str, ...], source: Sour
     """Makes a user."""
     with open_users(source) as store:
         made = store.create_user(username, email=email, tags=tags)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"added user {terminal_text(made['username'])} ({made['user_id']})")
+    print_result(made, f"added user {terminal_text(made['username'])} ({made['user_id']})", as_json=as_json)
 
 
 @user.command("list")
@@ -148,10 +146,9 @@ def activate(*, name: str, source: Source, as_json: bool) -> None:
 def _change(name: str, changes: dict[str, Any], source: Source, as_json: bool, verb: str) -> None:
     with open_users(source) as store:
         changed = store.change_user(name, changes)
-    if as_json:
-        print_json(changed)
-    else:
-        click.echo(f"{verb} user {terminal_text(changed['username'])} ({changed['user_id']})")
+    print_result(
+        changed, f"{verb} user {terminal_text(changed['username'])} ({changed['user_id']})", as_json=as_json
+    )
 
 
 def _state(user: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from svc.plugin import Source, json_option, print_json, print_table, source_options, time_text
+from svc.plugin import Source, json_option, print_json, print_result, print_table, source_options, time_text
 from svc_versions.commands.output import short_hash
 from svc_versions.commands.store import open_versions
 
@@ -25,10 +25,7 @@ def create(*, name: str, base: str | None, source: Source, as_json: bool) -> Non
     """Makes a fork."""
     with open_versions(source) as store:
         made = store.create_fork(name, base)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"created fork {made['name']} at {made['root_hash']}")
+    print_result(made, f"created fork {made['name']} at {made['root_hash']}", as_json=as_json)
 
 
 @fork.command("list")
@@ -57,10 +54,11 @@ def promote(*, name: str, force: bool, source: Source, as_json: bool) -> None:
     """Makes a fork's state HEAD; the fork stays."""
     with open_versions(source) as store:
         done = store.promote_fork(name, force=force)
-    if as_json:
-        print_json(done)
-    else:
-        click.echo(f"promoted fork {done['name']}: HEAD is {done['version']}, was {done['previous_version']}")
+    print_result(
+        done,
+        f"promoted fork {done['name']}: HEAD is {done['version']}, was {done['previous_version']}",
+        as_json=as_json,
+    )
 
 
 @fork.command("abandon")
@@ -71,10 +69,7 @@ def abandon(*, name: str, source: Source, as_json: bool) -> None:
     """Abandons a fork; its name becomes free, its state stays until it is collected."""
     with open_versions(source) as store:
         gone = store.abandon_fork(name)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"abandoned fork {gone['name']} at {gone['root_hash']}")
+    print_result(gone, f"abandoned fork {gone['name']} at {gone['root_hash']}", as_json=as_json)
 
 
 def _list_abandoned(source: Source, as_json: bool) -> None:

@@ -107,6 +107,5 @@ class RemoteVersions:
 
 
 def _document(answer: msgspec.Struct) -> Document:
-    """An answer of the client as the document that the route sent."""
     document: Document = msgspec.to_builtins(answer)
     return document

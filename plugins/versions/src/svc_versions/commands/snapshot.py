@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from svc.errors import UsageError
-from svc.plugin import Source, json_option, print_json, print_table, source_options, time_text
+from svc.plugin import Source, json_option, print_json, print_result, print_table, source_options, time_text
 from svc_versions.commands.output import short_hash
 from svc_versions.commands.store import open_versions
 
@@ -70,10 +70,7 @@ def delete(*, name: str, source: Source, as_json: bool) -> None:
     """Deletes a snapshot."""
     with open_versions(source) as store:
         gone = store.delete_snapshot(name)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"deleted snapshot {gone['name']} of {gone['root_hash']}")
+    print_result(gone, f"deleted snapshot {gone['name']} of {gone['root_hash']}", as_json=as_json)
 
 
 @snapshot.command("rename")
@@ -85,10 +82,7 @@ def rename(*, name: str, new_name: str, source: Source, as_json: bool) -> None:
     """Gives a snapshot another name."""
     with open_versions(source) as store:
         renamed = store.rename_snapshot(name, new_name)
-    if as_json:
-        print_json(renamed)
-    else:
-        click.echo(f"renamed snapshot {name} to {renamed['name']}")
+    print_result(renamed, f"renamed snapshot {name} to {renamed['name']}", as_json=as_json)
 
 
 @snapshot.command("restore", short_help="Makes a snapshot HEAD again.")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from svc.errors import SvcError
-from svc.plugin import Database, Path, Source, say_in_shell_words
+from svc.plugin import Path, Source, say_in_shell_words
 
 __all__ = ["Document", "MergeRequest", "VersionStore", "open_versions"]
 
@@ -85,21 +85,15 @@ def open_versions(source: Source, *, read_only: bool = False) -> Iterator[Versio
     Args:
         source: the database file, or the server.
         read_only: open a file for reading.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in it.
     """
     try:
-        with source.open(PLUGIN_ID, read_only=read_only) as opened:
-            if isinstance(opened, Database):
-                from svc_versions.commands.local import LocalVersions
-
-                yield LocalVersions(opened)
-                return
-            from svc_versions.commands.remote import RemoteVersions
-
-            yield RemoteVersions(opened)
+        with source.open_store(
+            PLUGIN_ID,
+            local="svc_versions.commands.local:LocalVersions",
+            remote="svc_versions.commands.remote:RemoteVersions",
+            read_only=read_only,
+        ) as store:
+            yield store
     except SvcError as error:
         say_in_shell_words(error, _IN_SHELL_WORDS)
         raise

@@ -11,7 +11,6 @@ from svc.plugin import (
     RequestContext,
     context_of,
     has_body,
-    is_unrestricted_root,
     pause,
     query_flag,
     read_json,
@@ -59,7 +58,7 @@ class MakeForkResource:
         authorize_making(req)
         body = read_json(req, ForkBody, settings_of(req).maximum_json)
         context = context_of(req)
-        if body.base is not None and not is_unrestricted_root(context.identity):
+        if body.base is not None and not context.identity.is_unrestricted_root:
             _authorize_base(context, body.base)
         fork = create_fork(context.database, body.name, base=body.base, actor=context.actor)
         send_json(resp, fork.as_json(), 201)

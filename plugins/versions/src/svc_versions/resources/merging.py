@@ -17,7 +17,6 @@ from svc.plugin import (
     Version,
     context_of,
     format_path,
-    is_unrestricted_root,
     read_json,
     requires_identity,
     send_json,
@@ -50,7 +49,7 @@ class MergeResource:
         settings = settings_of(req)
         body = read_json(req, MergeBody, settings.maximum_json)
         context = context_of(req)
-        is_root = is_unrestricted_root(context.identity)
+        is_root = context.identity.is_unrestricted_root
         if body.into == HEAD:
             context.authorize_root()
         outcome = merge_versions(

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from svc.database.collection.collector import collect
 from svc.database.collection.compacting import CompactReport, compact
-from svc.database.collection.report import CollectionProgress, CollectionReport
+from svc.database.collection.report import CollectionReport
 
-__all__ = ["CollectionProgress", "CollectionReport", "CompactReport", "collect", "compact"]
+__all__ = ["CollectionReport", "CompactReport", "collect", "compact"]

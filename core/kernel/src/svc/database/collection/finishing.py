@@ -44,11 +44,6 @@ def carry_out(
 ) -> bool | None:
     """Carries out the plan that stands in the database, if one does; blocks.
 
-    Args:
-        database: the database; the caller is the one that collects.
-        pause: called between two bounded pieces of work.
-        progress: called with (offset, end of the log).
-
     Returns:
         Whether the file system could take the space back; None where there was no plan.
 
@@ -78,12 +73,7 @@ def carry_out(
 
 
 def last_sweep(state: SharedState) -> bytes:
-    """Returns the name of the last plan that HEAD's system tree knows; empty where there was none.
-
-    Raises:
-        CorruptRecord: it cannot be read.
-        NotFound: as above.
-    """
+    """Returns the name of the last plan that HEAD's system tree knows; empty where there was none."""
     return bytes.fromhex(read_state(Version(state.objects, state.head().system_root)).sweep)
 
 

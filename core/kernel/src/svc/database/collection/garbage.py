@@ -40,15 +40,7 @@ class YoungChunks(Struct, frozen=True):
 
 
 class Garbage(Struct):
-    """What is dead.
-
-    Attributes:
-        plan: the runs that can become voids.
-        entries: number of dead records.
-        size: bytes of them.
-        user_entries: how many of them are of the user tree.
-        commits: how many of them are commits that packs hold.
-    """
+    """What is dead."""
 
     plan: Plan = field(default_factory=Plan)
     entries: int = 0
@@ -84,14 +76,6 @@ def find_garbage(
     What is dead is noted in ``marker.dead``; what is kept for its youth in ``marker.live``. Damaged regions,
     commits that no pack holds, clean-end marks and records of other kinds stay. The runs are complete when it
     has ended.
-
-    Args:
-        log: the log.
-        end: the end of a record.
-        marker: knows what is needed.
-        young: which chunks are kept all the same.
-        is_packed: says of a commit's record whether a pack holds the commit.
-        progress: called with the offset that was reached.
     """
     garbage = Garbage()
     live, dead = marker.live, marker.dead

@@ -22,13 +22,7 @@ def first_kept(database: Database, head: Head, since_ms: int | None) -> int:
     What is before the horizon is not kept in any case, and may be damaged or lost. Of a damaged commit behind
     it the next whole one says how old it is at least.
 
-    Args:
-        database: the database.
-        head: its present state.
-        since_ms: the time, Unix milliseconds; None keeps the present version alone.
-
-    Raises:
-        UnsupportedFormat: a commit record is newer than this program.
+    A ``since_ms`` of None keeps the present version alone.
     """
     last = head.sequence
     if since_ms is None or not last:

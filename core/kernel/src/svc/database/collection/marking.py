@@ -28,10 +28,6 @@ _CHUNK, _RECORD, _NODE = ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NO
 class Marker:
     """What is needed so far. Each node and each file record is read once, and no cache is filled with it.
 
-    Args:
-        objects: the database's objects.
-        progress: called with the number of objects that are marked, now and then.
-
     Attributes:
         live: the places of what is needed.
         dead: places that were found dead. One of them that is marked later was needed by somebody who was

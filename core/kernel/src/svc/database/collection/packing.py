@@ -73,15 +73,6 @@ def pack_commits(
 
     What stands in the log stays there until a sweep. Whoever dies on the way leaves commits that stand in
     both, or whose places nobody knows: both can be read.
-
-    Args:
-        database: the database; the caller is the one that collects.
-        head: the present state.
-        locked: calls something under the commit lock, with how much it is to do.
-        pause: called between two pieces of work; may raise.
-
-    Raises:
-        InsufficientStorage, DatabaseLatched: as a commit.
     """
     state = database._state
     for sequences in _held_twice(state, head):
@@ -133,9 +124,7 @@ def _held_twice(state: SharedState, head: Head) -> Iterator[list[int]]:
 class LoggedCommits:
     """Which commit records of the log are needed there.
 
-    Args:
-        state: the database's state.
-        head: a state that was published; later commits are not asked for.
+    Commits after ``head`` are not asked for.
     """
 
     def __init__(self, state: SharedState, head: Head) -> None:

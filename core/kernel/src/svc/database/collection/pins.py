@@ -32,21 +32,13 @@ _SINCE = "since"
 
 
 class Pins:
-    """The pins of one database. Any number of processes add to them.
-
-    Args:
-        directory: where the files are; made when the first chunk is pinned.
-    """
+    """The pins of one database. Any number of processes add to them."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def add(self, hashes: Iterable[Hash]) -> None:
-        """Pins chunks for some time from now on; microseconds, no sync.
-
-        Raises:
-            InsufficientStorage: the disk is full.
-        """
+        """Pins chunks for some time from now on; microseconds, no sync."""
         content = b"".join(hashes)
         if not content:
             return

@@ -108,24 +108,14 @@ class Plan:
 
 
 def decode_plan(content: bytes) -> Iterator[tuple[int, int]]:
-    """Yields (begin, end) of the runs of a plan's file.
-
-    Raises:
-        CorruptRecord: it is none.
-    """
+    """Yields (begin, end) of the runs of a plan's file."""
     if content[:8] != _MAGIC:
         raise CorruptRecord("The plan of a collection is not of the expected form.")
     return _runs_of(0, memoryview(content)[16:])
 
 
 class Sweeper:
-    """Makes voids of runs, and gives their space back. Doing a run twice does no harm.
-
-    Args:
-        storage: the log's medium.
-        sync: makes what was written durable.
-        pause: called between two bounded pieces of work.
-    """
+    """Makes voids of runs, and gives their space back. Doing a run twice does no harm."""
 
     def __init__(
         self, storage: LogStorage, sync: Callable[[], None], pause: Callable[[], None] = lambda: None
@@ -139,15 +129,7 @@ class Sweeper:
     def sweep(
         self, runs: Iterable[tuple[int, int]], progress: Callable[[int], None] = lambda offset: None
     ) -> None:
-        """Sweeps runs; durable when it returns. Blocks.
-
-        Args:
-            runs: (begin, end) of each.
-            progress: called with the offset that was reached, after each batch.
-
-        Raises:
-            OSError: the disk failed.
-        """
+        """Sweeps runs; durable when it returns. Blocks."""
         batch: list[tuple[int, int]] = []
         size = 0
         for run in runs:

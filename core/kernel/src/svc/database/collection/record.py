@@ -46,11 +46,7 @@ NOTHING = CollectionState()
 
 
 def read_state(system: Version) -> CollectionState:
-    """Returns what a system tree says of collections.
-
-    Raises:
-        CorruptRecord: the file is not of the expected form.
-    """
+    """Returns what a system tree says of collections."""
     entry = system.get(STATE_PATH)
     if entry is None:
         return NOTHING

@@ -63,12 +63,7 @@ class _Late(Exception):
 class Collection:
     """One collection of a database.
 
-    Args:
-        database: the database.
-        storage: its medium.
-        before: as for ``collect``.
-        progress: as for ``collect``.
-        should_stop: as for ``collect``.
+    The arguments are those of ``collect``.
     """
 
     def __init__(
@@ -158,7 +153,6 @@ class Collection:
     # -- marking -----------------------------------------------------------------------------------
 
     def _find(self, head: Head, keep_ms: int, may_condemn: bool) -> None:
-        """Marks what is needed and finds what is not."""
         since_ms = now_ms() - keep_ms if keep_ms else None
         self._horizon = max(self._database.horizon(), first_kept(self._database, head, since_ms))
         with self._measure.phase("mark"):
@@ -172,7 +166,6 @@ class Collection:
             self._look(head, may_condemn)
 
     def _mark_commits(self, head: Head) -> None:
-        """Marks the trees of the commits up to HEAD that were not marked yet."""
         while self._marked < head.sequence:
             roots = needed_roots(self._database, self._marked + 1, head)
             self._scanned += sum(map(self._marker.mark_root, roots[:1]))

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from svc.database.repair.repair import repair
 from svc.database.repair.report import RepairReport
-from svc.database.repair.sources import FileSource, RepairSource, StoredForm
+from svc.database.repair.sources import FileSource, RepairSource
 
-__all__ = ["FileSource", "RepairReport", "RepairSource", "StoredForm", "repair"]
+__all__ = ["FileSource", "RepairReport", "RepairSource", "repair"]

@@ -32,12 +32,7 @@ def corrected_file_header(data: bytes) -> bytes | None:
 
 
 def corrected_payload(payload: bytes, checksum: int) -> bytes | None:
-    """Returns a payload in which one bit was changed, as it was; None when that does not explain it.
-
-    Args:
-        payload: what stands there.
-        checksum: xxh3_64 of what was there.
-    """
+    """Returns a payload in which one bit was changed, as it was; None when that does not explain it."""
     if len(payload) > MOST_TRIED_BYTES:
         return None
     tried = bytearray(payload)

@@ -30,11 +30,6 @@ def give_up_directories(
 ) -> list[Path]:
     """Brings directories of the system tree back, and takes those away that cannot be read.
 
-    Args:
-        database: open for writing, with a root of the system tree that can be read.
-        before: what earlier repairs have given up.
-        system_roots: those of the commits, the oldest first.
-
     Returns:
         All directories that are given up now.
     """

@@ -35,14 +35,7 @@ Roots = list[tuple[Hash, Hash]]
 
 
 class ObjectRepair:
-    """Finds, fetches and lists what is missing of a database whose log is in order.
-
-    Args:
-        database: open for writing.
-        sources: where whole copies come from.
-        report: takes what was done.
-        told: told how many commits were walked, and how many there are.
-    """
+    """Finds, fetches and lists what is missing of a database whose log is in order."""
 
     def __init__(
         self, database: Database, sources: Sources, report: RepairReport, told: Callable[[int, int], None]

@@ -26,12 +26,7 @@ _MOST_WAITING_BYTES = 16 << 20
 class Overwriter:
     """Changes bytes of a file in place. Changes wait until ``flush``; ``read`` shows them already.
 
-    Args:
-        path: the file; the copy of what stood there is ``<path>.repaired-<number>``.
-        operations: the system calls to use.
-
-    Attributes:
-        saved_to: the copy; None as long as nothing was overwritten.
+    What stood there is saved in ``<path>.repaired-<number>``, which ``saved_to`` names once there is one.
     """
 
     def __init__(self, path: Path, operations: FileOperations | None = None) -> None:
@@ -60,11 +55,7 @@ class Overwriter:
         return data
 
     def write(self, offset: int, data: bytes) -> None:
-        """Lets bytes stand at an offset; those that stand there already are not touched.
-
-        Raises:
-            SvcError, OSError: as ``flush``, when much waits.
-        """
+        """Lets bytes stand at an offset; those that stand there already are not touched."""
         before = self.read(offset, len(data))
         first, last = 0, len(data)
         if len(before) == len(data):
@@ -148,12 +139,6 @@ def saved_originals(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yields (offset, bytes) of what a repair has overwritten, in the order in which it did.
 
     Written back in the opposite order they give the file as it was before.
-
-    Args:
-        path: the copy, ``x.svcdb.repaired-<number>``.
-
-    Raises:
-        CorruptRecord: it is no such copy, or damaged; a last entry that is unfinished is passed over.
     """
     with open(path, "rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:

@@ -20,14 +20,7 @@ __all__ = ["restore_packs"]
 def restore_packs(
     database: Database, sources: Sources, report: RepairReport, fetch_for: Callable[[Hash], bool]
 ) -> None:
-    """Restores packs, before anybody asks which commits there are.
-
-    Args:
-        database: open for writing; its log is in order.
-        sources: where whole copies come from.
-        report: takes what was done.
-        fetch_for: fetches what a system tree needs; says whether all of it is there.
-    """
+    """Restores packs, before anybody asks which commits there are."""
     state = database._state
     root = state.head().system_root
     fetched = report.fetched_objects

@@ -31,11 +31,7 @@ _LARGEST_VOID = RECORD_HEADER_SIZE + (MAXIMUM_STORED_LENGTH & ~7)
 
 
 class IndexedPlaces:
-    """What the key index, where one can be read, says of damaged regions of the log.
-
-    Args:
-        index: the index; None where there is none.
-    """
+    """What the key index, where one can be read, says of damaged regions of the log."""
 
     def __init__(self, index: KeyIndex | None) -> None:
         self._places: list[tuple[int, Hash, Place]] = []
@@ -94,13 +90,7 @@ def _items(stretches: Iterable[Stretch]) -> list[_Item]:
 class RecordRepair:
     """Repairs what stretches of the log are found to be.
 
-    Args:
-        file: reads and overwrites the log.
-        database_id: of the log.
-        sources: where whole copies come from.
-        places: gives what the key index says; called when it is needed first.
-        limit: damage from here on may be a crash's: what can't be restored there is left as it is.
-        report: takes what was done.
+    Damage from ``limit`` on may be a crash's: what can't be restored there is left as it is.
     """
 
     def __init__(

@@ -26,15 +26,7 @@ _IDENTITIES = tuple(
 
 
 class StoredForm(NamedTuple):
-    """An object as a record holds it.
-
-    Attributes:
-        kind: what it is.
-        system: whether it belongs to the system tree.
-        codec: how it is stored.
-        payload: the stored form.
-        content: the content.
-    """
+    """An object as a record holds it."""
 
     kind: ObjectKind
     system: bool
@@ -44,11 +36,7 @@ class StoredForm(NamedTuple):
 
 
 class RepairSource(Protocol):
-    """Something that may have whole copies. What it gives is checked by whoever asks.
-
-    Attributes:
-        name: what messages call it.
-    """
+    """Something that may have whole copies. What it gives is checked by whoever asks."""
 
     name: str
 
@@ -57,11 +45,7 @@ class RepairSource(Protocol):
         ...
 
     def fetch_version(self, root: Hash) -> RepairSource | None:
-        """Returns a source of all that a version needs, where that can be had; blocks, perhaps long.
-
-        Args:
-            root: the version's root.
-        """
+        """Returns a source of all that a version needs, where that can be had; blocks, perhaps long."""
         ...
 
     def close(self) -> None:
@@ -70,14 +54,7 @@ class RepairSource(Protocol):
 
 
 class FileSource:
-    """Another database, an export or a copy of the damaged file; opened for reading, and never changed.
-
-    Args:
-        path: the file.
-
-    Raises:
-        SvcError: as ``Database``.
-    """
+    """Another database, an export or a copy of the damaged file; opened for reading, and never changed."""
 
     def __init__(self, path: str | Path) -> None:
         self.database = Database(path, read_only=True)
@@ -146,11 +123,7 @@ class FileSource:
 
 
 class Sources:
-    """All sources of a repair, asked one after the other.
-
-    Args:
-        sources: those that were named.
-    """
+    """All sources of a repair, asked one after the other."""
 
     def __init__(self, sources: Sequence[RepairSource]) -> None:
         self._sources = list(sources)

@@ -35,12 +35,7 @@ _OBJECTS = (ObjectKind.CHUNK, ObjectKind.FILE_RECORD, ObjectKind.NODE)
 
 
 class TakenObjects(Struct, frozen=True):
-    """What a database took.
-
-    Attributes:
-        new: objects that it did not have.
-        by_kind: all that it was to take, those that it had too, by kind.
-    """
+    """What a database took."""
 
     new: int
     by_kind: dict[ObjectKind, int]

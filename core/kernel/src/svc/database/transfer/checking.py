@@ -289,7 +289,6 @@ class _Check:
         return content
 
     def _take(self, place: FilePlace | None) -> None:
-        """Marks an object as needed."""
         if place is None:
             return
         if not self._marks[place.ordinal]:

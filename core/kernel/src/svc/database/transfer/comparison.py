@@ -57,15 +57,7 @@ class Differences(Protocol):
 
 
 class RecordingReader:
-    """Reads nodes and remembers which: those that a comparison opens are those that differ.
-
-    Args:
-        store: gives the nodes.
-        pause: called now and then, to let others run.
-
-    Attributes:
-        opened: hashes of the nodes that were read.
-    """
+    """Reads nodes and remembers which: those that a comparison opens are those that differ."""
 
     def __init__(self, store: NodeReader, pause: Callable[[], None]) -> None:
         self._store = store
@@ -85,12 +77,6 @@ def compare_versions(store: NodeReader, base: Hash, target: Hash, told: Differen
 
     Two directories that differ in the same way at many paths are compared once, unless they differ in paths
     that go: each of those is told.
-
-    Args:
-        store: gives the nodes of both.
-        base: root of the version before.
-        target: root of the version after.
-        told: who is told.
 
     Raises:
         CorruptRecord: a node that differs is damaged.

@@ -16,15 +16,7 @@ _GAP = 1 << 14
 
 
 def copy_records(log: Log, places: Iterator[tuple[int, int]]) -> Iterator[bytes]:
-    """Yields stored records in large reads; what lies close together is read at once.
-
-    Args:
-        log: the log.
-        places: (offset, stored length) of the records, best ascending.
-
-    Raises:
-        CorruptRecord: one of them is damaged.
-    """
+    """Yields stored records in large reads; what lies close together is read at once."""
     span: list[tuple[int, int]] = []
     start = end = 0
     for place in places:

@@ -22,13 +22,7 @@ _EMPTY = {EMPTY_ROOT: False, EMPTY_SYSTEM_ROOT: True}
 
 
 class JoinedObjects:
-    """Reads objects of a file, and of the database for what the file does not have.
-
-    Args:
-        file: what comes in.
-        target: the database's objects; None when there is no database yet.
-        pause: called now and then, to let others run.
-    """
+    """Reads objects of a file, and of the database for what the file does not have."""
 
     def __init__(
         self, file: ObjectSource, target: ObjectStore | None, pause: Callable[[], None] = lambda: None
@@ -53,11 +47,7 @@ class JoinedObjects:
     ) -> tuple[FilePlace | None, int]:
         """Makes sure that an object which another one names is there, and is of the right kind.
 
-        Args:
-            hash: its identity.
-            kind: what it must be.
-            system: whether it must belong to a system tree.
-            before: ordinal of the object of the file that names it: it must lie before that one.
+        An object of the file must lie before the one that names it, whose ordinal is ``before``.
 
         Returns:
             Its place in the file (None when the database has it), and the bytes of its content.

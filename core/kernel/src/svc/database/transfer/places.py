@@ -36,11 +36,7 @@ def storing() -> Iterator[None]:
 
 
 class PlaceSet:
-    """A set of (offset, stored length); memory is bounded, the rest lies in an unnamed temporary file.
-
-    Args:
-        run: how many places are kept in memory before they are sorted and written out.
-    """
+    """A set of (offset, stored length); memory is bounded, the rest lies in an unnamed temporary file."""
 
     def __init__(self, run: int = _RUN) -> None:
         self._run = run

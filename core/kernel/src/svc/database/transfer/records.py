@@ -61,11 +61,6 @@ class FilePlace(NamedTuple):
 def decoded(decode: Callable[[bytes], T], payload: bytes, what: str) -> T:
     """Returns what a payload of unknown origin decodes to.
 
-    Args:
-        decode: may raise whatever malformed CBOR leads to.
-        payload: the bytes.
-        what: what it should be, for the message.
-
     Raises:
         CorruptRecord: it is not that.
         UnsupportedFormat: it is of a newer version.
@@ -128,16 +123,7 @@ def check_record(record: ScannedRecord) -> None:
 
 
 def read_verified(read: Callable[[int, int], bytes], hash: Hash, place: FilePlace) -> bytes:
-    """Returns the content of a record, compared with what its place says in every field.
-
-    Args:
-        read: gives (offset, length) of the file.
-        hash: its identity.
-        place: what was noted of it.
-
-    Raises:
-        CorruptRecord: something does not hold.
-    """
+    """Returns the content of a record, compared with what its place says in every field."""
     length = RECORD_HEADER_SIZE + place.stored_length
     data = read(place.offset, length)
     if len(data) != length:

@@ -43,10 +43,6 @@ _EMPTY = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
 class Selection:
     """Gathers records: first roots are added, then the records are asked for. The caller closes it.
 
-    Args:
-        database: the database, open in any way.
-        pause: called now and then, to let others run.
-
     Attributes:
         directories: number of directories whose index is among the nodes, those of the roots included.
         new_nodes: framed records of nodes that the database does not have, which come last.
@@ -71,11 +67,7 @@ class Selection:
         self._take_tree(root, None)
 
     def add_system_tree(self, chosen: Iterable[tuple[Path, Entry]]) -> Hash:
-        """Makes a system tree of entries of the database, takes all that it needs, and returns its root.
-
-        Args:
-            chosen: files and refs by their path, in the order of paths.
-        """
+        """Makes a system tree of entries of the database, takes all that it needs, and returns its root."""
         tree = WorkingTree(TreeStore(self._objects, self._pending, system=True), EMPTY_SYSTEM_ROOT)
         newest = 0
         for count, (path, entry) in enumerate(chosen):
@@ -91,11 +83,6 @@ class Selection:
         """Takes what the target needs and the base does not have.
 
         What the base holds at a place that did not change may be taken again, where content was copied.
-
-        Args:
-            base: root of the version before.
-            target: root of the version after.
-            on_deleted: told the path of each file and link that goes.
         """
         reader = RecordingReader(self._objects, self._pause)
         gathering = _Gathering(self, on_deleted)
@@ -108,11 +95,7 @@ class Selection:
     # -- in order ------------------------------------------------------------------------------
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the records as they are stored, each verified against its checksums.
-
-        Raises:
-            CorruptRecord: one of them is damaged.
-        """
+        """Yields the records as they are stored, each verified against its checksums."""
         for places in (self.chunks(), self.records(), self.nodes()):
             yield from copy_records(self._objects.log, places)
         yield from self.new_nodes
@@ -220,8 +203,6 @@ class _Changed:
 
 
 class _Gathering(Differences):
-    """Takes note of what a comparison tells."""
-
     def __init__(self, selection: Selection, on_deleted: Callable[[Path], None]) -> None:
         self._selection = selection
         self._on_deleted = on_deleted

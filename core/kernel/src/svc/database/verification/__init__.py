@@ -7,15 +7,13 @@ all its paths, with the versions that hold them.
 
 from __future__ import annotations
 
-from svc.database.verification.report import Damage, Held, VerifyReport
+from svc.database.verification.report import Damage, VerifyReport
 from svc.database.verification.scrub import ScrubStep, is_whole_again, name_damage, scrub
-from svc.database.verification.verification import VerifyProgress, verify
+from svc.database.verification.verification import verify
 
 __all__ = [
     "Damage",
-    "Held",
     "ScrubStep",
-    "VerifyProgress",
     "VerifyReport",
     "is_whole_again",
     "name_damage",

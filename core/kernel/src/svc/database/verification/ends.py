@@ -33,12 +33,6 @@ Report = Callable[[str, int], None]
 def check_end(database: Database, start: int, take: Take, report: Report) -> tuple[int, int]:
     """Accounts for every byte from the end of the last commit on; blocks, for seconds where somebody writes.
 
-    Args:
-        database: the open database.
-        start: where the last commit that was checked ends.
-        take: takes over what is found of each record.
-        report: told what is wrong.
-
     Returns:
         How many whole records there are that no commit names, and how many others.
     """

@@ -33,14 +33,7 @@ Told = Callable[[int], None]
 
 
 def check_log(log: Log, end: int, told: Told, *, processes: int | None = None) -> list[Stretch]:
-    """Returns what was found between the first record and an offset, in order; blocks.
-
-    Args:
-        log: the log.
-        end: where to stop, the end of a record.
-        told: told how far it is.
-        processes: how many work at once; None for as many as there are cores, where the log is large.
-    """
+    """Returns what was found between the first record and an offset, in order; blocks."""
     path = getattr(log.storage, "path", None)
     if processes is None:
         cores = len(os.sched_getaffinity(0))

@@ -25,13 +25,7 @@ _NOWHERE = Place()
 
 
 class NamedDamage(NamedTuple):
-    """A damaged object at a path.
-
-    Attributes:
-        path: where.
-        system: whether it is a path of the system tree.
-        thing: what is wrong.
-    """
+    """A damaged object at a path."""
 
     path: Path
     system: bool
@@ -45,12 +39,7 @@ class _Key(NamedTuple):
 
 
 class DamagedPaths:
-    """Follows versions in the order of commits, and remembers from when to when each path leads to damage.
-
-    Args:
-        taint: what leads to damage; every root was followed.
-        most: how many paths are named at most.
-    """
+    """Follows versions in the order of commits, and remembers from when to when each path leads to damage."""
 
     def __init__(self, taint: Taint, most: int) -> None:
         self._taint = taint

@@ -26,12 +26,7 @@ _EMPTY = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
 
 
 class DamagedThing(NamedTuple):
-    """An object that can't be read, as the tree meets it.
-
-    Attributes:
-        hash: its identity.
-        message: what is wrong, a sentence.
-    """
+    """An object that can't be read, as the tree meets it."""
 
     hash: Hash
     message: str
@@ -62,11 +57,6 @@ class Taint:
 
     What is whole takes some bytes of memory in a bitmap of the places in the log; only what leads to damage
     is kept by its identity.
-
-    Args:
-        objects: the database's objects.
-        is_damaged: whether what begins at an offset of the log is damaged.
-        pace: called with the bytes of each node and file record that is read; may wait.
     """
 
     def __init__(

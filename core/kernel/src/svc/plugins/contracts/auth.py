@@ -135,6 +135,16 @@ class Identity(Struct, frozen=True):
     rules: tuple[ScopedRule, ...] = ()
     expires_ms: int | None = None
 
+    @property
+    def hides_denials(self) -> bool:
+        """Whether a denial must look like a missing path (404) to it, rather than 403."""
+        return bool(self.rules)
+
+    @property
+    def is_unrestricted_root(self) -> bool:
+        """Whether it may use the routes of root: root itself, by a key without a scope."""
+        return self.is_root and not self.rules
+
 
 ROOT_IDENTITY = Identity(user_id=ROOT_USER_ID, name="root", is_root=True)
 

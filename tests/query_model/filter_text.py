@@ -1,4 +1,4 @@
-"""From the JSON of a filter to text that people read."""
+"""From the JSON of a filter to text: the way back of ``parse_filter``, for tests of the parser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,30 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svc.errors import InvalidInput
 from svc_query.syntax.tokens import is_word
-from svc_query.syntax.words import CONNECTIVES, POSITIONAL_OPTIONS, TEXT_WORDS
+from svc_query.syntax.words import CONNECTIVES, POSITIONAL_OPTIONS
 
-__all__ = ["field_text", "filter_text", "value_text"]
+from svc.errors import InvalidInput
+
+__all__ = ["TEXT_WORDS", "field_text", "filter_text", "value_text"]
+
+TEXT_WORDS = {
+    "eq": "=",
+    "ne": "!=",
+    "lt": "<",
+    "lte": "<=",
+    "gt": ">",
+    "gte": ">=",
+    "contains": "~",
+    "prefix": "^=",
+    "similar": "similar",
+    "fuzzy": "fuzzy",
+    "phonetic": "sounds like",
+    "match": "matches",
+    "search": "search",
+    "nearest": "nearest",
+}
+"""How operators with one value are written."""
 
 _OR, _AND, _ONE = range(3)
 _LEAF = ("field", "op", "value")
