@@ -182,8 +182,8 @@ class Routing:
             if live is None:
                 return
             context: RequestContext = req.context
-            context.database = live.database
             if endpoint.is_of_kernel:
+                context.database = live.database
                 return
             state = context.commit_state = live.commit_state()
             plugin = context.plugin = state.contexts.get(endpoint.plugin_id)
@@ -224,22 +224,22 @@ class Identification:
         if endpoint.is_public:
             return
         context = req.context
-        live = self._service.require()
-        caller = _identify(live, context.commit_state or live.commit_state(), req)
+        caller = _identify(context.commit_state or self._service.require().commit_state(), req)
         context.challenge = caller.challenge
         context.caller = caller
 
 
-def _identify(live: LiveService, state: CommitState, req: SvcRequest) -> Caller:
+def _identify(state: CommitState, req: SvcRequest) -> Caller:
     """Returns the caller that the requests before have found, or asks the mode."""
     authorization = req.env.get("HTTP_AUTHORIZATION")
-    caller = live.callers.by_authorization.get(authorization)
+    caller = state.live.callers.by_authorization.get(authorization)
     if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
-        caller = _ask(live, state, req, authorization)
+        caller = _ask(state, req, authorization)
     return caller
 
 
-def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+def _ask(state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+    live = state.live
     mode = live.auth_mode_of(state)
     req.context.challenge = mode.challenge
     credentials = credentials_of(req, req.env["svc.endpoint"])
@@ -274,13 +274,12 @@ def renew_caller(req: SvcRequest) -> None:
     known = context.commit_state
     if known is None:
         return
-    live = known.live
-    state = context.commit_state = live.commit_state()
+    state = context.commit_state = known.live.commit_state()
     context.plugin = state.contexts.get(req.env["svc.endpoint"].plugin_id)
     if context.plugin is None:
         raise NotFound("There is no such resource.")
     if context.caller is not None:
-        context.caller = _identify(live, state, req)
+        context.caller = _identify(state, req)
 
 
 class PermissionCheck:
