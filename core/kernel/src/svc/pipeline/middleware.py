@@ -89,10 +89,10 @@ class RequestIds:
     def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
         """Sets the id, in the context and in the answer, and the client's address."""
         context = req.context
-        exchange = req.env["svc.exchange"]
-        exchange.context = context
-        request_id = context.request_id = exchange.request_id
-        context.client_address = self._addresses.of(req.env)
+        env = req.env
+        env["svc.context"] = context
+        request_id = context.request_id = env["svc.request_id"]
+        context.client_address = self._addresses.of(env)
         context.lifetime = self._lifetime
         context.limits = self._limits
         fields = resp.header_fields
@@ -101,7 +101,7 @@ class RequestIds:
         fields["x-content-type-options"] = "nosniff"
         fields["content-security-policy"] = CONTENT_POLICY
         # By TLS alone (RFC 6797, 7.2).
-        if self._strict_transport is not None and req.env["wsgi.url_scheme"] == "https":
+        if self._strict_transport is not None and env["wsgi.url_scheme"] == "https":
             fields["strict-transport-security"] = self._strict_transport
 
 
