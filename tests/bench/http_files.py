@@ -8,6 +8,7 @@ from functools import partial
 
 import wrk
 from kernel import raw_appends_a_second
+from load import Load
 from measurement import Bench, kibibyte
 from report import Panel, interleave
 from servers import STOCK_WORKER, Server, nginx, one_line_app, sqlite_app, svc
@@ -29,15 +30,22 @@ def get(bench: Bench) -> None:
         own.put("/files/file", kibibyte(0))
         targets = ((own, "/files/file"), (static, "/file"), (stock, "/"))
 
-        def rate_of(target: tuple[Server, str], clients: int, seconds: float = 1.0) -> float:
-            return wrk.get(*target, 1024, clients, seconds).rate
+        def load_of(target: tuple[Server, str], clients: int, seconds: float = 1.0) -> Load:
+            return wrk.get(*target, 1024, clients, seconds)
+
+        def rate_of(target: tuple[Server, str], clients: int) -> float:
+            return load_of(target, clients).rate
 
         ours, files, lines = interleave(
-            bench.rounds(3), *(partial(rate_of, target, 32, SECONDS) for target in targets)
+            bench.rounds(3), *(partial(load_of, target, 32, SECONDS) for target in targets)
         )
         work = "GET 1 KiB file, 32 connections"
-        bench.report.compare(work, ours, "1/s", "nginx static", files, 0.2)
-        bench.report.compare(work, ours, "1/s", "stock gevent, one-line Falcon app", lines, 3.0)
+        rates = [[load.rate for load in loads] for loads in (ours, files, lines)]
+        bench.report.compare(work, rates[0], "1/s", "nginx static", rates[1], 0.25)
+        bench.report.compare(work, rates[0], "1/s", "stock gevent, one-line Falcon app", rates[2], 3.0)
+        for server, loads, limit in (("", ours, 2.5), (" of nginx", files, None)):
+            spread = [load.p99_ms / load.p50_ms for load in loads]
+            bench.report.limit(f"{work}{server}, p99 / p50", spread, "times", limit)
         labels = ("svc", "nginx static", "stock gevent, one line")
         _curves(
             bench,

@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
+
+T = TypeVar("T")
 
 # A load average above it says that somebody else is at work.
 _QUIET = 0.7
@@ -235,9 +237,9 @@ class Report:
         path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def interleave(rounds: int, *measures: Callable[[], float]) -> list[list[float]]:
+def interleave(rounds: int, *measures: Callable[[], T]) -> list[list[T]]:
     """Runs measurements in turn (A B A B) and returns what each measured, one list for each of them."""
-    values: list[list[float]] = [[] for _ in measures]
+    values: list[list[T]] = [[] for _ in measures]
     for _ in range(rounds):
         for measure, measured in zip(measures, values, strict=True):
             measured.append(measure())

@@ -10,7 +10,16 @@ PLUGIN = PluginDescriptor(
 )
 
 
+class BenchAuthMode(TestingAuthMode):
+    """Asked once for each commit, as the modes that come with svc are."""
+
+    asked_once_a_commit = True
+
+    def bind(self, context):
+        return BenchAuthMode(self.identity, self.tokens)
+
+
 @hookimpl
 def svc_register_auth_modes(auth_modes):
     """Adds the mode, which is called ``testing`` like that of the test kit."""
-    auth_modes.add(TestingAuthMode(identity=None, tokens={TOKEN: ROOT_IDENTITY}))
+    auth_modes.add(BenchAuthMode(identity=None, tokens={TOKEN: ROOT_IDENTITY}))

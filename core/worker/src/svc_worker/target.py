@@ -13,7 +13,8 @@ __all__ = ["check_start", "is_valid_host", "parse_request_line"]
 METHOD_BYTES = 32
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_VISIBLE = bytes(range(0x21, 0x7F))
+# Leaves visible ASCII as it is, and nothing else.
+_VISIBLE = bytes(byte if 0x21 <= byte < 0x7F else byte ^ 1 for byte in range(256))
 _VERSION = re.compile(rb"HTTP/[0-9]\.[0-9]")
 # A higher minor version is answered as the highest that we know (RFC 9110, 2.5).
 _PROTOCOLS = {b"HTTP/1.%d" % minor: "HTTP/1.1" if minor else "HTTP/1.0" for minor in range(10)}
@@ -41,7 +42,7 @@ def parse_request_line(line: bytes, environ: dict[str, Any], limit: int) -> None
     name, protocol = _METHODS.get(method), _PROTOCOLS.get(version)
     if (
         not target
-        or target.translate(None, _VISIBLE)
+        or target.translate(_VISIBLE) != target
         or not (protocol or _VERSION.fullmatch(version))
         or not (name or _TOKEN.fullmatch(method))
     ):

@@ -144,13 +144,13 @@ class Reading(msgspec.Struct, frozen=True):
             NotFound: nothing is there, or nothing that the caller may know of.
             Forbidden: the caller may not read it.
         """
-        if self.sees_all:
-            return find(self.version, path, final=final)  # nothing of the system is ever found
         entry = self.version.get(path)
         if entry is not None and entry.kind is _FILE and not operations and self.head is None:
             # Nearly every read: no link leads anywhere, and nothing else needs to be asked.
             self.context.authorize(_READ, path)
             return path, entry
+        if self.sees_all:
+            return find(self.version, path, final=final)  # nothing of the system is ever found
         place = follow(self.version, path, final=final, may_pass=self.shows)
         is_directory = place.entry is not None and place.entry.kind is _DIRECTORY
         for operation in operations or (self._operation(place.path, is_directory),):

@@ -15,55 +15,35 @@ from svc.redaction import leave_request
 if TYPE_CHECKING:
     from svc.pipeline.context import RequestContext
 
-__all__ = ["AnswerBody", "Exchange"]
+__all__ = ["AnswerBody", "Exchange", "fields_for", "first_piece", "log_error", "pairs_of"]
 
 _access = logging.getLogger("svc.access")
 _errors = logging.getLogger("svc.error")
 
 
 class Exchange:
-    """One request and its answer, as the log sees them.
+    """An answer that is more than one piece, or is to be logged, with the body of its request.
 
     Attributes:
-        context: the request's context; None before the request came that far.
-        status_line: status code and phrase of the answer; empty before there is one.
+        source: the body of the request.
+        status_line: status code and phrase of the answer.
 
-    The environment holds it, so it does not hold the environment: that would be a reference cycle.
+    Args:
+        began: when the request came, by ``time.perf_counter``; None where no line is wanted in the log.
     """
 
-    __slots__ = (
-        "_began",
-        "_log_access",
-        "context",
-        "headers",
-        "request_id",
-        "source",
-        "status_line",
-    )
+    __slots__ = ("_began", "source", "status_line")
 
-    def __init__(self, request_id: str, source: BodyStream, log_access: bool) -> None:
-        self._began = time.perf_counter() if log_access else 0.0
-        self._log_access = log_access
-        self.context: RequestContext | None = None
-        self.request_id = request_id
+    def __init__(self, source: BodyStream, status_line: str, began: float | None) -> None:
         self.source = source
-        self.status_line = ""
-        self.headers: Fields = []
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """The header fields as PEP 3333 has them."""
-        headers = self.headers
-        return list(headers.items()) if isinstance(headers, dict) else headers
-
-    def fields_for(self, environ: dict[str, Any]) -> Fields:
-        """The header fields in a form that the server of this environment takes."""
-        return self.headers if "svc.takes_mappings" in environ else self.pairs()
+        self.status_line = status_line
+        self._began = began
 
     def log(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
         """Writes the access line."""
-        if not (self._log_access and _access.isEnabledFor(logging.INFO)):
+        if self._began is None or not _access.isEnabledFor(logging.INFO):
             return
-        context = self.context
+        context: RequestContext | None = environ.get("svc.context")
         identity = context.identity_or_none if context is not None else None
         peer = environ.get("REMOTE_ADDR") or None
         fields: dict[str, Any] = {
@@ -72,7 +52,7 @@ class Exchange:
             "status": int(self.status_line[:3]),
             "ms": round((time.perf_counter() - self._began) * 1000, 3),
             "bytes": sent,
-            "request_id": self.request_id,
+            "request_id": environ["svc.request_id"],
             "user": identity.name if identity is not None else None,
             "remote": context.client_address if context is not None else peer,
         }
@@ -83,15 +63,6 @@ class Exchange:
         if not complete:
             fields["aborted"] = True
         _access.info("request", extra={"fields": fields})
-
-    def log_error(self, environ: dict[str, Any], error: BaseException) -> None:
-        """Writes the traceback of a failure of ours."""
-        fields = {
-            "method": environ.get("REQUEST_METHOD", ""),
-            "path": _readable_path(environ.get("PATH_INFO", "")),
-            "request_id": self.request_id,
-        }
-        _errors.error("request failed", exc_info=error, extra={"fields": fields})
 
     def prepare_connection(self) -> None:
         """Before the head of the answer is written: gives up the connection if it can't be used again."""
@@ -140,7 +111,7 @@ class AnswerBody:
         except Exception as error:  # noqa: BLE001 - logged, and told to the client as well as can be
             # The head is out, so only a cut connection tells the client. Servers take this error for a
             # connection that broke; the log has the true one.
-            self._exchange.log_error(self._environ, error)
+            log_error(self._environ, error)
             raise ConnectionResetError(errno.ECONNRESET, "the answer failed half way") from None
         self._sent += len(piece)
         return piece
@@ -157,6 +128,26 @@ class AnswerBody:
             self._exchange.log(self._environ, self._sent, self._complete)
             leave_request()
             self._exchange.finish_connection()
+
+
+def pairs_of(fields: Fields) -> list[tuple[str, str]]:
+    """Returns header fields as PEP 3333 has them."""
+    return list(fields.items()) if isinstance(fields, dict) else fields
+
+
+def fields_for(environ: dict[str, Any], fields: Fields) -> Fields:
+    """Returns header fields in a form that the server of this environment takes."""
+    return fields if "svc.takes_mappings" in environ else pairs_of(fields)
+
+
+def log_error(environ: dict[str, Any], error: BaseException) -> None:
+    """Writes the traceback of a failure of ours."""
+    fields = {
+        "method": environ.get("REQUEST_METHOD", ""),
+        "path": _readable_path(environ.get("PATH_INFO", "")),
+        "request_id": environ["svc.request_id"],
+    }
+    _errors.error("request failed", exc_info=error, extra={"fields": fields})
 
 
 def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], None] | None]:

@@ -6,6 +6,7 @@ WSGI server can run it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,13 @@ from msgspec.structs import replace
 
 from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.executor import current_executor
-from svc.pipeline.access import AnswerBody, Exchange, first_piece
+from svc.pipeline.access import AnswerBody, Exchange, fields_for, first_piece, log_error, pairs_of
 from svc.pipeline.bodies import body_of
 from svc.pipeline.caching import NO_STORE, CachePolicy, vary_by
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import SvcRequest
 from svc.pipeline.declarations import error_page_of
-from svc.pipeline.framework import LeanApp, LeanResponse, RememberingRouter
+from svc.pipeline.framework import Fields, LeanApp, LeanResponse, RememberingRouter
 from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import (
@@ -100,14 +101,15 @@ class Application(LeanApp[SvcRequest]):
         self.served += 1
         enter_request(env)
         source = env["svc.input"] = body_of(env, self._body_timeout_s)
-        request_id = env["svc.request_id"] = request_id_of(env)
-        exchange = env["svc.exchange"] = Exchange(request_id, source, self._logs_access)
+        env["svc.request_id"] = request_id_of(env)
+        began = time.perf_counter() if self._logs_access else None
+        fields: Fields = []
         try:
-            exchange.status_line, exchange.headers, body = self.answer(env)
+            status_line, fields, body = self.answer(env)
             if isinstance(body, list):
-                if source.is_finished and not self._logs_access:
+                if source.is_finished and began is None:
                     # Nothing is left to do behind it.
-                    start_response(exchange.status_line, exchange.fields_for(env))
+                    start_response(status_line, fields_for(env, fields))
                     leave_request()
                     return body
                 pieces, close = iter(body), None
@@ -115,13 +117,14 @@ class Application(LeanApp[SvcRequest]):
                 pieces, close = first_piece(body)
         except current_executor().abandoned:
             # nginx's number for a client that closed its connection; nobody reads it but the log.
-            exchange.status_line = "499 Client Closed Request"
-            exchange.log(env, 0, complete=False)
+            Exchange(source, "499 Client Closed Request", began).log(env, 0, complete=False)
             raise
         except Exception as error:  # noqa: BLE001 - the last place that can still answer
-            pieces, close = iter(self._late_answer(env, exchange, error)), None
+            status_line, fields, late = self._late_answer(env, fields, error)
+            pieces, close = iter([late]), None
+        exchange = Exchange(source, status_line, began)
         exchange.prepare_connection()
-        start_response(exchange.status_line, exchange.fields_for(env))
+        start_response(status_line, fields_for(env, fields))
         return AnswerBody(env, exchange, pieces, close)
 
     def drop_caches(self) -> None:
@@ -141,7 +144,7 @@ class Application(LeanApp[SvcRequest]):
     ) -> None:
         answer = answer_for(self._unless_collected(error), req.context.challenge)
         if not answer.expected:
-            req.env["svc.exchange"].log_error(req.env, error)
+            log_error(req.env, error)
         self._refusals.note(req, error)
         identity = req.context.identity_or_none
         if answer.status == 404 and identity is not None and identity.hides_denials:
@@ -164,23 +167,24 @@ class Application(LeanApp[SvcRequest]):
             return ServiceUnavailable("What was asked for was collected meanwhile; ask again.", retry_after=1)
         return error
 
-    def _late_answer(self, env: dict[str, Any], exchange: Exchange, error: Exception) -> list[bytes]:
+    def _late_answer(
+        self, env: dict[str, Any], fields: Fields, error: Exception
+    ) -> tuple[str, Fields, bytes]:
         """The answer for what Falcon's handlers could not see.
 
         That is a stream that failed before its first piece, or a failure of the framework itself.
         """
         answer = answer_for(self._unless_collected(error))
         if not answer.expected:
-            exchange.log_error(env, error)
+            log_error(env, error)
         body = json_body(_without_credentials(env, answer).body)
         kept = [
             (name, value)
-            for name, value in exchange.pairs()
+            for name, value in pairs_of(fields)
             if name.lower() == "vary" or name.lower().startswith("access-control-")
         ]
-        exchange.status_line = falcon.code_to_http_status(answer.status)
-        exchange.headers = [
-            ("X-Request-Id", exchange.request_id),
+        late: Fields = [
+            ("X-Request-Id", env["svc.request_id"]),
             ("X-Content-Type-Options", "nosniff"),
             ("Content-Security-Policy", CONTENT_POLICY),
             ("Content-Type", JSON_MEDIA_TYPE),
@@ -189,7 +193,7 @@ class Application(LeanApp[SvcRequest]):
             *kept,
             *answer.headers.items(),
         ]
-        return [body]
+        return falcon.code_to_http_status(answer.status), late, body
 
 
 def create_app(

@@ -83,6 +83,8 @@ class RequestContext:
     @property
     def database(self) -> Database:
         """The database that is served. Only routes that work while it is being opened find none."""
+        if self.commit_state is not None:
+            return self.commit_state.live.database
         if self._database is None:
             raise RuntimeError("The database is not open yet.")
         return self._database

@@ -122,8 +122,9 @@ class LeanResponse(falcon.Response):
         return headers
 
 
-# The place where Falcon keeps them: a property would be a call more for each field that is set.
+# The places where Falcon keeps them: a property would be a call more each time that one is set.
 LeanResponse.header_fields = falcon.Response._headers
+LeanResponse.data = falcon.Response._data  # type: ignore[method-assign, assignment]
 
 
 class RememberingRouter(CompiledRouter):

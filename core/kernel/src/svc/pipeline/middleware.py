@@ -88,10 +88,10 @@ class RequestIds:
     def process_request(self, req: SvcRequest, resp: LeanResponse) -> None:
         """Sets the id, in the context and in the answer, and the client's address."""
         context = req.context
-        exchange = req.env["svc.exchange"]
-        exchange.context = context
-        request_id = context.request_id = exchange.request_id
-        context.client_address = self._addresses.of(req.env)
+        env = req.env
+        env["svc.context"] = context
+        request_id = context.request_id = env["svc.request_id"]
+        context.client_address = self._addresses.of(env)
         context.lifetime = self._lifetime
         context.limits = self._limits
         fields = resp.header_fields
@@ -100,7 +100,7 @@ class RequestIds:
         fields["x-content-type-options"] = "nosniff"
         fields["content-security-policy"] = CONTENT_POLICY
         # By TLS alone (RFC 6797, 7.2).
-        if self._strict_transport is not None and req.env["wsgi.url_scheme"] == "https":
+        if self._strict_transport is not None and env["wsgi.url_scheme"] == "https":
             fields["strict-transport-security"] = self._strict_transport
 
 
@@ -177,8 +177,8 @@ class Routing:
             if live is None:
                 return
             context: RequestContext = req.context
-            context.database = live.database
             if endpoint.is_of_kernel:
+                context.database = live.database
                 return
             state = context.commit_state = live.commit_state()
             plugin = context.plugin = state.contexts.get(endpoint.plugin_id)
@@ -219,22 +219,22 @@ class Identification:
         if endpoint.is_public:
             return
         context = req.context
-        live = self._service.require()
-        caller = _identify(live, context.commit_state or live.commit_state(), req)
+        caller = _identify(context.commit_state or self._service.require().commit_state(), req)
         context.challenge = caller.challenge
         context.caller = caller
 
 
-def _identify(live: LiveService, state: CommitState, req: SvcRequest) -> Caller:
+def _identify(state: CommitState, req: SvcRequest) -> Caller:
     """Returns the caller that the requests before have found, or asks the mode."""
     authorization = req.env.get("HTTP_AUTHORIZATION")
-    caller = live.callers.by_authorization.get(authorization)
+    caller = state.live.callers.by_authorization.get(authorization)
     if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
-        caller = _ask(live, state, req, authorization)
+        caller = _ask(state, req, authorization)
     return caller
 
 
-def _ask(live: LiveService, state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+def _ask(state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+    live = state.live
     mode = live.auth_mode_of(state)
     req.context.challenge = mode.challenge
     credentials = credentials_of(req, req.env["svc.endpoint"])
@@ -269,13 +269,12 @@ def renew_caller(req: SvcRequest) -> None:
     known = context.commit_state
     if known is None:
         return
-    live = known.live
-    state = context.commit_state = live.commit_state()
+    state = context.commit_state = known.live.commit_state()
     context.plugin = state.contexts.get(req.env["svc.endpoint"].plugin_id)
     if context.plugin is None:
         raise NotFound("There is no such resource.")
     if context.caller is not None:
-        context.caller = _identify(live, state, req)
+        context.caller = _identify(state, req)
 
 
 class PermissionCheck:
