@@ -7,6 +7,7 @@ the new root.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from heapq import merge as merge_sorted
@@ -14,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.hashing import HASH_SIZE, Hash
@@ -29,7 +31,7 @@ __all__ = ["UNWRITTEN", "Savepoint", "WorkingTree"]
 UNWRITTEN: Hash = bytes(HASH_SIZE)
 """The hash that a directory with pending changes shows until it is written."""
 
-_DIRECTORY = EntryKind.DIRECTORY
+_FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 _ABSENT: Any = object()
 _ROOT = ""
 
@@ -187,6 +189,36 @@ class WorkingTree:
         self._journal.append((changes, name, changes.get(name, _ABSENT)))
         changes[name] = entry
 
+    def put_file(self, path: Path, entry: Entry, *, keeps_creation: bool) -> tuple[Entry | None, Entry]:
+        """Puts a file at a path, as ``put`` does, and says what it took the place of.
+
+        Args:
+            path: where; not the root.
+            entry: the file.
+            keeps_creation: whether it has the creation time of the file that stands there, if one does.
+
+        Returns:
+            What stood there, or None; and what stands there now.
+
+        Raises:
+            Conflict: a directory stands there, or a file or link where a directory is needed.
+        """
+        parent = path[:-1]
+        directory = self._opened.get(parent)
+        if directory is None:
+            directory = self._open(parent)
+        changes, name = directory.changes, path[-1]
+        pending = changes.get(name, _ABSENT)
+        before = self._of_base(directory.base, name) if pending is _ABSENT else pending
+        if before is not None:
+            if _is_directory(before):
+                raise Conflict("A directory stands at this path.", path=format_path(path))
+            if keeps_creation and before.kind is _FILE:
+                entry = replace(entry, created_ms=before.created_ms)
+        self._journal.append((changes, name, pending))
+        changes[name] = entry
+        return before, entry
+
     def remove(self, path: Path) -> None:
         """Removes what is at a path; a directory goes with all that it holds.
 
@@ -246,10 +278,10 @@ class WorkingTree:
 
         A directory that cannot be read is left to the operation that needs it.
         """
-        names: dict[Path, list[str]] = {}
+        names: defaultdict[Path, list[str]] = defaultdict(list)
         for path in paths:
             if path:
-                names.setdefault(path[:-1], []).append(path[-1])
+                names[path[:-1]].append(path[-1])
         for parent, below in names.items():
             with suppress(CorruptRecord):
                 value = self._find(parent)
@@ -307,9 +339,7 @@ class WorkingTree:
             path, directory, ready = stack.pop()
             if id(directory) in written:
                 continue
-            below = [
-                (name, value) for name, value in directory.changes.items() if isinstance(value, _Directory)
-            ]
+            below = [(name, value) for name, value in directory.changes.items() if type(value) is _Directory]
             if below and not ready:
                 stack.append((path, directory, True))
                 stack.extend([((*path, name), value, False) for name, value in below])
@@ -381,9 +411,10 @@ class WorkingTree:
 
     def _child(self, directory: _Directory, name: str) -> _Value:
         value = directory.changes.get(name, _ABSENT)
-        if value is not _ABSENT:
-            return value  # type: ignore[no-any-return]
-        base = directory.base
+        return self._of_base(directory.base, name) if value is _ABSENT else value
+
+    def _of_base(self, base: Hash | None, name: str) -> Entry | None:
+        """What a directory has under a name before any change."""
         if base is None:
             return None
         prefetched = self._prefetched.get(base)
