@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from msgspec import Struct, field
 
+from svc.collector import collector_paused
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
@@ -267,7 +268,11 @@ class Committer:
         size = sum(len(request.operations) + len(request.pending.placed) for request in batch)
         if size <= _MOST_ON_THE_LOOP:
             return self._fold_now(head, batch)
-        return self._executor.run_reserved(lambda: self._fold_now(head, batch))
+        return self._executor.run_reserved(lambda: self._fold_much(head, batch))
+
+    def _fold_much(self, head: Head, batch: list[CommitRequest]) -> Fold:
+        with collector_paused():
+            return self._fold_now(head, batch)
 
     def _fold_now(self, head: Head, batch: list[CommitRequest]) -> Fold:
         fold = Fold(self._state.objects, head, self._parent_of(head.sequence), self._maximum_entries)
