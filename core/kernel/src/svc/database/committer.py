@@ -243,6 +243,12 @@ class Committer:
 
     def _commit(self, batch: list[CommitRequest]) -> bool:
         """Commits a batch under the lock; False when it cannot be folded as a whole, and nothing was done."""
+        if sum(len(request.operations) for request in batch) <= _MOST_ON_THE_LOOP:
+            return self._commit_folded(batch)
+        with collector_paused():
+            return self._commit_folded(batch)
+
+    def _commit_folded(self, batch: list[CommitRequest]) -> bool:
         head = self._writable_head()
         try:
             fold = self._fold(head, batch)
@@ -268,11 +274,7 @@ class Committer:
         size = sum(len(request.operations) + len(request.pending.placed) for request in batch)
         if size <= _MOST_ON_THE_LOOP:
             return self._fold_now(head, batch)
-        return self._executor.run_reserved(lambda: self._fold_much(head, batch))
-
-    def _fold_much(self, head: Head, batch: list[CommitRequest]) -> Fold:
-        with collector_paused():
-            return self._fold_now(head, batch)
+        return self._executor.run_reserved(lambda: self._fold_now(head, batch))
 
     def _fold_now(self, head: Head, batch: list[CommitRequest]) -> Fold:
         fold = Fold(self._state.objects, head, self._parent_of(head.sequence), self._maximum_entries)

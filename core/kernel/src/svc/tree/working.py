@@ -6,7 +6,6 @@ the new root.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,10 +20,9 @@ from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, Not
 from svc.hashing import HASH_SIZE, Hash
 from svc.paths import Path, format_path
 from svc.tree.edit import build, edit
-from svc.tree.entry import NO_TOTALS, Entry, EntryKind
-from svc.tree.node import Inner
-from svc.tree.read import directory_entry, entries, lookup, resolve, totals
-from svc.tree.store import NodeReader, NodeStore, read_child
+from svc.tree.entry import NO_TOTALS, Entry, EntryKind, entries_of
+from svc.tree.read import directory_entry, entries, lookup, lookup_many, resolve, totals
+from svc.tree.store import NodeStore
 
 __all__ = ["UNWRITTEN", "Savepoint", "WorkingTree"]
 
@@ -288,7 +286,7 @@ class WorkingTree:
                 base = value.base if isinstance(value, _Directory) else value and value.totals and value.hash
                 if base:
                     found: dict[str, Entry | None] = dict.fromkeys(below)
-                    found.update(_lookup_many(self._store, base, sorted(found)))
+                    found.update(lookup_many(self._store, base, sorted(found)))
                     self._prefetched.setdefault(base, {}).update(found)
 
     def savepoint(self) -> Savepoint:
@@ -361,7 +359,7 @@ class WorkingTree:
     def _count(self, value: Entry | _Directory) -> int:
         """How many entries a value stands for, itself counted."""
         if isinstance(value, Entry):
-            return _entries_of(value)
+            return entries_of(value)
         counted: dict[int, int] = {}
         stack = [value]
         while stack:
@@ -386,13 +384,13 @@ class WorkingTree:
     def _count_changed(self, directory: _Directory) -> int:
         """How many entries a directory stands for, itself counted, without its pending subdirectories."""
         changes = directory.changes
-        count = 1 + sum(_entries_of(one) for one in changes.values() if isinstance(one, Entry))
+        count = 1 + sum(entries_of(one) for one in changes.values() if isinstance(one, Entry))
         if directory.base is not None:
             below = totals(self._store, directory.base)
             count += below.files + below.directories + below.symlinks
             if changes:
-                replaced = _lookup_many(self._store, directory.base, sorted(changes))
-                count -= sum(_entries_of(entry) for _, entry in replaced)
+                replaced = lookup_many(self._store, directory.base, sorted(changes))
+                count -= sum(entries_of(entry) for _, entry in replaced)
         return count
 
     def _find(self, path: Path) -> _Value:
@@ -481,30 +479,6 @@ class WorkingTree:
             raise InvalidInput(
                 "A directory cannot leave the tree it belongs to.", path=format_path(destination)
             )
-
-
-def _lookup_many(store: NodeReader, root: Hash, names: list[str]) -> Iterator[tuple[str, Entry]]:
-    """Yields those of some names, in ascending order, that a directory has, and their entries."""
-    waiting = [(store.read_node(root), 0, len(names))]
-    while waiting:
-        node, start, stop = waiting.pop()
-        if not isinstance(node, Inner):
-            for name in set(node.names).intersection(names[start:stop]):
-                yield name, node.entry(bisect_left(node.names, name))
-            continue
-        while start < stop:
-            index = bisect_left(node.names, names[start])
-            if index == len(node.names):
-                break
-            end = bisect_right(names, node.names[index], start, stop)
-            waiting.append((read_child(store, node, index), start, end))
-            start = end
-
-
-def _entries_of(entry: Entry) -> int:
-    """How many entries one stands for: itself and what is below it."""
-    below = entry.totals
-    return 1 if below is None else 1 + below.files + below.directories + below.symlinks
 
 
 def _is_directory(value: Entry | _Directory) -> bool:
