@@ -7,6 +7,7 @@ which paths, and the running totals, so that statistics are exact and cost nothi
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -273,7 +274,7 @@ def _encode_transaction(one: TransactionRecord) -> bytes:
             _NULL if one.message is None else _text(one.message),
             _text(one.ref),
             _head(_ARRAY, len(one.changes)),
-            *[_encode_change(change) for change in one.changes],
+            *_encode_changes(one.changes),
             *(() if one.root is None else (_HASH, one.root)),
         ]
     )
@@ -291,13 +292,19 @@ def _decode_transaction(
     return TransactionRecord(actor, message, ref, tuple(_decode_change(change) for change in changes), root)
 
 
-def _encode_change(change: PathChange) -> bytes:
-    """``[kind number + 16 when of the system tree, path]``, and the source where there is one."""
-    number = _KIND_NUMBERS[change.kind] + (16 if change.system else 0)
-    path = _text("/".join(change.path))
-    if change.source is None:
-        return _PAIRS[number] + path
-    return _TRIPLES[number] + path + _text("/".join(change.source))
+def _encode_changes(changes: Iterable[PathChange]) -> list[bytes]:
+    """Each as ``[kind number + 16 when of the system tree, path]``, and the source where there is one."""
+    pieces: list[bytes] = []
+    for change in changes:
+        number = _KIND_NUMBERS[change.kind] + (16 if change.system else 0)
+        path = "/".join(change.path).encode()
+        length = len(path)
+        head = _TEXT_HEADS[length] if length < 256 else _head(_TEXT, length)
+        if change.source is None:
+            pieces += (_PAIRS[number], head, path)
+        else:
+            pieces += (_TRIPLES[number], head, path, _text("/".join(change.source)))
+    return pieces
 
 
 def _decode_change(fields: list[Any]) -> PathChange:

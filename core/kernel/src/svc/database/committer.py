@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from msgspec import Struct, field
 
+from svc.collector import collector_paused
 from svc.database.commit import Commit
 from svc.database.fold import Fold
 from svc.database.head import Head
@@ -248,6 +249,12 @@ class Committer:
 
     def _commit(self, batch: list[CommitRequest]) -> bool:
         """Commits a batch under the lock; False when it cannot be folded as a whole, and nothing was done."""
+        if sum(len(request.operations) for request in batch) <= _MOST_ON_THE_LOOP:
+            return self._commit_folded(batch)
+        with collector_paused():
+            return self._commit_folded(batch)
+
+    def _commit_folded(self, batch: list[CommitRequest]) -> bool:
         head = self._writable_head()
         try:
             fold = self._fold(head, batch)

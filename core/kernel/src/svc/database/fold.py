@@ -209,10 +209,14 @@ class Fold:
         results: list[OperationResult] = []
         tree: WorkingTree | None = user_tree
         now_ms = self.now_ms
-        if len(request.operations) > 1:
-            user_tree.prefetch([one.path for one in request.operations if isinstance(one, Put)])
+        puts = [one for one in request.operations if type(one) is Put and not one.system]
+        if len(puts) > 1:
+            user_tree.prefetch([one.path for one in puts])
         try:
             for operation in request.operations:
+                if tree is not None and type(operation) is Put and not operation.system:
+                    results.append(operation.apply(tree, now_ms))
+                    continue
                 if isinstance(operation, SetRef):
                     results.append(self._set_ref(operation))
                     tree = None
@@ -226,7 +230,7 @@ class Fold:
                 if type(operation) is not Put:
                     self._limit_entries(request.ref, tree, growth_of(operation, tree))
             # Files are counted together: a batch may have very many, and none of them makes many entries.
-            growth = sum([len(one.path) for one in request.operations if type(one) is Put and not one.system])
+            growth = sum([len(one.path) for one in puts])
             if growth:
                 self._limit_entries(request.ref, self._tree_of(request.ref), growth)
         except Exception as error:
@@ -365,13 +369,13 @@ class Fold:
             if place.kind == _CHUNK:
                 chunks += 1
                 chunk_bytes += place.stored_length
-        placed = {
-            hash: place for hash, place in pending.placed.items() if not (hash in stored or hash in folded)
-        }
-        for place in placed.values():
-            if place.kind == _CHUNK:
-                chunks += 1
-                chunk_bytes += place.stored_length
+        placed = pending.placed
+        there_already = placed.keys() & (stored | folded)
+        if there_already:
+            placed = {hash: place for hash, place in placed.items() if hash not in there_already}
+        ahead = [place[1] for place in placed.values() if place[3] == _CHUNK]
+        chunks += len(ahead)
+        chunk_bytes += sum(ahead)
         folded.update(pending.records, placed)
         self._totals = self._totals_after(chunks, chunk_bytes)
         self._sequence += 1

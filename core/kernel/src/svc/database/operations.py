@@ -127,26 +127,21 @@ class Put(Struct, frozen=True, gc=False):
         return PathChange("put", self.path, None, self.system)
 
     def apply(self, tree: WorkingTree, now_ms: int) -> OperationResult:
-        path, content = self.path, self.content
-        _refuse_root(path)
-        before = tree.get(path)
+        path, content, created_ms, updated_ms = self.path, self.content, self.created_ms, self.updated_ms
+        if not path:
+            _refuse_root(path)
         if self.condition is not None:
-            self.condition.check(path, before)
-        created_ms = self.created_ms
-        if before is not None:
-            _refuse_directory(path, before)
-            if created_ms is None and before.kind is _FILE:
-                created_ms = before.created_ms
-        after = Entry(
+            self.condition.check(path, tree.get(path))
+        file = Entry(
             _FILE,
             content.content_hash,
             content.size,
             now_ms if created_ms is None else created_ms,
-            now_ms if self.updated_ms is None else self.updated_ms,
+            now_ms if updated_ms is None else updated_ms,
             self.content_type,
             content.record,
         )
-        tree.put(path, after)
+        before, after = tree.put_file(path, file, keeps_creation=created_ms is None)
         return OperationResult(path, before, after)
 
 

@@ -60,14 +60,11 @@ class CommitResult(msgspec.Struct, frozen=True, gc=False):
     time_ms: int
 
 
-class OperationHandle:
+class OperationHandle(msgspec.Struct, frozen=True, eq=False, gc=False):
     """An operation of a transaction; after the commit it has a result."""
 
-    __slots__ = ("_index", "_transaction")
-
-    def __init__(self, transaction: Transaction, index: int) -> None:
-        self._transaction = transaction
-        self._index = index
+    _transaction: Transaction
+    _index: int
 
     @property
     def result(self) -> OperationResult:
@@ -136,7 +133,13 @@ class Transaction:
             PreconditionFailed: the condition does not hold.
         """
         refuse_system_path(path)
-        stored = self._take(content, system=False)
+        if type(content) is bytes and len(content) <= WHOLE_LIMIT:
+            small = self._small
+            stored = small.add(content)
+            if small.size >= _APPEND_AHEAD:
+                self._append_ahead()
+        else:
+            stored = self._take(content, system=False)
         return self._add(Put(path, stored, content_type, created_ms, updated_ms, condition))
 
     def put_entry(self, path: Path, entry: Entry, *, condition: Condition | None = None) -> OperationHandle:
@@ -340,9 +343,18 @@ class Transaction:
         return self._hold
 
     def _settle(self) -> None:
+        """Makes pending what waits: beside what was appended ahead, or for the commit's own append."""
+        if self._pending.placed:
+            self._append_ahead()
+            return
         self._database._require_writable()
         self._held()
         self._small.settle()
+
+    def _append_ahead(self) -> None:
+        self._database._require_writable()
+        self._held()
+        self._small.append_ahead()
 
     def _add(self, operation: Operation | SetRef) -> OperationHandle:
         self._operations.append(operation)
@@ -357,8 +369,7 @@ class Transaction:
         else:
             stored = self._small.add(bytes(content))
             if self._small.size >= _APPEND_AHEAD:
-                self._settle()
-                append_ahead(self._database.objects, self._pending)
+                self._append_ahead()
             return stored
         self._pending.absorb(stored.pending)
         if self._pending.size >= _APPEND_AHEAD:

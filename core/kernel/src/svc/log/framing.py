@@ -7,6 +7,7 @@ eight bytes; xxh3_64 guards headers and payloads against rot, BLAKE3 names what 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -38,6 +39,7 @@ __all__ = [
     "encode_record",
     "encode_void",
     "frame_record",
+    "frame_records",
     "record_size",
 ]
 
@@ -202,6 +204,36 @@ def frame_record(
     header = checked + _pack_checksum(xxh3_64_intdigest(checked))
     padding = _PADDING[length & 7]
     return (header, payload, padding) if padding else (header, payload)
+
+
+def frame_records(
+    kind: int,
+    hashes: Sequence[Hash],
+    payloads: Sequence[bytes],
+    raw_lengths: Sequence[int],
+    codecs: Sequence[int],
+    *,
+    time_ms: int,
+) -> list[bytes]:
+    """As ``frame_record`` for many records of the user tree: header, payload and padding of each in turn.
+
+    Args:
+        kind: what they hold.
+        hashes: identities of the uncompressed contents, 32 bytes each.
+        payloads: the stored payloads, each of at most 2**32 - 1 bytes.
+        raw_lengths: bytes of the uncompressed contents.
+        codecs: for each 0 raw, 1 zstd.
+        time_ms: Unix milliseconds.
+    """
+    checksum, pack_checked, pack_checksum = xxh3_64_intdigest, _pack_checked, _pack_checksum
+    pieces: list[bytes] = []
+    for hash, payload, raw_length, codec in zip(hashes, payloads, raw_lengths, codecs, strict=True):
+        length = len(payload)
+        checked = pack_checked(
+            _MAGIC, kind, 0, codec, 0, length, raw_length, time_ms, hash, checksum(payload)
+        )
+        pieces += (checked + pack_checksum(checksum(checked)), payload, _PADDING[length & 7])
+    return pieces
 
 
 def encode_void(stored_length: int, *, time_ms: int) -> bytes:

@@ -21,6 +21,7 @@ from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import place_of
 from svc.objects.large_content import LargeContent
+from svc.objects.many_chunks import append_chunks
 from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
 
@@ -192,6 +193,18 @@ class SmallContents:
     def get(self, content_hash: Hash) -> bytes | None:
         """Returns a content that waits, or None."""
         return self._waiting.get(content_hash)
+
+    def append_ahead(self) -> None:
+        """Appends what waits and is not stored, unsynced, for the commit to come; nothing waits then.
+
+        Raises:
+            InsufficientStorage: the disk is full; everything still waits.
+            OSError: the disk failed.
+        """
+        pending, waiting = self._pending, self._waiting
+        fresh = waiting.keys() - self._objects.known(waiting) - pending.placed.keys() - pending.records.keys()
+        append_chunks(self._objects.log, pending, {hash: waiting[hash] for hash in waiting if hash in fresh})
+        self._waiting, self.size = {}, 0
 
     def settle(self) -> None:
         """Makes pending what waits, but for much that is stored already; afterwards nothing waits."""

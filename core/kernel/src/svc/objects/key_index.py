@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -244,8 +245,9 @@ class KeyIndex(CommitIndex):
         Raises:
             InsufficientStorage: the disk is full, or fails to write; nothing was written.
         """
-        items = [(hash, _PLACE.pack(*place)) for hash, place in places]
-        items.sort()
+        pack = _PLACE.pack
+        items = [(hash, pack(*place)) for hash, place in places]
+        items.sort(key=itemgetter(0))
         self._note_written()
         added = 0
         with writing(), self._begin(_OBJECTS, True) as transaction:

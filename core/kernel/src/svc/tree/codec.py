@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import lt
-from struct import Struct, pack
+from struct import Struct, error, pack
 from typing import Any, NoReturn
 
 import cbor2
@@ -32,6 +32,7 @@ __all__ = [
     "empty_payload",
     "encode_columns",
     "encode_names",
+    "entry_columns",
     "leaf_columns",
 ]
 
@@ -79,7 +80,11 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
     """
     if len(items) == 1:
         return _leaf_row(*items[0])
-    names = [name for name, _ in items]
+    return entry_columns([name for name, _ in items], [entry for _, entry in items])
+
+
+def entry_columns(names: list[str], entries: Sequence[Entry]) -> Columns:
+    """As ``leaf_columns``, for names and entries that are two columns already."""
     joined = "".join(names)
     if (
         "/" in joined
@@ -88,7 +93,6 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
         or max(map(len, names), default=0) > MAXIMUM_SEGMENT_BYTES
     ):
         _refuse_name()
-    entries = [entry for _, entry in items]
     types = [entry.content_type for entry in entries]
     if any(text is not None and len(text) > MAXIMUM_CONTENT_TYPE for text in set(types)):
         _refuse_type()
@@ -103,9 +107,17 @@ def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
         _refuse_hash()
     kinds = bytes([entry.kind for entry in entries])
     numbers = [number for entry in entries for number in (entry.size, entry.created_ms, entry.updated_ms)]
-    if numbers and not (min(numbers) >= 0 and max(numbers) <= MAXIMUM_NUMBER):
+    return names, kinds, b"".join(hashes), _pack_numbers(numbers), types, extras
+
+
+def _pack_numbers(numbers: list[int]) -> bytes:
+    try:
+        packed = pack(f"<{len(numbers)}Q", *numbers)
+    except error:
         _refuse_number()
-    return names, kinds, b"".join(hashes), pack(f"<{len(numbers)}Q", *numbers), types, extras
+    if not packed[7::8].isascii():  # one is over the maximum
+        _refuse_number()
+    return packed
 
 
 def _leaf_row(name: str, entry: Entry) -> Columns:

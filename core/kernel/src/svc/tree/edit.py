@@ -9,13 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
-from operator import itemgetter
 from typing import Any
 
 from svc.errors import InvalidInput
 from svc.hashing import Hash
 from svc.tree.boundaries import closed_ends
-from svc.tree.codec import empty_payload, encode_columns, leaf_columns
+from svc.tree.codec import empty_payload, encode_columns, entry_columns, leaf_columns
 from svc.tree.edit_one import edit_one
 from svc.tree.entry import Entry
 from svc.tree.node import (
@@ -36,9 +35,6 @@ from svc.tree.store import NodeStore, read_child
 __all__ = ["build", "edit", "empty_directory"]
 
 _BATCH = 4096
-
-_Change = tuple[str, Any]
-"""A key and what becomes of it: an Entry (leaves), a row of columns (above), or None to remove it."""
 
 
 def empty_directory(store: NodeStore) -> Hash:
@@ -85,7 +81,7 @@ def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> H
         if new is not None:
             return new
     top = store.read_node(root)
-    pending: list[_Change] = sorted(changes.items(), key=itemgetter(0))
+    pending: Mapping[str, Any] = changes
     for level in range(top.level):
         pending = _edit_level(store, _LevelCursor(store, top, level), _Changes(level, pending))
         if not pending:
@@ -147,21 +143,18 @@ class _Changes:
 
     __slots__ = ("columns", "keys", "rows", "values")
 
-    def __init__(self, level: int, items: Sequence[_Change]) -> None:
-        self.keys = [key for key, _ in items]
-        self.values = [value for _, value in items]
-        self.rows: Sequence[int] = range(len(items) + 1)
-        put = items
-        if None in self.values:
-            put = [item for item in items if item[1] is not None]
-            self.rows = [0, *accumulate([value is not None for value in self.values])]
-        if level and put:
-            self.columns = join_columns([row for _, row in put])
-        else:
-            self.columns = leaf_columns(put)
+    def __init__(self, level: int, changes: Mapping[str, Any]) -> None:
+        self.keys = keys = sorted(changes)
+        self.values = values = [changes[key] for key in keys]
+        self.rows: Sequence[int] = range(len(keys) + 1)
+        if None in values:
+            self.rows = [0, *accumulate([value is not None for value in values])]
+            keys = [key for key, value in zip(keys, values, strict=True) if value is not None]
+            values = [value for value in values if value is not None]
+        self.columns = join_columns(values) if level and values else entry_columns(keys, values)
 
 
-def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: _Changes) -> list[_Change]:
+def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: _Changes) -> dict[str, Columns | None]:
     """Applies changes to a level below the top; returns the changes that follow for the next level."""
     above: dict[str, Columns | None] = {}
     keys = changes.keys
@@ -190,7 +183,7 @@ def _edit_level(store: NodeStore, cursor: _LevelCursor, changes: _Changes) -> li
             if last or not rest[0]:
                 break
             node = cursor.next()
-    return sorted(above.items(), key=itemgetter(0))
+    return above
 
 
 def _apply(node: Node, changes: _Changes, start: int, stop: int) -> Columns | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from svc.hashing import Hash
 
-__all__ = ["NO_TOTALS", "Entry", "EntryKind", "Totals"]
+__all__ = ["NO_TOTALS", "Entry", "EntryKind", "Totals", "entries_of"]
 
 
 class EntryKind(IntEnum):
@@ -72,3 +72,9 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     record: Hash | None = None
     target: str | None = None
     totals: Totals | None = None
+
+
+def entries_of(entry: Entry) -> int:
+    """How many entries one stands for: itself and what is below it."""
+    below = entry.totals
+    return 1 if below is None else 1 + below.files + below.directories + below.symlinks

@@ -19,6 +19,7 @@ __all__ = [
     "entries",
     "entry_count",
     "lookup",
+    "lookup_many",
     "rank",
     "resolve",
     "totals",
@@ -37,6 +38,24 @@ def lookup(store: NodeReader, root: Hash, name: str) -> Entry | None:
     """
     leaf, index = _locate(store, root, name)
     return None if leaf is None else leaf.entry(index)
+
+
+def lookup_many(store: NodeReader, root: Hash, names: list[str]) -> Iterator[tuple[str, Entry]]:
+    """Yields those of some names, in ascending order, that a directory has, and their entries."""
+    waiting = [(store.read_node(root), 0, len(names))]
+    while waiting:
+        node, start, stop = waiting.pop()
+        if not isinstance(node, Inner):
+            for name in set(node.names).intersection(names[start:stop]):
+                yield name, node.entry(bisect_left(node.names, name))
+            continue
+        while start < stop:
+            index = bisect_left(node.names, names[start])
+            if index == len(node.names):
+                break
+            end = bisect_right(names, node.names[index], start, stop)
+            waiting.append((read_child(store, node, index), start, end))
+            start = end
 
 
 def entry_count(store: NodeReader, root: Hash) -> int:

@@ -6,7 +6,7 @@ the new root.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from heapq import merge as merge_sorted
@@ -14,22 +14,22 @@ from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.hashing import HASH_SIZE, Hash
 from svc.paths import Path, format_path
 from svc.tree.edit import build, edit
-from svc.tree.entry import NO_TOTALS, Entry, EntryKind
-from svc.tree.node import Inner
-from svc.tree.read import directory_entry, entries, lookup, resolve, totals
-from svc.tree.store import NodeReader, NodeStore, read_child
+from svc.tree.entry import NO_TOTALS, Entry, EntryKind, entries_of
+from svc.tree.read import directory_entry, entries, lookup, lookup_many, resolve, totals
+from svc.tree.store import NodeStore
 
 __all__ = ["UNWRITTEN", "Savepoint", "WorkingTree"]
 
 UNWRITTEN: Hash = bytes(HASH_SIZE)
 """The hash that a directory with pending changes shows until it is written."""
 
-_DIRECTORY = EntryKind.DIRECTORY
+_FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 _ABSENT: Any = object()
 _ROOT = ""
 
@@ -177,6 +177,36 @@ class WorkingTree:
         self._journal.append((changes, name, changes.get(name, _ABSENT)))
         changes[name] = entry
 
+    def put_file(self, path: Path, entry: Entry, *, keeps_creation: bool) -> tuple[Entry | None, Entry]:
+        """Puts a file at a path, as ``put`` does, and says what it took the place of.
+
+        Args:
+            path: where; not the root.
+            entry: the file.
+            keeps_creation: whether it has the creation time of the file that stands there, if one does.
+
+        Returns:
+            What stood there, or None; and what stands there now.
+
+        Raises:
+            Conflict: a directory stands there, or a file or link where a directory is needed.
+        """
+        parent = path[:-1]
+        directory = self._opened.get(parent)
+        if directory is None:
+            directory = self._open(parent)
+        changes, name = directory.changes, path[-1]
+        pending = changes.get(name, _ABSENT)
+        before = self._of_base(directory.base, name) if pending is _ABSENT else pending
+        if before is not None:
+            if _is_directory(before):
+                raise Conflict("A directory stands at this path.", path=format_path(path))
+            if keeps_creation and before.kind is _FILE:
+                entry = replace(entry, created_ms=before.created_ms)
+        self._journal.append((changes, name, pending))
+        changes[name] = entry
+        return before, entry
+
     def remove(self, path: Path) -> None:
         """Removes what is at a path; a directory goes with all that it holds.
 
@@ -236,17 +266,17 @@ class WorkingTree:
 
         A directory that cannot be read is left to the operation that needs it.
         """
-        names: dict[Path, list[str]] = {}
+        names: defaultdict[Path, list[str]] = defaultdict(list)
         for path in paths:
             if path:
-                names.setdefault(path[:-1], []).append(path[-1])
+                names[path[:-1]].append(path[-1])
         for parent, below in names.items():
             with suppress(CorruptRecord):
                 value = self._find(parent)
                 base = value.base if isinstance(value, _Directory) else value and value.totals and value.hash
                 if base:
                     found: dict[str, Entry | None] = dict.fromkeys(below)
-                    found.update(_lookup_many(self._store, base, sorted(found)))
+                    found.update(lookup_many(self._store, base, sorted(found)))
                     self._prefetched.setdefault(base, {}).update(found)
 
     def savepoint(self) -> Savepoint:
@@ -294,9 +324,7 @@ class WorkingTree:
             path, directory, ready = stack.pop()
             if id(directory) in written:
                 continue
-            below = [
-                (name, value) for name, value in directory.changes.items() if isinstance(value, _Directory)
-            ]
+            below = [(name, value) for name, value in directory.changes.items() if type(value) is _Directory]
             if below and not ready:
                 stack.append((path, directory, True))
                 stack.extend([((*path, name), value, False) for name, value in below])
@@ -318,7 +346,7 @@ class WorkingTree:
     def _count(self, value: Entry | _Directory) -> int:
         """How many entries a value stands for, itself counted."""
         if isinstance(value, Entry):
-            return _entries_of(value)
+            return entries_of(value)
         counted: dict[int, int] = {}
         stack = [value]
         while stack:
@@ -343,13 +371,13 @@ class WorkingTree:
     def _count_changed(self, directory: _Directory) -> int:
         """How many entries a directory stands for, itself counted, without its pending subdirectories."""
         changes = directory.changes
-        count = 1 + sum(_entries_of(one) for one in changes.values() if isinstance(one, Entry))
+        count = 1 + sum(entries_of(one) for one in changes.values() if isinstance(one, Entry))
         if directory.base is not None:
             below = totals(self._store, directory.base)
             count += below.files + below.directories + below.symlinks
             if changes:
-                replaced = _lookup_many(self._store, directory.base, sorted(changes))
-                count -= sum(_entries_of(entry) for _, entry in replaced)
+                replaced = lookup_many(self._store, directory.base, sorted(changes))
+                count -= sum(entries_of(entry) for _, entry in replaced)
         return count
 
     def _find(self, path: Path) -> _Value:
@@ -368,9 +396,10 @@ class WorkingTree:
 
     def _child(self, directory: _Directory, name: str) -> _Value:
         value = directory.changes.get(name, _ABSENT)
-        if value is not _ABSENT:
-            return value  # type: ignore[no-any-return]
-        base = directory.base
+        return self._of_base(directory.base, name) if value is _ABSENT else value
+
+    def _of_base(self, base: Hash | None, name: str) -> Entry | None:
+        """What a directory has under a name before any change."""
         if base is None:
             return None
         prefetched = self._prefetched.get(base)
@@ -437,30 +466,6 @@ class WorkingTree:
             raise InvalidInput(
                 "A directory cannot leave the tree it belongs to.", path=format_path(destination)
             )
-
-
-def _lookup_many(store: NodeReader, root: Hash, names: list[str]) -> Iterator[tuple[str, Entry]]:
-    """Yields those of some names, in ascending order, that a directory has, and their entries."""
-    waiting = [(store.read_node(root), 0, len(names))]
-    while waiting:
-        node, start, stop = waiting.pop()
-        if not isinstance(node, Inner):
-            for name in set(node.names).intersection(names[start:stop]):
-                yield name, node.entry(bisect_left(node.names, name))
-            continue
-        while start < stop:
-            index = bisect_left(node.names, names[start])
-            if index == len(node.names):
-                break
-            end = bisect_right(names, node.names[index], start, stop)
-            waiting.append((read_child(store, node, index), start, end))
-            start = end
-
-
-def _entries_of(entry: Entry) -> int:
-    """How many entries one stands for: itself and what is below it."""
-    below = entry.totals
-    return 1 if below is None else 1 + below.files + below.directories + below.symlinks
 
 
 def _is_directory(value: Entry | _Directory) -> bool:

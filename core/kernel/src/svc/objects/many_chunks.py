@@ -1,0 +1,59 @@
+"""Many small chunks on their way into the log: framed and placed by columns, not one by one.
+
+A bulk import brings thousands of them in each transaction (decision 011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate, repeat
+
+from svc.clock import now_ms
+from svc.collector import collector_paused
+from svc.hashing import Hash, ObjectKind
+from svc.log import Log, record_size
+from svc.log.framing import frame_records
+from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress
+from svc.objects.key_index import place_of
+from svc.objects.large_content import append_pieces
+from svc.objects.store import PendingObjects
+
+__all__ = ["append_chunks"]
+
+_CHUNK, _RAW = int(ObjectKind.CHUNK), int(Codec.RAW)
+
+
+def append_chunks(log: Log, pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
+    """Appends chunks of the user tree to the log, unsynced; a later commit makes them part of the database.
+
+    Args:
+        log: where they go.
+        pending: takes their places.
+        chunks: hash to content; none is stored or pending, and none has more than 64 KiB.
+
+    Raises:
+        InsufficientStorage: the disk is full; nothing was kept.
+        OSError: the disk failed.
+    """
+    if not chunks:
+        return
+    hashes, contents = list(chunks), list(chunks.values())
+    lengths = list(map(len, contents))
+    stored, codecs = _stored_forms(contents, lengths)
+    stored_lengths = list(map(len, stored))
+    begin = append_pieces(log, frame_records(_CHUNK, hashes, stored, lengths, codecs, time_ms=now_ms()))
+    offsets = accumulate(map(record_size, stored_lengths), initial=begin)
+    rows = zip(offsets, stored_lengths, lengths, repeat(_CHUNK), repeat(0), codecs)
+    with collector_paused():  # a thousand tuples that stay would set it off
+        pending.placed.update(zip(hashes, map(place_of, rows), strict=True))
+
+
+def _stored_forms(contents: list[bytes], lengths: list[int]) -> tuple[list[bytes], list[int]]:
+    """Returns what is stored of each content, and the number of its codec."""
+    if max(lengths) < MINIMUM_COMPRESSED_SIZE:
+        return contents, [_RAW] * len(contents)
+    stored, codecs = contents.copy(), [_RAW] * len(contents)
+    for at, length in enumerate(lengths):
+        if length >= MINIMUM_COMPRESSED_SIZE:
+            codecs[at], stored[at] = compress(contents[at])
+    return stored, codecs
