@@ -10,7 +10,7 @@ __all__ = ["FORMAT"]
 _LAYOUT = 2
 
 _OF_RELEASES = {"0.27.0": 7}
-"""The format of the library's files by its release: loaded, it takes 7 MiB of an idle server with one worker."""
+"""The format of the library's files, by its release. Loaded, it takes 7 MiB of an idle server."""
 
 
 def format_of(release: str | None) -> int:
