@@ -137,7 +137,8 @@ def _alone(part: str) -> tuple[list[tuple[list[str], dict[str, str]]], str]:
     packages = [f"--package=svc-{name}" for name in (plugin, *TESTED_WITH.get(plugin, ()))]
     commands = [
         [*sync, "--only-group", "unit"],
-        *([*sync, "--inexact", "--no-default-groups", package] for package in packages),
+        [*sync, "--inexact", "--no-default-groups", *packages],
+        [sys.executable, str(Path(__file__).with_name("shared_bytecode.py")), str(directory), sys.prefix],
     ]
     return [(command, environment) for command in commands], str(directory / "bin" / "python")
 
