@@ -1,8 +1,8 @@
 """Lets an environment use the bytecode of another one: ``shared_bytecode.py ENVIRONMENT OTHER``.
 
-Both have the same versions of what they share, from ``uv.lock``. Without this, each environment compiles all that
-it imports anew, which takes seconds of the processor. Nothing can be imported that is not installed: only folders
-``__pycache__`` are shared, and Python reads those of a module when it has found the module itself.
+Both have the same versions of what they share, from ``uv.lock``. Without this, each environment compiles all
+that it imports anew, which takes seconds of the processor. What is not installed is missing as before: only
+folders ``__pycache__`` are shared, and Python reads those of a module when it has found the module.
 """
 
 from __future__ import annotations
