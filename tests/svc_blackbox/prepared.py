@@ -20,7 +20,10 @@ from typing import NoReturn
 
 from svc_blackbox.server import svc_environment, svc_program
 
-_COMMANDS = ("snapshot", "fork", "log", "export", "import", "diff", "promote", "put", "dump", "load", "info")
+_COMMANDS = (
+    *("snapshot", "fork", "log", "export", "import", "diff", "promote", "dump", "load", "info", "verify"),
+    *("put", "cat", "get", "ls", "rm"),
+)
 
 
 @functools.cache
