@@ -1,4 +1,4 @@
-"""Runs all tests, two runs for each processor: much of a test's time is waiting for servers and disks.
+"""Runs all tests, two runs for each processor: some of a test's time is waiting for servers and disks.
 
 Each run takes the next part of the list, the longest first, so that all are busy to the end. For each part it
 prints how long it took, and how long processors worked for it. Where memory allows it, the databases of most
