@@ -1,8 +1,8 @@
-"""Runs all tests, three runs of pytest at a time: much of a test's time is waiting for servers and disks.
+"""Runs all tests, two runs for each processor: some of a test's time is waiting for servers and disks.
 
-Each run takes the next part of the list, the longest first, so that all are busy to the end. Where memory
-allows it, the databases of most tests are made there: they wait for no disk. What is tested on a
-disk is named in ``ON_DISK``.
+Each run takes the next part of the list, the longest first, so that all are busy to the end. For each part it
+prints how long it took, and how long processors worked for it. Where memory allows it, the databases of most
+tests are made there: they wait for no disk. What is tested on a disk is named in ``ON_DISK``.
 
 The tests of a plugin run in an environment of their own, with nothing but the kernel, the plugin and what it
 requires installed: what it imports and does not require is missing there.
@@ -24,22 +24,38 @@ from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-RUNS = 3
+RUNS = min(2 * (os.cpu_count() or 1), 8)
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 8 * 1024**3
+SPLIT = ("tests/e2e",)
+"""Each folder in these is a part of its own; the files beside those folders are one."""
+BESIDE = "test_*.py"
+
 LONGEST_FIRST = (
-    "tests/e2e",
-    "tests/attack",
-    "core/server/tests",
     "tests/crash",
+    f"tests/e2e/{BESIDE}",
+    "tests/attack",
     "core/kernel/tests",
+    "core/server/tests",
     "tests/realdata",
     "plugins/query",
+    "tests/e2e/backup",
     "tests/plugins",
-    "plugins/tasks",
     "core/worker/tests",
+    "tests/e2e/identity",
+    "plugins/tasks",
     "plugins/files",
+    "tests/e2e/versions",
+    "tests/fuzz",
+    "tests/query_model",
+    "tests/versions_model",
+    "tests/layering",
+    "plugins/index-fulltext",
+    "plugins/backup",
+    "plugins/task-backup",
+    "plugins/task-reindex",
+    "plugins/history",
 )
 TESTED_WITH = {
     "query": (
@@ -70,7 +86,9 @@ ON_DISK = ("tests/attack", "tests/crash", "tests/compat", "tests/realdata")
 def all_parts() -> list[str]:
     """Returns the plugins, and the folders of tests of the core and of the whole, the longest first."""
     found = [*ROOT.glob("core/*/tests"), *ROOT.glob("plugins/*"), *(ROOT / "tests").iterdir()]
+    found += [path for name in SPLIT for path in (ROOT / name).iterdir()]
     names = [str(path.relative_to(ROOT)) for path in sorted(found) if path.is_dir() and _holds_tests(path)]
+    names = [f"{name}/{BESIDE}" if name in SPLIT else name for name in names]
     order = {name: place for place, name in enumerate(LONGEST_FIRST)}
     return sorted(names, key=lambda name: order.get(name, len(order)))
 
@@ -108,23 +126,42 @@ class Runner:
         commands = []
         if part.startswith("plugins/"):
             commands, python = _alone(part)
-        command = [python, *PYTEST, part]
+        command = [python, *PYTEST, *_places(part)]
         if self._memory is not None and not part.startswith(ON_DISK):
             command.append(f"--basetemp={tempfile.mkdtemp(dir=self._memory)}/made")
-        output, code = b"", 0
+        output, code, worked = b"", 0, 0.0
         for one, environment in [*commands, (command, dict(os.environ))]:
-            done = subprocess.run(
-                one, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-            )
-            output, code = output + done.stdout, done.returncode
+            printed, code, seconds = _finish(one, environment)
+            output, worked = output + printed, worked + seconds
             if code:
                 break
         with self._printing:
             self.code = self.code or code
-            sys.stdout.write(f"=== {part}: {time.monotonic() - began:.0f} s\n")
+            took = time.monotonic() - began
+            sys.stdout.write(f"=== {part}: {took:.0f} s, {worked:.0f} s of processors\n")
             sys.stdout.flush()
             sys.stdout.buffer.write(output)
             sys.stdout.flush()
+
+
+def _places(part: str) -> list[str]:
+    """Returns what pytest is to run for a part."""
+    if not part.endswith(BESIDE):
+        return [part]
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(part))
+
+
+def _finish(command: list[str], environment: dict[str, str]) -> tuple[bytes, int, float]:
+    """Runs a command to its end; returns what it printed, its exit code and its seconds of processors."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    with process.stdout as stream:
+        printed = stream.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return printed, process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def _alone(part: str) -> tuple[list[tuple[list[str], dict[str, str]]], str]:
@@ -137,7 +174,8 @@ def _alone(part: str) -> tuple[list[tuple[list[str], dict[str, str]]], str]:
     packages = [f"--package=svc-{name}" for name in (plugin, *TESTED_WITH.get(plugin, ()))]
     commands = [
         [*sync, "--only-group", "unit"],
-        *([*sync, "--inexact", "--no-default-groups", package] for package in packages),
+        [*sync, "--inexact", "--no-default-groups", *packages],
+        [sys.executable, str(Path(__file__).with_name("shared_bytecode.py")), str(directory), sys.prefix],
     ]
     return [(command, environment) for command in commands], str(directory / "bin" / "python")
 

@@ -1,48 +1,65 @@
-"""The commands for people, against a database file and against the URL of a server."""
+"""The commands for people, against a database file and against the URL of a server.
+
+Two tests start ``svc`` as a shell does; the others run it in forks of a process that has imported it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from svc_blackbox.server import Server, run_svc
+from svc_blackbox.prepared import run_svc
+from svc_blackbox.server import Server
+from svc_blackbox.server import run_svc as start_svc
 
 PLACES = ["file", "url"]
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("commands") / "served.svcdb", "--workers", "1").start()
+    yield server
+    server.close()
+
+
 @pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, new_server: Callable[..., Server], tmp_path: Path) -> str:
-    """What ``-D`` names: a database file, or a server."""
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """What ``-D`` names: a database file, or a server; nothing is in it."""
     if request.param == "url":
-        return new_server("served", "--workers", "1").url
+        url = request.getfixturevalue("served").url
+        yield url
+        for line in run_svc("ls", "-D", url, "--json", "/").stdout.splitlines():
+            run_svc("rm", "-D", url, "-r", json.loads(line)["path"])
+        return
     database = tmp_path / "local.svcdb"
     (tmp_path / "nothing").mkdir()
     run_svc("load", "-D", database, tmp_path / "nothing")
-    return str(database)
+    yield str(database)
 
 
 def test_put_cat_get_ls_rm(place: str, tmp_path: Path) -> None:
     source = tmp_path / "source.bin"
     source.write_bytes(os.urandom(300_000))
-    run_svc("put", "-D", place, source, "/dir/a.bin")
-    run_svc("put", "-D", place, "-", "/dir/note.txt", stdin="häß\n".encode())
-    assert run_svc("cat", "-D", place, "/dir/a.bin").stdout == source.read_bytes()
-    assert run_svc("cat", "-D", place, "/dir/note.txt", "/dir/note.txt").stdout == "häß\n".encode() * 2
-    run_svc("get", "-D", place, "/dir/a.bin", tmp_path / "copy.bin")
+    start_svc("put", "-D", place, source, "/dir/a.bin")
+    start_svc("put", "-D", place, "-", "/dir/note.txt", stdin="häß\n".encode())
+    assert start_svc("cat", "-D", place, "/dir/a.bin").stdout == source.read_bytes()
+    assert start_svc("cat", "-D", place, "/dir/note.txt", "/dir/note.txt").stdout == "häß\n".encode() * 2
+    start_svc("get", "-D", place, "/dir/a.bin", tmp_path / "copy.bin")
     assert (tmp_path / "copy.bin").read_bytes() == source.read_bytes()
-    assert run_svc("get", "-D", place, "--range", "2-5", "/dir/a.bin", "-").stdout == source.read_bytes()[2:6]
-    assert run_svc("ls", "-D", place, "/dir").stdout.split() == [b"a.bin", b"note.txt"]
-    items = [json.loads(line) for line in run_svc("ls", "-D", place, "--json", "/dir").stdout.splitlines()]
+    part = start_svc("get", "-D", place, "--range", "2-5", "/dir/a.bin", "-").stdout
+    assert part == source.read_bytes()[2:6]
+    assert start_svc("ls", "-D", place, "/dir").stdout.split() == [b"a.bin", b"note.txt"]
+    items = [json.loads(line) for line in start_svc("ls", "-D", place, "--json", "/dir").stdout.splitlines()]
     assert [(item["path"], item["size"]) for item in items] == [("/dir/a.bin", 300_000), ("/dir/note.txt", 6)]
-    run_svc("rm", "-D", place, "/dir/a.bin")
-    assert run_svc("ls", "-D", place, "/dir").stdout.split() == [b"note.txt"]
-    assert run_svc("rm", "-D", place, "/dir", check=False).returncode == 4
-    run_svc("rm", "-D", place, "-r", "/dir")
-    assert run_svc("ls", "-D", place, "/").stdout == b""
+    start_svc("rm", "-D", place, "/dir/a.bin")
+    assert start_svc("ls", "-D", place, "/dir").stdout.split() == [b"note.txt"]
+    assert start_svc("rm", "-D", place, "/dir", check=False).returncode == 4
+    start_svc("rm", "-D", place, "-r", "/dir")
+    assert start_svc("ls", "-D", place, "/").stdout == b""
 
 
 def test_what_is_missing_exits_3_and_says_so(place: str, tmp_path: Path) -> None:
@@ -165,6 +182,6 @@ def test_the_list_of_plugins(tmp_path: Path) -> None:
     "arguments", [["no-such-command"], ["ls", "--no-such-option"], ["put"], ["verify", "x", "y"]]
 )
 def test_misuse_exits_2(arguments: list[str]) -> None:
-    result = run_svc(*arguments, check=False)
+    result = start_svc(*arguments, check=False)
     assert result.returncode == 2
     assert b"Traceback" not in result.stderr

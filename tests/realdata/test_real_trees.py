@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from svc_blackbox.client import Client
-from svc_blackbox.server import Server, run_svc
+from svc_blackbox.prepared import run_svc
+from svc_blackbox.server import Server
 from svc_blackbox.trees import assert_same_tree, files_below, git_repository, python_library, total_size
 
 

@@ -20,12 +20,16 @@ from typing import NoReturn
 
 from svc_blackbox.server import svc_environment, svc_program
 
-_COMMANDS = ("snapshot", "fork", "log", "export", "import", "diff", "promote", "put", "dump", "load", "info")
+_COMMANDS = (
+    *("snapshot", "fork", "log", "export", "import", "diff", "promote", "dump", "load", "info", "verify"),
+    *("put", "cat", "get", "ls", "rm"),
+)
 
 
 @functools.cache
-def _process() -> subprocess.Popen[bytes]:
-    environment = svc_environment()
+def _process(variables: frozenset[tuple[str, str]]) -> subprocess.Popen[bytes]:
+    """Returns the one for an environment: a test that changes ``PYTHONPATH`` has other plugins."""
+    environment = dict(variables)
     tests = str(Path(__file__).parents[1])
     environment["PYTHONPATH"] = os.pathsep.join([tests, *filter(None, [environment.get("PYTHONPATH")])])
     process = subprocess.Popen(
@@ -49,7 +53,8 @@ def run_svc(
     *arguments: object, check: bool = True, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs an ``svc`` command to its end; with ``check`` it must exit 0. A faster ``server.run_svc``."""
-    process = _process()
+    variables = {name: value for name, value in svc_environment().items() if name != "PYTEST_CURRENT_TEST"}
+    process = _process(frozenset(variables.items()))
     assert process.stdin is not None
     assert process.stdout is not None
     words = [str(argument) for argument in arguments]

@@ -15,8 +15,9 @@ import pytest
 
 from svc_blackbox.backups import BINARY, Source, content_of, export
 from svc_blackbox.client import Client
+from svc_blackbox.prepared import run_svc
 from svc_blackbox.records import NODE, assemble, parse, substitute
-from svc_blackbox.server import Server, run_svc, svc_environment, svc_program
+from svc_blackbox.server import Server, svc_environment, svc_program
 from svc_blackbox.versions import contents, head_version, list_snapshots, snapshot_names
 from svc_testing import DistributionFactory
 
