@@ -220,15 +220,8 @@ class Response:
 
     def write_only(self, piece: bytes) -> None:
         """Sends the only piece of a body, whose length need not be declared. Raises as ``write``."""
-        owner = self._owner
-        if not (owner.head_sent or self._bodiless) and self.status:
-            if self._declared is None:
-                self._declare(len(piece))
-            if type(piece) is bytes and 0 < (size := len(piece)) <= JOIN_BYTES and size == self._declared:
-                head = self._head()
-                self.sent = size
-                owner.stream.send(head + piece)
-                return
+        if self._declared is None and not self._owner.head_sent and not self._bodiless and self.status:
+            self._declare(len(piece))
         self.write(piece)
 
     def finish(self) -> None:
