@@ -1,4 +1,4 @@
-"""New connections go to the worker that has the fewest.
+"""New connections go to the worker that has the fewest, about.
 
 All workers wake when a connection comes in, and whoever is quickest has it: of 32 at once one worker took
 29, and then worked alone. So each counts its connections in memory that all share, and one that has more
@@ -8,11 +8,10 @@ than another leaves a new one alone for a moment. Where nobody else comes for it
 from __future__ import annotations
 
 import mmap
-import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-__all__ = ["PATIENCE_SECONDS", "ConnectionCounts", "Patience", "Place"]
+__all__ = ["PATIENCE_SECONDS", "SLACK", "ConnectionCounts", "Patience", "Place"]
 
 MOST_WORKERS = 64
 """Workers beyond that take no part."""
@@ -20,11 +19,14 @@ MOST_WORKERS = 64
 STALE_SECONDS = 2.0
 """A worker that has not been heard of for so long has died, or is busy."""
 
+SLACK = 2
+"""So many more than another is no reason to wait: counts of short connections go up and down."""
+
 PATIENCE_SECONDS = 0.02
 """A connection is left to others for so long; half as long each time that nobody has come for one."""
 
-_SLOT = struct.Struct("<dI4x")
-_NOT_LISTENING = 2**32 - 1
+_NOT_LISTENING = 2**64 - 1
+_TABLE_BYTES = MOST_WORKERS * 8
 
 
 class ConnectionCounts:
@@ -32,20 +34,24 @@ class ConnectionCounts:
 
     Args:
         clock: seconds, the same in all processes.
+
+    Attributes:
+        heard_at: when each place was last heard of; 0 before that.
+        counts: the connections of each place.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._memory = mmap.mmap(-1, MOST_WORKERS * _SLOT.size)
-        self._clock = clock
+        memory = memoryview(mmap.mmap(-1, 2 * _TABLE_BYTES))
+        self.heard_at = memory[:_TABLE_BYTES].cast("d")
+        self.counts = memory[_TABLE_BYTES:].cast("Q")
+        self.clock = clock
         self._next = 0
 
     def reserve(self) -> Place | None:
         """Returns the place of a worker that is about to be forked; None when all are taken."""
-        oldest = self._clock() - STALE_SECONDS
         for step in range(MOST_WORKERS):
             number = (self._next + step) % MOST_WORKERS
-            heard_at, _ = _SLOT.unpack_from(self._memory, number * _SLOT.size)
-            if not heard_at or heard_at <= oldest:
+            if not self.is_alive(number):
                 # One that takes long to start is not heard of either: its place is taken last.
                 self._next = number + 1
                 place = Place(self, number)
@@ -53,44 +59,48 @@ class ConnectionCounts:
                 return place
         return None
 
-    def note(self, number: int, count: int) -> None:
-        """Writes the count of a place."""
-        _SLOT.pack_into(self._memory, number * _SLOT.size, self._clock(), count)
+    def is_alive(self, number: int) -> bool:
+        """Whether the worker of a place was heard of lately."""
+        return self.clock() - self.heard_at[number] < STALE_SECONDS and self.heard_at[number] > 0
 
-    def smallest(self, number: int) -> int | None:
-        """As ``Place.smallest``, of a place by its number."""
-        oldest = self._clock() - STALE_SECONDS
-        counts = [
-            count
-            for other, (heard_at, count) in enumerate(_SLOT.iter_unpack(self._memory[:]))
-            if heard_at > oldest and count != _NOT_LISTENING and other != number
-        ]
-        return min(counts, default=None)
+    def others(self, number: int) -> list[int]:
+        """Returns the places of the other workers that are alive."""
+        return [other for other in range(MOST_WORKERS) if other != number and self.is_alive(other)]
 
 
 class Place:
     """Where one worker notes its count.
 
     Args:
-        counts: those of all workers.
+        shared: the counts of all workers.
         number: of the place among them.
     """
 
-    def __init__(self, counts: ConnectionCounts, number: int) -> None:
-        self._counts = counts
+    def __init__(self, shared: ConnectionCounts, number: int) -> None:
+        self._shared = shared
+        self._counts = shared.counts
         self._number = number
+        self._others: Sequence[int] = ()
 
     def note(self, count: int) -> None:
-        """Notes how many connections the worker has; called several times a second."""
-        self._counts.note(self._number, count)
+        """Notes how many connections the worker has."""
+        self._counts[self._number] = count
+
+    def note_alive(self, count: int) -> None:
+        """As ``note``, and looks which others are alive; called several times a second."""
+        self._counts[self._number] = count
+        self._shared.heard_at[self._number] = self._shared.clock()
+        self._others = self._shared.others(self._number)
 
     def note_closed(self) -> None:
         """Notes that the worker takes none."""
-        self._counts.note(self._number, _NOT_LISTENING)
+        self.note_alive(_NOT_LISTENING)
 
     def smallest(self) -> int | None:
         """Returns the smallest count of the other workers that listen; None where there is none."""
-        return self._counts.smallest(self._number)
+        counts = self._counts
+        smallest = min([counts[other] for other in self._others], default=_NOT_LISTENING)
+        return None if smallest == _NOT_LISTENING else smallest
 
 
 class Patience:
@@ -116,7 +126,7 @@ class Patience:
         if smallest != self._smallest:
             # Somebody else is there, and takes some.
             self._smallest, self._seconds, self._began_at = smallest, PATIENCE_SECONDS, None
-        if smallest is None or smallest >= own:
+        if smallest is None or own - smallest <= SLACK:
             self._began_at = None
             return False
         now = self._clock()

@@ -224,7 +224,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         self.notify()
         self._set_date()
         if self._place is not None and self.is_serving:
-            self._place.note(len(self._pool))
+            self._place.note_alive(len(self._pool))
         sweep.run()
 
     def _drop_caches(self, pool: Any) -> None:
