@@ -9,12 +9,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from tantivy import Filter, PreTokenizedString, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+from tantivy import Token as LibraryToken
 
 from svc.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from tantivy import PreTokenizedString, TextAnalyzer
 
 __all__ = [
     "DEFAULT_OPTIONS",
@@ -127,10 +127,8 @@ class Analysis:
         clean, _ = _clean(text)
         if not self.cjk or _CJK.search(clean) is None:
             return clean
-        from tantivy import PreTokenizedString, Token
-
         words = self._words_of(clean, self.analyzer)
-        tokens = [Token(word.text, word.position, word.start, word.end) for word in words]
+        tokens = [LibraryToken(word.text, word.position, word.start, word.end) for word in words]
         return PreTokenizedString(clean, tokens)
 
     def _words_of(self, text: str, analyzer: TextAnalyzer, *, asking: bool = False) -> list[Word]:
@@ -261,9 +259,6 @@ def _stop_words(given: Any, language: str | None) -> bool | list[str]:
 
 
 def _analyzer(options: Mapping[str, Any]) -> TextAnalyzer:
-    # Loaded with the first index or search.
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
-
     tokenizer = Tokenizer.regex(r"\S+") if options["tokenizer"] == "whitespace" else Tokenizer.simple()
     language: str | None = options["language"]
     filters = [Filter.remove_long(_LONGEST_WORD), Filter.lowercase()]

@@ -9,8 +9,10 @@ from typing import Any
 from svc_query.api import LibraryIndexType, LibraryReader, LibraryTail, LibraryWriter
 
 from svc_index_fulltext.analysis import normalize
-from svc_index_fulltext.format import FORMAT
+from svc_index_fulltext.layout import FORMAT
+from svc_index_fulltext.reading import FulltextReader
 from svc_index_fulltext.tail import FulltextTail
+from svc_index_fulltext.writing import FulltextWriter
 
 __all__ = ["FulltextIndexType"]
 
@@ -30,15 +32,10 @@ class FulltextIndexType(LibraryIndexType):
         self, directory: FilePath, options: Mapping[str, Any], state: bytes | None
     ) -> LibraryWriter:
         """Opens an index to write to it, at a state."""
-        # Here and below: the library is loaded where there is an index of files.
-        from svc_index_fulltext.writing import FulltextWriter
-
         return FulltextWriter(directory, options, state)
 
     def open_reader(self, directory: FilePath, options: Mapping[str, Any], state: bytes) -> LibraryReader:
         """Opens an index as it was at a flush."""
-        from svc_index_fulltext.reading import FulltextReader
-
         return FulltextReader(directory, options, state)
 
     def open_tail(self, options: Mapping[str, Any]) -> LibraryTail:

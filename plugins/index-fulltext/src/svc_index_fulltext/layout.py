@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path as FilePath
@@ -15,6 +16,7 @@ from svc_index_fulltext.analysis import Analysis
 
 __all__ = [
     "DIRECTORY_FIELD",
+    "FORMAT",
     "ID_FIELD",
     "META_FILE",
     "TEXT_FIELD",
@@ -30,6 +32,16 @@ DIRECTORY_FIELD = "dir"
 META_FILE = "meta.json"
 
 _TOKENIZER = "svc"
+_LAYOUT = 2
+
+
+def _format() -> int:
+    """Returns a number that changes with the files of the library, so that an upgrade makes them anew."""
+    found = re.search(r"index_format v(\d+)", str(vars(tantivy)["__version__"]))
+    return _LAYOUT * 1_000 + (int(found[1]) if found else 0)
+
+
+FORMAT = _format()
 
 
 @lru_cache(maxsize=1)
