@@ -135,12 +135,12 @@ executor.wait_until_idle(5)
 print(len(rounds))
 busy = gevent.spawn(in_rounds, 10**9)
 began = time.monotonic()
-executor.wait_until_idle(0.01)
-print(0.009 < time.monotonic() - began < 5)
+executor.wait_until_idle(0.05)
+print(len(rounds) > 20, time.monotonic() - began < 5)
 busy.kill()
 print(hub.threadpool.apply(executor.wait_until_idle, (5,)))
 """
 
 
 def test_a_leader_waits_until_the_loop_is_idle_and_not_for_long() -> None:
-    assert run(_IDLE).split() == ["20", "True", "None"]
+    assert run(_IDLE).split() == ["20", "True", "True", "None"]
