@@ -111,6 +111,76 @@ def test_a_greenlet_that_is_killed_while_it_waits_for_another_process_leaves_no_
     assert result.stdout == "done\n", result.stderr
 
 
+TWO_LEADERS = """
+from gevent import monkey
+monkey.patch_all()
+from svc.executor import use_executor
+from svc_server.gevent_executor import GeventExecutor
+use_executor(GeventExecutor())
+import sys, gevent
+from svc.database import Database
+from svc.database.committer import Committer
+from svc.errors import SvcError, ServiceUnavailable
+
+commit, one_by_one = Committer._commit, Committer._commit_one_by_one
+answered, batches = {}, []
+
+def put(database, name):
+    try:
+        with database.transaction() as transaction:
+            transaction.put((name,), b"x")
+    except SvcError as error:
+        answered[name] = error.code
+    else:
+        answered[name] = "stored"
+
+def fail_as_a_whole(self, batch):
+    batches.append(len(batch))
+    if len(batch) > 1:
+        return False
+    raise ServiceUnavailable("No.")
+
+def one_by_one_later(self, batch):
+    gevent.sleep(0.1)  # meanwhile the other leader has the lock
+    one_by_one(self, batch)
+
+with Database(sys.argv[1]) as database:
+    put(database, "first")
+    Committer._commit = fail_as_a_whole
+    Committer._commit_one_by_one = one_by_one_later
+    with database._state.commit_lock():
+        leader = gevent.spawn(put, database, "leader")
+        gevent.sleep(0.01)
+        others = [gevent.spawn(put, database, f"other{n}") for n in range(3)]
+        gevent.sleep(0.01)
+        leader.kill(block=False)
+        gevent.sleep(0.01)
+    with gevent.Timeout(10):
+        gevent.joinall(others)
+    print(batches[0] > 1, *(answered[f"other{n}"] for n in range(3)))
+    Committer._commit = commit
+    with gevent.Timeout(10):
+        put(database, "last")
+    print(answered["last"], *(name for name, _ in database.at().entries(())))
+"""
+
+
+def test_nobody_is_answered_before_its_own_commit_though_a_killed_leader_has_another_behind_it(
+    path: Path,
+) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", TWO_LEADERS, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout.splitlines() == [
+        "True" + 3 * " SERVICE_UNAVAILABLE",
+        "stored first last",
+    ], result.stderr
+
+
 POOL_WRITERS = """
 from gevent import monkey
 monkey.patch_all()

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from msgspec import Struct, field
@@ -68,7 +69,8 @@ class CommitRequest(Struct, eq=False):
             as negative numbers.
         begins_sweep: whether it brings the plan of a collection.
         has_packs: whether it does so while packs hold commits.
-        leads: whether it is its turn to commit what waits.
+        leads: whether it is its turn to commit what waits, and it has not begun.
+        is_done: whether it was dealt with.
         wake: set when it leads, and when it was dealt with.
     """
 
@@ -87,6 +89,7 @@ class CommitRequest(Struct, eq=False):
     begins_sweep: bool = False
     has_packs: bool = False
     leads: bool = False
+    is_done: bool = False
     wake: threading.Event = field(default_factory=_event)
 
 
@@ -120,15 +123,26 @@ class Committer:
                 self._admit(request)
                 request.leads = not self._has_leader
                 self._has_leader = True
-            if not request.leads:
-                self._executor.wait_for(request.wake)
-            if request.leads:
-                self._executor.run_shielded(self._lead)
+            self._wait(request)
         except BaseException:
             self._withdraw(request)
             raise
         if request.error is not None:
             _raise_error_of(request)
+
+    def _wait(self, request: CommitRequest) -> None:
+        """Waits until a request was dealt with; leads meanwhile when it is its turn.
+
+        Who leads may find that another leader has taken its request: one that leads on though the request
+        that it led for was withdrawn. Then it waits for that one.
+        """
+        while not request.is_done:
+            if request.leads:
+                self._executor.run_shielded(partial(self._lead_for, request))
+                continue
+            request.wake.clear()
+            if not _has_news(request):
+                self._executor.wait_for(request.wake)
 
     def submit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
         """Commits a transaction by itself, right after something else under the same lock; blocks.
@@ -189,6 +203,10 @@ class Committer:
             self._queue[0].leads = True
             self._queue[0].wake.set()
 
+    def _lead_for(self, request: CommitRequest) -> None:
+        request.leads = False
+        self._lead()
+
     def _lead(self) -> None:
         """Commits what waits once the lock is there: what comes until then goes along."""
         batch: list[CommitRequest] = []
@@ -243,6 +261,7 @@ class Committer:
     def _hand_over(self, batch: list[CommitRequest]) -> None:
         """Wakes those who are done, and the one who leads next."""
         for request in batch:
+            request.is_done = True
             request.wake.set()
         with self._mutex:
             self._appoint_leader()
@@ -329,6 +348,11 @@ class Committer:
             ) from error
         self._parent = (fold.commits[-1].commit, fold.commits[-1].hash)
         fold.share_nodes()
+
+
+def _has_news(request: CommitRequest) -> bool:
+    """Whether it leads or was dealt with: what it is woken for."""
+    return request.is_done or request.leads
 
 
 def _raise_error_of(request: CommitRequest) -> NoReturn:
