@@ -54,11 +54,16 @@ with Database(sys.argv[1]) as database:
 """
 
 
+def run(script: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script of greenlets with the path of a database."""
+    return subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 def run_greenlets(path: Path, later: float) -> list[str]:
     code = KILLED_WAITER.replace("{later}", str(later))
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=False
-    )
+    result = run(code, path)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip().split(",")
 
@@ -101,13 +106,7 @@ print("done")
 
 
 def test_a_greenlet_that_is_killed_while_it_waits_for_another_process_leaves_no_lock(path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", LOCK_WAITER, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run(LOCK_WAITER, path)
     assert result.stdout == "done\n", result.stderr
 
 
@@ -168,13 +167,7 @@ with Database(sys.argv[1]) as database:
 def test_nobody_is_answered_before_its_own_commit_though_a_killed_leader_has_another_behind_it(
     path: Path,
 ) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", TWO_LEADERS, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run(TWO_LEADERS, path)
     assert result.stdout.splitlines() == [
         "True" + 3 * " SERVICE_UNAVAILABLE",
         "stored first last",
@@ -205,13 +198,7 @@ with Database(sys.argv[1]) as database:
 
 
 def test_greenlets_and_threads_of_the_pool_commit_together(path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", POOL_WRITERS, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run(POOL_WRITERS, path)
     assert result.stdout == "60\n", result.stderr
 
 

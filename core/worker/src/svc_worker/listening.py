@@ -55,8 +55,7 @@ class Listener(StreamServer):  # type: ignore[misc]
     Args:
         handle: called with each connection and its address, in a greenlet of the pool.
         pool: the connections of the worker.
-        log: gunicorn's.
-        place: where this worker notes how many it has; None where it is the only one.
+        place: where this worker notes how many it has; None where it takes no part.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class Listener(StreamServer):  # type: ignore[misc]
     ) -> None:
         super().__init__(listener, handle=handle, spawn=pool)
         self._log = log
-        self._connections = pool
         self._place = place
         self._patience = Patience()
         self._failures = 0
@@ -78,13 +76,13 @@ class Listener(StreamServer):  # type: ignore[misc]
     def do_read(self) -> Any:
         """Accepts a connection; None when there is none, none can be had, or another worker shall have it."""
         place = self._place
-        if place is not None and self._patience.is_left(len(self._connections), place.smallest()):
+        if place is not None and self._patience.is_left(len(self.pool), place.smallest()):
             self._accept_again_in(GIVE_WAY_SECONDS)
             return None
         try:
             accepted = super().do_read()
             if place is not None and accepted is not None:
-                place.note(len(self._connections) + 1)
+                place.note(len(self.pool) + 1)
             return accepted
         except ConnectionAbortedError:
             return None

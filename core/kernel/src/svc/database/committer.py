@@ -269,11 +269,11 @@ class Committer:
     def _commit(self, batch: list[CommitRequest]) -> bool:
         """Commits a batch under the lock; False when it cannot be folded as a whole, and nothing was done."""
         if sum(len(request.operations) for request in batch) <= _MOST_ON_THE_LOOP:
-            return self._commit_folded(batch)
+            return self._fold_and_write(batch)
         with collector_paused():
-            return self._commit_folded(batch)
+            return self._fold_and_write(batch)
 
-    def _commit_folded(self, batch: list[CommitRequest]) -> bool:
+    def _fold_and_write(self, batch: list[CommitRequest]) -> bool:
         head = self._writable_head()
         try:
             fold = self._fold(head, batch)
