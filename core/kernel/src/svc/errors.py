@@ -235,7 +235,7 @@ class ReadOnly(ServiceUnavailable):
 
 
 class InsufficientStorage(SvcError):
-    """The disk is full; nothing of the write was kept."""
+    """The disk is full; nothing of the write is visible. What it had appended before is garbage."""
 
     status = 507
     code = "INSUFFICIENT_STORAGE"

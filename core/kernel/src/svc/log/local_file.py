@@ -196,7 +196,9 @@ class LocalFileStorage(CollectableFile):
             with contextlib.suppress(OSError):
                 self.operations.ftruncate(fd, offset)
             if error.errno in FULL:
-                raise InsufficientStorage("The disk is full; nothing of the write was kept.") from error
+                raise InsufficientStorage(
+                    "The disk is full: this was not committed. A garbage collection frees what it appended."
+                ) from error
             raise
 
     def sync(self) -> None:
