@@ -99,7 +99,6 @@ def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
 
 
 def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
-    """The expressions of what stands before, between and behind the ``**`` of a glob."""
     runs = [""]
     for segment in segments:
         if segment == "**":
@@ -139,7 +138,6 @@ def _split_stars(text: str, classes: bool) -> list[list[str]]:
 
 
 def _class_end(text: str, start: int) -> int:
-    """Index of the bracket that closes a class, or -1 when ``[`` stands for itself."""
     index = start + 1
     if text[index : index + 1] in ("!", "^"):
         index += 1

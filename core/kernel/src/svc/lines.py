@@ -76,7 +76,6 @@ class _Search:
             self.waiting.append((a0, a1, b0, b1))
 
     def _trim(self, a0: int, a1: int, b0: int, b1: int) -> _Range:
-        """Takes off an equal beginning and an equal end."""
         left, right = self.left, self.right
         i, j = a0, b0
         while i < a1 and j < b1 and left[i] == right[j]:
@@ -168,7 +167,6 @@ def _step(row: dict[int, int], k: int, width: int, height: int) -> tuple[int, in
 
 
 def _places(lines: list[int], start: int, end: int) -> dict[int, int]:
-    """Where each line of a range stands; -1 for one that stands there more than once."""
     places: dict[int, int] = {}
     for place in range(start, end):
         line = lines[place]

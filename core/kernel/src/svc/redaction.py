@@ -202,7 +202,6 @@ def _secret_parameters(query: str) -> list[str]:
 
 
 def _secret_members(value: Any, depth: int) -> Iterator[str]:
-    """The texts in a decoded body that stand under names of secrets."""
     if depth == 0:
         return
     for name, member in _members(value):
@@ -234,7 +233,6 @@ def _mask(text: str, credentials: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=2 * _KEPT_CREDENTIALS)
 def _forms(credentials: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    """The length of the shortest form of some credentials, and all forms, the longest first."""
     forms: set[str] = set()
     for credential in credentials:
         for secret in _secrets_in(credential):

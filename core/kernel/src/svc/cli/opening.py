@@ -245,7 +245,6 @@ class _ExtensionsOfCommand:
         self._known: dict[str, Mapping[str, Extension[Any]]] = {}
 
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """See ``PluginContext.extensions``."""
         found = self._known.get(family.name)
         if found is None:
             found = self._known[family.name] = extensions_of(self._database, driver_id, family)

@@ -169,7 +169,6 @@ def _prepare_streams() -> None:
 
 
 def _report_system(error: OSError, as_json: bool) -> int:
-    """Reports what the system refused, and returns the exit code."""
     where = f": {error.filename}" if error.filename else ""
     code, name = INTERNAL, "INTERNAL_ERROR"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -72,7 +72,6 @@ class Availability:
             raise NotFound("There is no version with this hash.", version=root.hex())
 
     def _ref_roots(self) -> frozenset[Hash]:
-        """The roots that refs name now; read once for as long as no ref changes."""
         system = self._database.system()
         entry = system.get(_REFS)
         if entry is None:

@@ -217,7 +217,6 @@ def _named_before(
 
 
 def _names_of(log: Log, hash: Hash, place: Place) -> Iterable[Hash]:
-    """The file records and chunks that a node or a file record names."""
     if place.kind not in (ObjectKind.NODE, ObjectKind.FILE_RECORD):
         return ()
     try:

@@ -228,7 +228,6 @@ class _Plan(Struct, frozen=True):
 
 
 def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: History) -> _Plan:
-    """Says how to recover a log that nobody else has open."""
     known = mark.covered if mark is not None else FIRST
     durable = history.durable
     head = SharedState.present_head(cell) if not log.needs_recovery else None

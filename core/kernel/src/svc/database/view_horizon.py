@@ -111,7 +111,6 @@ def tree_at(database: Database, mark: ViewMark) -> Version:
 
 
 def _root_of(database: Database, sequence: int) -> Hash:
-    """The user root after a commit; 0 is before the first."""
     return database.commit_state(sequence)[1] if sequence else EMPTY_ROOT
 
 

@@ -467,7 +467,6 @@ def _announce(fd: int, path: Path, *, read_only: bool, timeout: float | None) ->
 
 
 def _is_at(fd: int, path: Path) -> bool:
-    """Whether the opened file still is the one that the path names."""
     opened = os.fstat(fd)
     try:
         named = os.stat(path)

@@ -149,7 +149,6 @@ class ReadCache:
 
 
 def _latest(nodes: dict[Hash, Node], limit: int) -> dict[Hash, Node]:
-    """Returns those of some nodes that came last, as many as there is room for."""
     kept: dict[Hash, Node] = {}
     for hash, node in reversed(nodes.items()):
         limit -= _memory_of(node)

@@ -421,7 +421,6 @@ def _absence(record: _Record, plugins: Plugins) -> PluginProblem:
 
 
 def _records(database: Database) -> Mapping[str, _Record | None]:
-    """The records by plugin id; None for one that can't be read."""
     system = database.system()
     if system.get((PLUGINS_DIRECTORY,)) is None:
         return {}

@@ -144,7 +144,6 @@ class _EnabledExtensions:
         self._known: dict[str, Mapping[str, Extension[Any]]] = {}
 
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """See ``PluginContext.extensions``."""
         found = self._known.get(family.name)
         if found is None:
             found = usable_extensions(self._database, self._plugins, driver_id, family)

@@ -319,7 +319,6 @@ class _Boot:
             ) from error
 
     def _is_filled(self, family: str, descriptor: PluginDescriptor) -> bool:
-        """Whether this boot lets the plugin add to the family."""
         driven = self.registries.driven.get(family)
         if driven is None:
             return family not in self.without and (self.families is None or family in self.families)

@@ -93,7 +93,6 @@ class Marker:
         self._progress(len(self.live))
 
     def _new_of(self, hashes: list[Hash], kind: ObjectKind) -> list[tuple[Hash, Place]]:
-        """Marks nodes or file records; returns those that were not marked before."""
         found = self._objects.index.locate(hashes)
         if len(found) < len(hashes):
             there = {hash for hash, _ in found}

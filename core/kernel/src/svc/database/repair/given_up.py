@@ -73,7 +73,6 @@ def _unreadable(system: Version, path: Path) -> Iterator[Path]:
 
 
 def _names_again(database: Database, path: Path, roots: list[Hash]) -> list[PutEntry]:
-    """The refs at and below a path as the latest readable commit has them, of versions that are there."""
     if path[0] != REFERENCES:
         return []
     find = database.objects.index.find

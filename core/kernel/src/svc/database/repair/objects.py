@@ -87,7 +87,6 @@ class ObjectRepair:
     # -- fetching ----------------------------------------------------------------------------------
 
     def _fetch_for(self, system_root: Hash) -> bool:
-        """Fetches what a system tree needs; returns whether all of it is there."""
         self._roots = [(EMPTY_ROOT, system_root)]
         return not self._fetch_all()
 

@@ -72,7 +72,6 @@ class _Repair:
         self._file = Overwriter(path)
 
     def close(self) -> None:
-        """Gives back what is open."""
         self._sources.close()
         self._file.close()
 
@@ -160,7 +159,6 @@ class _Repair:
             cell.close()
 
     def _with_index(self, log: Log, work: Callable[[KeyIndex | None], None]) -> None:
-        """Calls something with the key index, where there is one of this log that can be read."""
         directory = log.state_directory / "index"
         index: KeyIndex | None = None
         with suppress(lmdb.Error, OSError, SvcError):

@@ -139,7 +139,6 @@ class _Verification:
     def run_versions(
         self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]
     ) -> VerifyReport:
-        """Walks the versions alone."""
         head = self._database.head()
         self._take(Stretch(FIRST, FIRST, damaged=list(damaged)), None)
         self._take_regions(sorted(regions))
@@ -245,7 +244,6 @@ class _Verification:
     # -- the versions --------------------------------------------------------------------------
 
     def _check_commits(self, until: int) -> tuple[list[tuple[Hash | None, Hash | None]], Commit | None]:
-        """Follows all commits; returns the roots of each, as far as they are known, and the last commit."""
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
