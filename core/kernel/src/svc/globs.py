@@ -83,7 +83,7 @@ class PathGlob:
 def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
     """A path glob as a pattern over absolute paths; no glob makes it slow.
 
-    What is between two ``**`` is an atomic group: the first place where it fits leaves most to what follows.
+    The part between two ``**`` is an atomic group: its first match leaves most of the path to the rest.
     """
     if not segments:
         return re.compile("/")
@@ -112,7 +112,7 @@ def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
 
 
 def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[int]) -> set[int]:
-    """The places in a glob that are reached from others when ``**`` stands for no segment."""
+    """The places in a glob that can be reached from others if ``**`` matches no segment."""
     for place, segment in enumerate(segments):
         if segment is None and place in places:
             places.add(place + 1)

@@ -183,7 +183,7 @@ def _redact_key(key: Any) -> Any:
 
 
 def _credentials_of(environ: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a request carries that nobody else may read: headers, parameters, members of its body."""
+    """The credentials of a request: in headers, parameters, members of its body."""
     found = [value for key, value in environ.items() if _is_secret_header(key) and isinstance(value, str)]
     query = environ.get("QUERY_STRING")
     if query and "=" in query:
@@ -268,7 +268,7 @@ def _decoded(value: str) -> str:
 
 
 def _written(secret: str) -> Iterator[str]:
-    """A secret in the forms in which texts hold it."""
+    """The forms in which a text may hold a secret."""
     if len(secret) < SHORTEST_CREDENTIAL:
         return
     data = secret.encode("utf-8", "replace")

@@ -356,7 +356,7 @@ class LocalFileStorage(CollectableFile):
         _opened.discard(self)
 
     def _sync_by(self, call: Callable[[int], None]) -> None:
-        """One sync after the other: of two at once the system tells only one that pages were lost."""
+        """Makes one sync after the other: of two at once the system reports lost pages to only one."""
         fd = self._descriptor()
         self._sync_lock.acquire()
         try:

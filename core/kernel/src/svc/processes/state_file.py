@@ -152,7 +152,7 @@ def read_report(directory: Path) -> Report | None:
 def _crashes_before(left: Report | None) -> int:
     """How many times in a row a process has ended soon after its start, by the file that the last one left.
 
-    One that ends as it is told to takes its file away.
+    A process that is stopped removes its file.
     """
     if left is None:
         return 0

@@ -57,9 +57,9 @@ def _latest_whole(database: Database, path: Path, roots: list[Hash]) -> Entry | 
 
 
 def _unreadable(system: Version, path: Path) -> Iterator[Path]:
-    """Yields the directories at and below a path of which a node cannot be read.
+    """Yields the directories at and below a path that have an unreadable node.
 
-    A ref is an entry that names a tree of users: what is lost of that is not given up.
+    The user trees that refs name are not looked at: they are not given up.
     """
     if len(path) == 3 and path[0] == REFERENCES:
         return

@@ -47,7 +47,7 @@ def check_log(log: Log, end: int, told: Told, *, processes: int | None = None) -
 
 
 def _joined(log: Log, ahead: list[Stretch], end: int, told: Told) -> list[Stretch]:
-    """Puts stretches together that were checked ahead, and checks what is missing between them."""
+    """Joins stretches that were checked ahead, and checks what is missing between them."""
     known = {stretch.start: stretch for stretch in ahead}
     starts = sorted(known, reverse=True)
     stretches: list[Stretch] = []
@@ -79,7 +79,7 @@ def _bounds(log: Log, end: int) -> list[int]:
 def _in_processes(
     descriptor: int, database_id: bytes, bounds: list[int], end: int, processes: int, told: Told
 ) -> list[Stretch]:
-    """Lets several processes check what lies between bounds; what one of them leaves undone is missing."""
+    """Checks the parts between bounds in several processes; parts that one did not finish are missing."""
     work: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
     for pair in pairwise(bounds):
         work.put(pair)
