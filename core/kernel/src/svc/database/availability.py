@@ -1,7 +1,7 @@
 """Which versions can be read: a collection destroys the trees of the commits before its horizon.
 
-The commits themselves stay, so that the log goes on. Of what a collected version held, a part may still be
-there: such a version is not available, and nothing of it is shown.
+The commits themselves stay, so that the log continues. Parts of a collected version may still be stored; such
+a version counts as not available, and nothing of it is shown.
 """
 
 from __future__ import annotations

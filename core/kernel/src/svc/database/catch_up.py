@@ -1,7 +1,7 @@
 """Brings the key index up to the log: after a kill, after a power cut, or from nothing.
 
-Only whole commits count: what lies behind the last one waits for its own commit, which names where its first
-record begins.
+Only whole commits count. Records behind the last one belong to a later commit, which states the offset of its
+first record.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Views: what is computed from the commit feed and remembers how far it has read.
+"""Views: data that are computed from the commits, with a mark of how far they are.
 
-A view's data and the mark that says how far they reach are written in one transaction, so that after a crash
-it goes on from there, and computing it anew from the log gives exactly what incremental work gave. The mark
-names the last commit by its identity: data that meet another log than their own are computed anew. A reader
-names the commit that it must see and the view catches up first: clients read their own writes.
+A view's data and its mark are written in one transaction. So after a crash it continues from there, and a
+rebuild from the log gives exactly what incremental work gave. The mark names the last commit by its identity:
+data of another log are computed anew. A reader names the commit that it must see, and the view catches up
+first: clients read their own writes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What reading has learned, bounded: decoded nodes, names, differences, where small contents lie.
+"""Bounded caches of reads: decoded nodes, names, differences, offsets of small contents.
 
-All of it is kept by hashes, which name one content for ever, so what is in it can never go stale.
+The keys are hashes, which always name the same content, so entries never become stale.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the background process tells of itself: a small file beside the log, and its heartbeat.
+"""The report of the background process: a small file beside the log, and its heartbeat.
 
-The content is replaced when it changes; the heartbeat is the file's own time, which can be set also
-where the disk is full.
+The content is replaced when it changes. The heartbeat is the file's modification time, which can be set even
+if the disk is full.
 """
 
 from __future__ import annotations

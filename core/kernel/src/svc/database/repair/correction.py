@@ -1,6 +1,6 @@
-"""Bytes that one change explains: with a checksum of 64 bits, what was there before can be found by trying.
+"""Finds the original of bytes with one wrong byte or bit, by trying: a checksum of 64 bits identifies it.
 
-That a wrong change passes is as likely as any collision of the checksum: one in some hundred trillions.
+A wrong result is as likely as a collision of the checksum: one in some hundred trillions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Directories of the system tree of which a node is lost: whatever looks there fails, so they are given up.
+"""Gives up directories of the system tree with a lost node, since every access to them fails.
 
-Names of versions keep these from being collected: those that an earlier commit knew are named again. Of all
-else nothing older comes back, for a key may have been revoked since. A later repair brings a directory back,
-from the commits that have it, if it finds what was missing then and nothing stands there yet.
+Names of versions protect these from collections, so those that an earlier commit had are restored. Nothing
+else older is restored, since a key may have been revoked meanwhile. A later repair that finds the missing
+node restores the directory from the commits that have it, unless something new stands there.
 """
 
 from __future__ import annotations

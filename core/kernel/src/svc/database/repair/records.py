@@ -1,7 +1,6 @@
-"""Puts the records of a log right: each is restored in place, exactly as it was, or becomes a void.
+"""Repairs the records of a log: each is restored in place, exactly as it was, or becomes a void.
 
-Nothing here knows of versions. What becomes a void is missing afterwards if it was needed, and is looked for
-by those who walk the versions.
+This module does not know versions. A void that was needed is found missing when the versions are walked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Checks what stands behind the last commit of a log, up to the last byte of the file.
+"""Checks the bytes behind the last commit of a log, up to the end of the file.
 
-Of a log that somebody writes to it may be uploads and commits under way. Otherwise there may be records that
-no commit took, when the machine or a clean-end mark vouches for them, and nothing else.
+While somebody writes to the log, these may be uploads and commits under way. Otherwise only records are
+allowed that no commit names, if they lie below the shared tail of this boot or a clean-end mark follows them.
 """
 
 from __future__ import annotations
