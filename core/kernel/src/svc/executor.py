@@ -1,7 +1,7 @@
-"""Where blocking work runs, and how those who work for long give others their turn.
+"""Where blocking work runs, and how long work lets others run.
 
-Everything runs where it is called, unless whoever serves gives the process another executor: a server on
-gevent takes what blocks to native threads, and lets other requests run meanwhile.
+Everything runs where it is called, unless the process has another executor: a server on gevent runs blocking
+work in native threads, so that other requests run meanwhile.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class PathGlob:
 def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
     """A path glob as a pattern over absolute paths; no glob makes it slow.
 
-    What is between two ``**`` is an atomic group: the first place where it fits leaves most to what follows.
+    The part between two ``**`` is an atomic group: its first match leaves most of the path to the rest.
     """
     if not segments:
         return re.compile("/")
@@ -99,7 +99,6 @@ def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
 
 
 def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
-    """The expressions of what stands before, between and behind the ``**`` of a glob."""
     runs = [""]
     for segment in segments:
         if segment == "**":
@@ -113,7 +112,7 @@ def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
 
 
 def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[int]) -> set[int]:
-    """The places in a glob that are reached from others when ``**`` stands for no segment."""
+    """The places in a glob that can be reached from others if ``**`` matches no segment."""
     for place, segment in enumerate(segments):
         if segment is None and place in places:
             places.add(place + 1)
@@ -139,7 +138,6 @@ def _split_stars(text: str, classes: bool) -> list[list[str]]:
 
 
 def _class_end(text: str, start: int) -> int:
-    """Index of the bracket that closes a class, or -1 when ``[`` stands for itself."""
     index = start + 1
     if text[index : index + 1] in ("!", "^"):
         index += 1

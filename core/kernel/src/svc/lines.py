@@ -76,7 +76,6 @@ class _Search:
             self.waiting.append((a0, a1, b0, b1))
 
     def _trim(self, a0: int, a1: int, b0: int, b1: int) -> _Range:
-        """Takes off an equal beginning and an equal end."""
         left, right = self.left, self.right
         i, j = a0, b0
         while i < a1 and j < b1 and left[i] == right[j]:
@@ -90,7 +89,7 @@ class _Search:
         return i, m, j, n
 
     def _anchors(self, a0: int, a1: int, b0: int, b1: int) -> list[tuple[int, int]] | None:
-        """Lines that are unique in both, as the longest series that rises in both; None: nothing is equal."""
+        """Lines that are unique in both, the longest series in the order of both; None if none is equal."""
         self.effort -= (a1 - a0 + b1 - b0) // 2
         in_left = _places(self.left, a0, a1)
         in_right = _places(self.right, b0, b1)
@@ -100,7 +99,7 @@ class _Search:
         return _longest_rising(pairs)
 
     def _shortest_edit(self, a0: int, a1: int, b0: int, b1: int) -> None:
-        """Matches a range by as few edits as possible; beyond a bound as far as that brought it."""
+        """Matches a range by as few edits as possible; stops at a bound, with the matches until then."""
         reached: list[dict[int, int]] = []  # by number of edits: x on each diagonal k = x - y
         width, height = a1 - a0, b1 - b0
         best = 0
@@ -168,7 +167,6 @@ def _step(row: dict[int, int], k: int, width: int, height: int) -> tuple[int, in
 
 
 def _places(lines: list[int], start: int, end: int) -> dict[int, int]:
-    """Where each line of a range stands; -1 for one that stands there more than once."""
     places: dict[int, int] = {}
     for place in range(start, end):
         line = lines[place]
@@ -177,7 +175,7 @@ def _places(lines: list[int], start: int, end: int) -> dict[int, int]:
 
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence whose second members rise, of pairs whose first members do."""
+    """The longest subsequence with rising second members, of pairs with rising first members."""
     lowest: list[int] = []  # the lowest end of a series of each length
     last: list[int] = []  # and the index of its last pair
     previous: list[int] = []

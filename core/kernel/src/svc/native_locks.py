@@ -1,8 +1,8 @@
 """Locks between threads of the operating system, also in a process that gevent has patched.
 
-A lock of ``threading`` is gevent's own there. Greenlets of one thread may share it; but where a thread of a
-pool asks for it as well, who waits may be woken by the loop of a thread that runs no loop any more, and
-waits for ever though the lock is free. What both may ask for at once is made here.
+In a patched process a lock of ``threading`` is gevent's. Greenlets of one thread may share it. But if a
+thread of a pool asks for it as well, a waiter may be woken through the loop of a thread that runs no loop any
+more, and waits for ever though the lock is free. Locks that both may ask for are made here.
 """
 
 from __future__ import annotations

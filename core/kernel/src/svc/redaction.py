@@ -183,7 +183,7 @@ def _redact_key(key: Any) -> Any:
 
 
 def _credentials_of(environ: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a request carries that nobody else may read: headers, parameters, members of its body."""
+    """The credentials of a request: in headers, parameters, members of its body."""
     found = [value for key, value in environ.items() if _is_secret_header(key) and isinstance(value, str)]
     query = environ.get("QUERY_STRING")
     if query and "=" in query:
@@ -202,7 +202,6 @@ def _secret_parameters(query: str) -> list[str]:
 
 
 def _secret_members(value: Any, depth: int) -> Iterator[str]:
-    """The texts in a decoded body that stand under names of secrets."""
     if depth == 0:
         return
     for name, member in _members(value):
@@ -234,7 +233,6 @@ def _mask(text: str, credentials: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=2 * _KEPT_CREDENTIALS)
 def _forms(credentials: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    """The length of the shortest form of some credentials, and all forms, the longest first."""
     forms: set[str] = set()
     for credential in credentials:
         for secret in _secrets_in(credential):
@@ -270,7 +268,7 @@ def _decoded(value: str) -> str:
 
 
 def _written(secret: str) -> Iterator[str]:
-    """A secret in the forms in which texts hold it."""
+    """The forms in which a text may hold a secret."""
     if len(secret) < SHORTEST_CREDENTIAL:
         return
     data = secret.encode("utf-8", "replace")

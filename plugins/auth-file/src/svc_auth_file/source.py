@@ -44,7 +44,6 @@ def read_users(path: str) -> UsersFile:
 
 
 def _refusal(path: str, error: BadFile) -> InvalidInput:
-    """The error for a file that can't be used."""
     return InvalidInput(f"The file of users {path} can't be used. {error}", problems=list(error.problems))
 
 
@@ -166,7 +165,6 @@ def _signature(path: str) -> _Signature:
 
 
 def _read(path: str) -> bytes:
-    """Reads a whole file that is one; raises BadFile."""
     try:
         _require_regular(os.stat(path))
         # A pipe that has taken its place meanwhile must not hold us up.

@@ -18,7 +18,7 @@ class BackupConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     Attributes:
         maximum_import: bytes of a file that is imported over HTTP.
         maximum_expansion: bytes of uncompressed content that a file may hold for each of its own bytes; a
-            gigabyte is allowed in any case.
+            gigabyte more is always allowed.
     """
 
     maximum_import: _Bytes = 1 << 40

@@ -133,7 +133,6 @@ def _directory(database: Database) -> FilePath:
 
 
 def _sweep(directory: FilePath) -> None:
-    """Removes the notes of a directory that are too old to count."""
     oldest = time.time() - UPLOAD_LIFETIME_S
     with os.scandir(directory) as notes:
         for note in notes:

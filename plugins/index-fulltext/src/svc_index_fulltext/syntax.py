@@ -130,11 +130,9 @@ class _Parser:
 
     @property
     def place(self) -> int:
-        """Where the next token begins."""
         return self._tokens[self._next].place if self._next < len(self._tokens) else self._end
 
     def either(self, depth: int) -> Item:
-        """Reads alternatives."""
         items = [self.every(depth)]
         while self.kind == "OR":
             self._next += 1
@@ -142,7 +140,6 @@ class _Parser:
         return items[0] if len(items) == 1 else Either(tuple(items))
 
     def every(self, depth: int) -> Item:
-        """Reads what must and must not be there together."""
         start = self.place
         wanted: list[Item] = []
         unwanted: list[Item] = []

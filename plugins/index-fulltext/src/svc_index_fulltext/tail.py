@@ -258,7 +258,6 @@ class _Scorer:
         self._norms = [_K1 * (1 - _B + _B * length / average) for length in table.lengths]
 
     def scores(self, node: Node) -> dict[int, float]:
-        """Returns the scores of all documents that answer."""
         match node:
             case Term():
                 return self._of_word(node.text)

@@ -149,7 +149,6 @@ class _Places:
 
 
 def _strings(document: Any) -> Iterator[tuple[str, str]]:
-    """The strings of a document with the pointers to them (RFC 6901), in order."""
     stack: list[tuple[str, Any]] = [("", document)]
     while stack:
         pointer, value = stack.pop()

@@ -121,7 +121,6 @@ def suggest_configuration(
 
 
 def _leaves(document: Any) -> Iterable[tuple[Source, Any]]:
-    """The values in a document and the sources that lead to them."""
     waiting: list[tuple[Source, Any]] = [((), document)]
     steps = 0
     while waiting and steps < _MOST_MEMBERS:
@@ -276,7 +275,6 @@ def _virtual(index_types: frozenset[str] | None) -> list[dict[str, Any]]:
 
 
 def _glob(paths: Sequence[Path], directory: Path) -> tuple[str, str]:
-    """The pattern that those files have in common."""
     nested = any(len(path) > len(directory) + 1 for path in paths)
     before = "**/" if nested else ""
     endings = Counter(path[-1].rpartition(".")[2] for path in paths if path and "." in path[-1].lstrip("."))

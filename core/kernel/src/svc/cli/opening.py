@@ -221,7 +221,7 @@ def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
 
 
 def _content_checks_of(database: Database) -> Iterable[PathCheck]:
-    """The checks of all plugins that are enabled in a database, loaded when something is first written."""
+    """The content checks of the enabled plugins, loaded at the first write."""
     from svc.plugins import enabled_plugins, load_plugins, parse_allowed
     from svc.plugins.lifecycle import is_usable, make_context, path_checks
 
@@ -245,7 +245,6 @@ class _ExtensionsOfCommand:
         self._known: dict[str, Mapping[str, Extension[Any]]] = {}
 
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """See ``PluginContext.extensions``."""
         found = self._known.get(family.name)
         if found is None:
             found = self._known[family.name] = extensions_of(self._database, driver_id, family)
@@ -253,7 +252,7 @@ class _ExtensionsOfCommand:
 
 
 def _plugins_of(database: Database) -> Collection[str]:
-    """The plugins that a database has enabled, or will have once somebody may write to it."""
+    """The plugins that are enabled in a database, or will be when it can be written."""
     from svc.plugins import awaits_first_plugins, enabled_plugins
 
     if not awaits_first_plugins(database):

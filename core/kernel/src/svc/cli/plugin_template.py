@@ -40,7 +40,7 @@ def new_command(plugin_id: str, directory: str | None) -> None:
 
 
 def _copy(target: FilePath, names: dict[str, str]) -> None:
-    """Copies the template, and renames what is called by the keys of ``names``; all of it or nothing.
+    """Copies the template, and renames the keys of ``names``; all of it or nothing.
 
     Raises:
         AlreadyExists: something is there.

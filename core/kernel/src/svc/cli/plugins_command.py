@@ -275,7 +275,7 @@ def _report(info: Any) -> PluginReport:
 
 
 def _exists(source: Source) -> bool:
-    """Whether to look into a database: one that is named must be there, the default one may be missing."""
+    """Whether there is a database to read: a named one must exist, the default one may be missing."""
     return source.named or FilePath(source.database).exists()
 
 
@@ -336,7 +336,7 @@ def _print_json(value: Any) -> None:
 def _print_table(
     heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], last_head: str, last: Sequence[str]
 ) -> None:
-    """Prints columns as wide as their widest cell; the last one, of sentences, runs freely."""
+    """Prints columns as wide as their widest cell; the last one, with sentences, has no width."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for cells, text in zip((heads, *rows), (last_head, *last), strict=True):
         padded = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))

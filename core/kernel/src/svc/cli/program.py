@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _kernel_command(home: str) -> click.Command:
-    """Imports a command; those of the server are there where it is installed."""
+    """Imports a command; the server's commands exist only if it is installed."""
     module, _, attribute = home.partition(":")
     package = module.partition(".")[0]
     try:
@@ -147,11 +147,10 @@ def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams what commands take them for.
+    """Opens closed standard streams as ``/dev/null``, for writing only, and buffers standard output.
 
-    One that was closed would give its number to the next file that is opened, the database say. What is
-    written to such a one goes nowhere, and it cannot be read. An unbuffered standard output, as
-    ``PYTHONUNBUFFERED`` makes it, writes a part where there is no room for the whole, and does not fail.
+    The number of a closed one would go to the next file that is opened, such as the database. An unbuffered
+    standard output (``PYTHONUNBUFFERED``) may write only a part without failing.
     """
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -169,7 +168,6 @@ def _prepare_streams() -> None:
 
 
 def _report_system(error: OSError, as_json: bool) -> int:
-    """Reports what the system refused, and returns the exit code."""
     where = f": {error.filename}" if error.filename else ""
     code, name = INTERNAL, "INTERNAL_ERROR"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -185,7 +183,7 @@ def _report_system(error: OSError, as_json: bool) -> int:
 
 
 def _drop(stream: TextIO) -> None:
-    """Sends what is left in a standard stream nowhere: at the end it would fail once more."""
+    """Discards what a standard stream still holds: flushing it at the exit would fail once more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -114,7 +114,6 @@ def _print_background(background: BackgroundStatus) -> None:
 
 
 def _duration(milliseconds: int) -> str:
-    """A time span for people: its two largest parts."""
     seconds = milliseconds // 1000
     parts = [
         (seconds // 86400, "d"),

@@ -1,7 +1,7 @@
 """Which versions can be read: a collection destroys the trees of the commits before its horizon.
 
-The commits themselves stay, so that the log goes on. Of what a collected version held, a part may still be
-there: such a version is not available, and nothing of it is shown.
+The commits themselves stay, so that the log continues. Parts of a collected version may still be stored; such
+a version counts as not available, and nothing of it is shown.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ class Availability:
             raise NotFound("There is no version with this hash.", version=root.hex())
 
     def _ref_roots(self) -> frozenset[Hash]:
-        """The roots that refs name now; read once for as long as no ref changes."""
         system = self._database.system()
         entry = system.get(_REFS)
         if entry is None:

@@ -1,7 +1,7 @@
 """Brings the key index up to the log: after a kill, after a power cut, or from nothing.
 
-Only whole commits count: what lies behind the last one waits for its own commit, which names where its first
-record begins.
+Only whole commits count. Records behind the last one belong to a later commit, which states the offset of its
+first record.
 """
 
 from __future__ import annotations
@@ -120,10 +120,9 @@ def _flush(
 
 
 def _prefer_whole(log: Log, index: KeyIndex, places: list[tuple[Hash, Place]]) -> None:
-    """Of objects that the log holds twice, lets those lie at the other place whose first copy is damaged.
+    """Of objects that the log holds twice, takes the second copy if the first one is damaged.
 
-    What was found damaged and stored again is so read from where it is whole, whenever the index is made
-    anew.
+    So a rebuilt index reads damaged content that was stored again from the whole copy.
     """
     for hash, place in places:
         known = index.find(hash)
@@ -197,8 +196,8 @@ def _named_before(
 ) -> list[tuple[Hash, Place]]:
     """Returns the records between two offsets, appended ahead, that the records of new commits name.
 
-    Only those: among the others may be what a collection has taken out of the index and is about to destroy.
-    What an import appended and nothing names yet is left out with them: its process has died.
+    Only those: others may be ones that a collection has removed from the index and is about to destroy.
+    Records of an import that nothing names yet are left out too: its process has died.
     """
     found = {
         record.hash: _located(record)
@@ -217,7 +216,6 @@ def _named_before(
 
 
 def _names_of(log: Log, hash: Hash, place: Place) -> Iterable[Hash]:
-    """The file records and chunks that a node or a file record names."""
     if place.kind not in (ObjectKind.NODE, ObjectKind.FILE_RECORD):
         return ()
     try:

@@ -60,7 +60,7 @@ class CollectionAccess:
         return objects.index.find(entry.record or entry.hash) is not None and self._may_use_condemned(hold)
 
     def _may_use_condemned(self, hold: Hold) -> bool:
-        """Whether a collection that destroys what is set apart waits for a hold."""
+        """Whether what is set apart may be used: no collection destroys it before the hold ends."""
         generation, phase = self._holds.state()
         if phase is not Phase.GATED or hold.generation < generation:
             return True

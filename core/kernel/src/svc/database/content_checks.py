@@ -135,7 +135,7 @@ class CheckedContents:
         return read_content(objects, content, self._pending) if waiting is None else waiting
 
     def _content_at(self, path: Path, number: int) -> StoredContent | Entry | None:
-        """What stands at a path before an operation: the work of an earlier one, or of an earlier commit."""
+        """The content at a path before an operation, left by an earlier one or by an earlier commit."""
         for operation in reversed(self._operations[:number]):
             if isinstance(operation, SetRef):
                 if operation.name == self._ref and operation.root is not None:
@@ -160,7 +160,7 @@ class CheckedContents:
         return self._database.version_of(root).get(path)
 
     def _left_by(self, operation: Operation, path: Path) -> StoredContent | Entry | None:
-        """What an operation that is no move leaves at its path, or at one below it."""
+        """The content that an operation, not a move, leaves at its path or at one below it."""
         if isinstance(operation, PutEntry):
             entry, below = operation.entry, path[len(operation.path) :]
             if not below:

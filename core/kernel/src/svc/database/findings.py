@@ -116,7 +116,7 @@ def database_findings(database: Database) -> Iterator[Finding]:
 
 
 def _given_up(database: Database) -> Iterator[Finding]:
-    """Yields a finding while nothing stands where a repair has given up a directory of the system tree."""
+    """Yields a finding for each system directory that a repair gave up, until it is stored again."""
     opened = database.opening
     if opened.given_up is None:
         opened.given_up = Lost.of(database).given_up

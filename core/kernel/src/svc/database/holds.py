@@ -1,9 +1,9 @@
-"""Holds: who has looked up objects, and will need them later, keeps them from being collected.
+"""Holds: objects that somebody has looked up and will use are not collected.
 
-Time is counted in generations, by a collection that has set dead objects apart. What was looked up in an
-earlier generation may be among them, so nothing is destroyed until nobody holds an earlier one any more. A
-hold costs a microsecond or two: a process counts its own, and only the first and the last of a generation
-take and release a lock that other processes see.
+A collection that has set dead objects apart begins a new generation. What was looked up in an earlier one may
+be among the dead, so nothing is destroyed until nobody holds an earlier generation. A hold costs a
+microsecond or two: a process counts its own, and only the first and the last of a generation take and release
+a lock that other processes see.
 """
 
 from __future__ import annotations

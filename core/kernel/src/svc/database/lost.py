@@ -1,6 +1,6 @@
-"""What repairs could not save: a list in the system tree, so that every process, and every copy, knows of it.
+"""What repairs could not restore: a list in the system tree, so that every process and every copy has it.
 
-An object of the list that somebody stores again is there again, and is lost no more.
+An object of the list that is stored again is no longer lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Versions in words: what a person writes to say which state is meant, and which root hash that is.
+"""Names of versions, as a person writes them, and the root hashes that they stand for.
 
 An error says what was looked for.
 """

@@ -172,7 +172,7 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
 def _after_collections(
     state: SharedState, cell: SharedCell, rebuilt: bool, progress: Progress | None
 ) -> tuple[SharedState, bool]:
-    """Sees to it that the index holds nothing that a collection destroyed, and finishes one that was begun.
+    """Rebuilds an index that a collection outdated, and finishes a collection that was begun.
 
     Returns:
         The state, and whether its index was made anew.
@@ -217,7 +217,7 @@ class _Plan(Struct, frozen=True):
     def refuse_broken(self, log: Log, history: History) -> None:
         """Raises what the walk met where a commit is missing, unless the recovery would cut that off.
 
-        Nothing was changed yet: the end of a log that is refused is what somebody will want to look at.
+        Nothing was changed yet, so the end of a refused log can be examined.
         """
         broken = history.broken
         if broken is None or self.unsynced:
@@ -228,7 +228,6 @@ class _Plan(Struct, frozen=True):
 
 
 def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: History) -> _Plan:
-    """Says how to recover a log that nobody else has open."""
     known = mark.covered if mark is not None else FIRST
     durable = history.durable
     head = SharedState.present_head(cell) if not log.needs_recovery else None
@@ -244,8 +243,8 @@ def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: Histor
 def _recover(log: Log, cell: SharedCell, plan: _Plan) -> Recovery:
     """Recovers a log that nobody else has open; the caller holds the commit lock.
 
-    A sync that fails is told once: what it lost reads well until the machine is started anew. So it is
-    noted in HEAD's cell, and what was not durable before is cut by the next opening.
+    The system reports a failed sync once: lost pages can be read until the machine restarts. So the failure
+    is noted in HEAD's cell, and the next opening cuts what was not durable before.
     """
     try:
         return log.recover(
@@ -319,7 +318,7 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
 
 
 def _look(log: Log, covered: Covered | None, history: History, is_quiet: bool) -> Remains | None:
-    """Returns what a recovery would cut, and lets the log know where it would; writes nothing."""
+    """Returns what a recovery would cut, and tells the log where; writes nothing."""
     if log.needs_recovery:
         return log.recover(history.durable, one_batch=True).remains
     if covered is None:
@@ -331,7 +330,7 @@ def _look(log: Log, covered: Covered | None, history: History, is_quiet: bool) -
 
 
 def _usable_index(log: Log, directory: Path, read_only: bool = False) -> tuple[Covered | None, Proof | None]:
-    """Returns the index beside a log if it can be trusted, and else what it proves all the same."""
+    """Returns the index beside a log if it can be trusted, otherwise what it proves nevertheless."""
     index = None
     claim = None
     try:
@@ -356,7 +355,7 @@ def _usable_index(log: Log, directory: Path, read_only: bool = False) -> tuple[C
 
 
 def _covered(log: Log, index: KeyIndex, mark: CoverageMark) -> Covered | None:
-    """Returns an index of this very log: the last commit that it knows stands where it says. Else None."""
+    """Returns the index if this log has the index's last commit at the offset it says; else None."""
     if mark.covered > log.storage.size():
         return None
     if mark.sequence == 0:
@@ -372,7 +371,7 @@ def _covered(log: Log, index: KeyIndex, mark: CoverageMark) -> Covered | None:
 
 
 def _last_of(one: Proof | None, other: Proof | None) -> Proof | None:
-    """Returns the proof of the later commit; of the same one that which says more."""
+    """Returns the proof of the later commit; for the same commit, the one that says more."""
     if one is None or other is None:
         return one or other
     return other if other.sequence > one.sequence else one

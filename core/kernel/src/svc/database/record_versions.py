@@ -1,7 +1,7 @@
-"""File records of older versions: which files have one, and what they are as a new one says it.
+"""File records of older versions: which files have one, and the same record in the new version.
 
-Every version that there was is read for ever; nothing must be rewritten. What is rewritten keeps everything
-but the record: times, content type, metadata, chunks, and its place in the directory.
+Every version can always be read; nothing has to be rewritten. Rewriting changes only the record: times,
+content type, metadata, chunks and the place in the directory stay.
 """
 
 from __future__ import annotations

@@ -86,5 +86,4 @@ def references(system: Version, kind: str | None = None) -> Iterator[tuple[str, 
 
 
 def _entries_of(version: Version, path: Path) -> list[tuple[str, Entry]]:
-    """The entries of a directory; none when it does not exist."""
     return [] if version.get(path) is None else list(version.entries(path))

@@ -331,7 +331,6 @@ class Transaction:
         return self.result
 
     def _let_go(self) -> None:
-        """Forgets the operations, and with them what keeps their contents from being collected."""
         self._operations = []
         self._pending = PendingObjects()
         self._hold = None

@@ -1,6 +1,6 @@
-"""What a view is, in its two forms: one that takes commit by commit, and one that takes several at once.
+"""The two forms of a view: one takes single commits, the other several at once.
 
-The second is the general one: the kernel drives only batches, and the first is a batch of single commits.
+The kernel drives only batches; a view of the first form gets batches of single commits.
 """
 
 from __future__ import annotations

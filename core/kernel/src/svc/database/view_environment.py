@@ -114,7 +114,7 @@ class ViewEnvironment:
             self._temporary.cleanup()
 
     def _renew(self, damaged: SharedEnvironment | None, error: BaseException) -> None:
-        """Puts damaged data away, so that the next opening begins anew; not again and again."""
+        """Moves damaged data away, so that the next opening begins anew; a few times an hour only."""
         with held_across_waits(self._mutex):
             if self._closed or damaged is not self._shared:
                 return
@@ -132,7 +132,7 @@ class ViewEnvironment:
             self._retire()
 
     def _retire(self) -> None:
-        """Lets go of the environment; it is closed with the database, since others may still read from it."""
+        """Stops using the environment; others may still read it, so the database closes it."""
         if self._shared is not None:
             self._retired.append(self._shared)
         self._shared = None

@@ -1,7 +1,7 @@
 """The directory of a view that keeps files of its own, beside its LMDB data.
 
-Those data name it, and a name is never used twice: data that are gone, or of something else, name no
-directory that could be taken for theirs.
+The data name the directory, and a name is never used twice. So data that were removed, or belong to another
+log, name no directory that is in use.
 """
 
 from __future__ import annotations

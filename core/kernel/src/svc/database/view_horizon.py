@@ -1,8 +1,8 @@
-"""Views and the horizon of a collection: what comes to a view of commits whose trees are gone.
+"""Views and the horizon of a collection: what a view gets of commits whose trees are gone.
 
-A view says which of three it is (docs/hooks/svc_register_views.md): it takes commits without trees, it
-starts at HEAD, or it begins anew with the state at the horizon. In each case data that were kept through a
-collection end up as those that are made anew after it.
+There are three kinds (docs/hooks/svc_register_views.md): a view takes commits without trees, starts at HEAD,
+or begins anew with the state at the horizon. In each case data from before a collection become the same as
+data that are made anew after it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,6 @@ def tree_at(database: Database, mark: ViewMark) -> Version:
 
 
 def _root_of(database: Database, sequence: int) -> Hash:
-    """The user root after a commit; 0 is before the first."""
     return database.commit_state(sequence)[1] if sequence else EMPTY_ROOT
 
 

@@ -1,7 +1,7 @@
-"""Marks: how far a view has come, and in which log.
+"""Marks: how far a view is, and in which log.
 
-A mark names the last commit that is in a view by number and by identity, so that a view that meets another
-log than the one it was made of (an older copy of the file, put back) is seen to be no view of it.
+A mark names the last commit in a view by number and by identity. So a view of another log (after an older
+copy of the file was put back) is recognised.
 """
 
 from __future__ import annotations

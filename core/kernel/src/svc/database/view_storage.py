@@ -156,7 +156,7 @@ def _stored_key(key: bytes) -> bytes:
 
 
 def _verified(stored_key: bytes, stored: bytes) -> bytes:
-    """The value of a row as it is stored, when it is what was written under this very key."""
+    """The value of a stored row, if its checksum shows that it was written under this key."""
     value = stored[:-_CHECKSUM_SIZE]
     if crc32(value, crc32(stored_key)).to_bytes(4, "little") != stored[-_CHECKSUM_SIZE:]:
         raise DamagedView("A row of the view fails its checksum.")

@@ -1,8 +1,8 @@
-"""Work of a view that follows from no commit: what it left for later, in transactions of its own.
+"""Work of a view that is not part of a commit, in transactions of its own.
 
-Between two of them a view may keep something in itself, a half-done merge perhaps. That is only good as
-long as nobody else has written to its data, and LMDB's numbers of transactions tell: they count every one
-that changed something, of any process.
+Between two of them a view may keep a half-done merge or the like in memory. That is valid only while no other
+process has written to its data. LMDB's transaction numbers show this: they count every transaction, of any
+process, that changed something.
 """
 
 from __future__ import annotations

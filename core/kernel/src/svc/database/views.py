@@ -1,9 +1,9 @@
-"""Views: what is computed from the commit feed and remembers how far it has read.
+"""Views: data that are computed from the commits, with a mark of how far they are.
 
-A view's data and the mark that says how far they reach are written in one transaction, so that after a crash
-it goes on from there, and computing it anew from the log gives exactly what incremental work gave. The mark
-names the last commit by its identity: data that meet another log than their own are computed anew. A reader
-names the commit that it must see and the view catches up first: clients read their own writes.
+A view's data and its mark are written in one transaction. So after a crash it continues from there, and a
+rebuild from the log gives exactly what incremental work gave. The mark names the last commit by its identity:
+data of another log are computed anew. A reader names the commit that it must see, and the view catches up
+first: clients read their own writes.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class ViewReader:
         return head if minimum is None else min(minimum, head)
 
     def _apply_some(self) -> int | None:
-        """A transaction's worth of commits; in a plain thread, never across a greenlet switch. None: full."""
+        """Applies a transaction of commits, in a plain thread without a greenlet switch. None: full."""
         shared = self._data.open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
         work = Applying(self._view)
@@ -340,7 +340,7 @@ class ViewReader:
     # -- the view's own work -------------------------------------------------------------------
 
     def _work_some(self, should_stop: Callable[[], bool]) -> bool:
-        """One transaction of work; in a plain thread, never across a greenlet switch."""
+        """Does one transaction of work, in a plain thread without a greenlet switch."""
         shared = self._data.open()
         deadline = time.monotonic() + TRANSACTION_SECONDS
 
@@ -398,7 +398,7 @@ class ViewReader:
         aside: Applying,
         is_over: Callable[[ViewStorage], bool],
     ) -> ViewMark:
-        """Brings the data some way to what they would be if they were made anew now; returns their mark."""
+        """Brings the data after a collection closer to those of a rebuild; returns their mark."""
         self._work.forget()  # What it keeps in itself is of rows that may go now.
         view = self._view
         if takes_collected(view):
@@ -418,7 +418,7 @@ class ViewReader:
         horizon: int,
         aside: Applying,
     ) -> ViewMark:
-        """Makes the data anew on the other side, while these are read; returns the mark of what is read."""
+        """Makes the data anew in the other database while these are read; returns the mark of these."""
         begun, self._begun_aside = self._begun_aside, None
         made = ViewMark.unpack(transaction.get(OTHER_MARK_KEY))
         usable = (
@@ -453,7 +453,7 @@ class ViewReader:
         return mark
 
     def _take_over(self) -> int:
-        """Empties data that are of something else, unless somebody has done so meanwhile."""
+        """Empties data of another format or log, unless another process has done so meanwhile."""
         shared = self._data.open()
         with self._data.writing(shared) as transaction:
             return (self._mark(transaction) or self._empty(shared, transaction)).applied
@@ -490,7 +490,7 @@ class ViewReader:
         return name is not None and os.path.isdir(self._files_of(name))
 
     def _files_of(self, name: bytes) -> FilePath:
-        """The directory of a name; kept, since every read asks for it."""
+        """The directory of a name; cached, since every read needs it."""
         files = self._data.files
         known = self._files
         if known is None or known[0] != name or known[1] is not files:

@@ -131,7 +131,6 @@ def sync_directory(directory: Path, operations: FileOperations) -> None:
 
 
 def _place(temporary: Path, path: Path) -> None:
-    """Gives a finished file its name unless the name is taken."""
     try:
         os.link(temporary, path)
     except FileExistsError:

@@ -358,7 +358,7 @@ class LocalFileStorage(CollectableFile):
         _opened.discard(self)
 
     def _sync_by(self, call: Callable[[int], None]) -> None:
-        """One sync after the other: of two at once the system tells only one that pages were lost."""
+        """Makes one sync after the other: of two at once the system reports lost pages to only one."""
         fd = self._descriptor()
         self._sync_lock.acquire()
         try:
@@ -469,7 +469,6 @@ def _announce(fd: int, path: Path, *, read_only: bool, timeout: float | None) ->
 
 
 def _is_at(fd: int, path: Path) -> bool:
-    """Whether the opened file still is the one that the path names."""
     opened = os.fstat(fd)
     try:
         named = os.stat(path)

@@ -1,6 +1,6 @@
-"""Who waits for a lock of a log for long, and which process has it.
+"""Reports who has waited for a lock of a log for long, and which process has it.
 
-A process that is stopped, or hangs, keeps its locks for as long as it lives. Whoever waits for it says so.
+A process that is stopped, or hangs, keeps its locks for as long as it lives.
 """
 
 from __future__ import annotations

@@ -374,7 +374,7 @@ class Log:
     def _cut(
         self, offset: int, size: int, known: int | None, unacknowledged: bool
     ) -> tuple[Remains | None, str | None, bool]:
-        """Saves and cuts the end of the file; returns what it was, where it is, whether it may be missed."""
+        """Saves and cuts the end; returns what it was, where it is saved, whether commits may be lost."""
         if offset == size:
             return None, None, False
         remains = survey_remains(self._read, offset, size)

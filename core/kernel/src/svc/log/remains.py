@@ -1,7 +1,7 @@
-"""What bytes hold that are no sound part of a log: its end after a crash, or a copy of what was cut.
+"""Describes bytes that are no valid part of a log: its end after a crash, or a copy of what was cut.
 
-They are read and described, never changed. The description tells what was never finished from what is
-damaged, and whether an acknowledged commit may be among them.
+They are read, never changed. The description distinguishes unfinished from damaged records, and says whether
+an acknowledged commit may be among them.
 """
 
 from __future__ import annotations

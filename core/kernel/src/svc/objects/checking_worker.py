@@ -1,6 +1,6 @@
 """A process that checks stretches of a log for another one: ``python -m svc.objects.checking_worker``.
 
-It is handed the descriptor of the file and reads ``start stop limit`` a line from its standard input; it
+It gets the file's descriptor, and reads ``start stop limit``, one request a line, from its standard input. It
 answers each with a line of JSON, and ends with its input.
 """
 

@@ -331,7 +331,6 @@ class _Source:
         self._total = 0
 
     def read(self) -> bytes:
-        """Returns the next bytes; none at the end."""
         piece = self._stream.read(READ_PIECE)
         self._count(len(piece))
         return piece

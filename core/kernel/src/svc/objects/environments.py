@@ -202,7 +202,7 @@ class SharedEnvironment:
             self._environment = environment
 
     def _wait_until_unused(self) -> None:
-        """Waits for the transactions that began before LMDB gave up: closing would pull the ground from them.
+        """Waits for the transactions that began before LMDB gave up: closing would crash them.
 
         New ones cannot begin meanwhile.
         """
@@ -421,7 +421,7 @@ def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
 
 
 def _fill_up(data: Path, environment: lmdb.Environment) -> None:
-    """Appends zeros where a file was cut short: to read pages that are not there would end the process.
+    """Appends zeros to a file that was cut short: reading missing pages would end the process.
 
     Pages of zeros are damage that LMDB notices. Pages at the end that were never written are no damage.
     """

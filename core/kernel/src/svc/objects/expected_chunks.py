@@ -1,8 +1,7 @@
 """Chunks that a content probably has, since it replaces one that had them.
 
-Where a chunk ends follows from its own bytes. So where bytes that begin at a boundary have the hash of a
-chunk that was cut once, the next boundary is behind them: they need not be cut again, and are hashed in any
-case.
+Where a chunk ends follows from its own bytes. So if bytes that begin at a boundary have the hash of a chunk
+that was cut before, the next boundary is behind them: they are hashed, but need not be cut again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Large contents: cut, hashed and appended to the log while more of them comes.
 
-One window of the stream is worked on, in a thread where there is an event loop, while the next one is
-filled: whoever reads the stream does little more than that, and others get their turn.
+While one window of the stream is processed, in a thread if there is an event loop, the next one is filled. So
+reading the stream leaves time for others.
 """
 
 from __future__ import annotations

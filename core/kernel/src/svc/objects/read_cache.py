@@ -1,6 +1,6 @@
-"""What reading has learned, bounded: decoded nodes, names, differences, where small contents lie.
+"""Bounded caches of reads: decoded nodes, names, differences, offsets of small contents.
 
-All of it is kept by hashes, which name one content for ever, so what is in it can never go stale.
+The keys are hashes, which always name the same content, so entries never become stale.
 """
 
 from __future__ import annotations
@@ -149,7 +149,6 @@ class ReadCache:
 
 
 def _latest(nodes: dict[Hash, Node], limit: int) -> dict[Hash, Node]:
-    """Returns those of some nodes that came last, as many as there is room for."""
     kept: dict[Hash, Node] = {}
     for hash, node in reversed(nodes.items()):
         limit -= _memory_of(node)

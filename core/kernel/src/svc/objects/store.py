@@ -215,7 +215,7 @@ class ObjectStore:
         return chunk
 
     def _read_part(self, hash: Hash, kind: ObjectKind) -> bytes:
-        """Reads what another object names: that it is missing is damage, not an answer."""
+        """Reads what another object names: if it is missing, that is damage."""
         try:
             return self.read(hash, kind)
         except NotFound as error:
@@ -228,7 +228,7 @@ class ObjectStore:
         return CorruptRecord(reason, hash=hash.hex(), lost=True)
 
     def _note_damaged(self, hash: Hash) -> None:
-        """Lets the object be stored again when somebody brings it, where that can be noted."""
+        """Notes, if the index can be written, that the object is stored again when a client sends it."""
         with suppress(lmdb.Error, OSError, SvcError):
             if self.index.contains(hash):
                 self.index.note_damaged([hash])

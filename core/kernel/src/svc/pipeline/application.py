@@ -157,10 +157,9 @@ class Application(LeanApp[SvcRequest]):
             vary_by(resp, "Accept")
 
     def _unless_collected(self, error: Exception) -> Exception:
-        """An error as it is, or that to ask again where a collection may have taken away what was read.
+        """The error, or one that says to ask again if a collection may have removed what was read.
 
-        Short answers hold nothing: whoever stops in the middle of one for as long as a collection takes
-        finds objects missing.
+        Short answers take no hold: if one pauses for as long as a collection takes, objects are missing.
         """
         live = self.service.live
         if isinstance(error, CorruptRecord) and live is not None and live.database.was_just_collected():
@@ -170,9 +169,9 @@ class Application(LeanApp[SvcRequest]):
     def _late_answer(
         self, env: dict[str, Any], fields: Fields, error: Exception
     ) -> tuple[str, Fields, bytes]:
-        """The answer for what Falcon's handlers could not see.
+        """The answer for an error that Falcon's handlers could not see.
 
-        That is a stream that failed before its first piece, or a failure of the framework itself.
+        That is one of a stream before its first piece, or of the framework itself.
         """
         answer = answer_for(self._unless_collected(error))
         if not answer.expected:
@@ -237,7 +236,7 @@ def create_service_app(
 
 
 def _without_credentials(env: dict[str, Any], answer: ErrorAnswer) -> ErrorAnswer:
-    """An error that repeats no credential of its request. Its path is what the client has asked for."""
+    """The error without credentials of its request; the requested path stays."""
     body = {
         name: redact_answer(env, value) if isinstance(value, str) and name not in ("code", "path") else value
         for name, value in answer.body.items()
@@ -246,7 +245,7 @@ def _without_credentials(env: dict[str, Any], answer: ErrorAnswer) -> ErrorAnswe
 
 
 def _uniform_absence(answer: ErrorAnswer) -> ErrorAnswer:
-    """What a scoped key reads where something is denied and where nothing is: the same bytes."""
+    """The same answer for a scoped key whether access is denied or nothing is there."""
     body = {"error": "There is nothing at this path.", "code": answer.body["code"]}
     if "path" in answer.body:
         body["path"] = answer.body["path"]

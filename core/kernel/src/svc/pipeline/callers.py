@@ -1,8 +1,8 @@
-"""The callers of the requests before, with what was decided about them: neither is worked out twice.
+"""Callers of earlier requests, with the decisions about them, so that neither is computed twice.
 
-An identity and its rights never change, so what is permitted on a path is the same for as long as the auth
-mode returns the same identity. Whether it still does, the mode is asked for every request, or once for every
-commit where it says that this is enough (``AuthMode.asked_once_a_commit``).
+An identity and its rights never change, so a decision for a path is valid for as long as the auth mode
+returns the same identity. The mode is asked for every request, or once for every commit if it says that this
+is enough (``AuthMode.asked_once_a_commit``).
 """
 
 from __future__ import annotations

@@ -78,7 +78,6 @@ class ClientAddresses:
 
 
 def _address_of(text: str) -> _Address | None:
-    """The address in a text, which may have a port behind it; None when there is none."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -35,7 +35,6 @@ def json_command(req: falcon.Request, form: Any) -> str:
 
 
 def _example(form: Any) -> Any:
-    """A value of the form: required members of objects, one item of lists."""
     try:
         return _value(inspect.type_info(form))
     except TypeError:

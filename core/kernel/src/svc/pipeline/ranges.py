@@ -93,7 +93,6 @@ def _select(first: str, last: str, size: int) -> ByteRange | None:
 
 
 def _number(digits: str) -> int:
-    """The value of a string of digits; more than 18 significant ones are just "huge"."""
     significant = digits.lstrip("0")
     return int(significant or "0") if len(significant) <= 18 else _HUGE
 

@@ -76,7 +76,6 @@ class _Held(Iterator[bytes]):
             raise
 
     def close(self) -> None:
-        """Closes the pieces, and lets go of the version."""
         try:
             close = getattr(self._pieces, "close", None)
             if close is not None:

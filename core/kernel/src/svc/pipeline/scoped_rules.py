@@ -159,7 +159,7 @@ def _compile_rules(rules: tuple[ScopedRule, ...]) -> RuleSet:
 
 
 def _segments_of(glob: str) -> list[str]:
-    """The segments of a glob in the form that paths have: a rule that denies must not miss its path."""
+    """The segments of a glob in the normal form of paths, so that no rule that denies misses its path."""
     normal = unicodedata.normalize("NFC", glob)
     return [segment for segment in normal.split("/") if segment and segment != "."]
 
@@ -183,7 +183,7 @@ def _make_rule(number: int, flags: str, segments: list[str], literal: Path) -> _
 
 
 def _ways_into(segments: list[str], literal: int) -> list[PathGlob]:
-    """The directories on the way to what a glob matches, further down than its first wildcard."""
+    """The directories that lead to what a glob matches, below its first wildcard."""
     ways: list[PathGlob] = []
     for count in range(literal, len(segments)):
         # From "**" on every directory may lead to a match, and what lies below "**" matches anyway.

@@ -53,7 +53,6 @@ def visible_parts(identity: Identity, operation: Operation, path: Path) -> Parts
 
 
 def _outermost(parts: Iterable[tuple[Path, bool]] | None) -> Parts | None:
-    """The parts that lie in no other, in order; None when those are too many, or not known."""
     if parts is None:
         return None
     found: list[tuple[Path, bool]] = []

@@ -160,7 +160,6 @@ def _distribution_name(entry_point: importlib.metadata.EntryPoint) -> str:
 
 
 def _field(metadata: importlib.metadata.PackageMetadata | None, name: str) -> str:
-    """A field of a distribution's metadata, which may lack it or be missing altogether."""
     if metadata is None or name not in metadata:
         return ""
     return str(metadata[name])

@@ -219,7 +219,7 @@ def unreadable_plugins(database: Database) -> tuple[str, ...]:
 
 
 def _left_out(database: Database) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The plugins that were refused at first, and those whose record can't be read."""
+    """The plugins that refused to be enabled, and those whose record can't be read."""
     system_root = database.head().system_root
     cached = _left_out_cache.get(database)
     if cached is None or cached[0] != system_root:
@@ -421,7 +421,6 @@ def _absence(record: _Record, plugins: Plugins) -> PluginProblem:
 
 
 def _records(database: Database) -> Mapping[str, _Record | None]:
-    """The records by plugin id; None for one that can't be read."""
     system = database.system()
     if system.get((PLUGINS_DIRECTORY,)) is None:
         return {}

@@ -95,7 +95,6 @@ class ExtensionSource(Protocol):
 
 class _NoExtensions:
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """Refuses."""
         raise PluginError(
             f"The plugin {driver_id!r} asks for its family {family.name!r}, "
             "which is there from svc_start on, in processes that serve the database."

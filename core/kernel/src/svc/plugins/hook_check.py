@@ -79,7 +79,6 @@ class _Check:
         return self._problem(ProblemKind.UNKNOWN_HOOK, message + _advice(family, known))
 
     def function(self, name: str, function: object) -> PluginProblem | None:
-        """The problem with a function of the implementation."""
         options = getattr(function, "svc_impl", None)
         if options is None:
             if name in self._usable and not hasattr(function, "svc_spec"):

@@ -144,7 +144,6 @@ class _EnabledExtensions:
         self._known: dict[str, Mapping[str, Extension[Any]]] = {}
 
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """See ``PluginContext.extensions``."""
         found = self._known.get(family.name)
         if found is None:
             found = usable_extensions(self._database, self._plugins, driver_id, family)
@@ -307,7 +306,7 @@ class ActivePlugins:
         self._system_root = system_root
 
     def _extending_first(self, enabled: Mapping[str, EnabledPlugin]) -> list[str]:
-        """The plugins in an order in which each comes after those that extend it, as far as there is one."""
+        """The plugins in an order where each comes after those that extend it, as far as possible."""
         extending: dict[str, list[str]] = {}
         for plugin_id in enabled:
             for driver in sorted(self._plugins.descriptors[plugin_id].drivers):
@@ -366,7 +365,7 @@ class ActivePlugins:
         return {name: context for name, context in self._contexts.items() if name != plugin_id}
 
     def _use(self, contexts: dict[str, PluginContext]) -> None:
-        """Takes the plugins with these contexts for those in use; a family that stays the same is kept."""
+        """Sets the contexts of the plugins in use; families that stay the same are kept."""
         found = find_extensions(self._plugins.registries, contexts)
         for family, extensions in found.items():
             known = self._extensions.get(family)

@@ -319,7 +319,6 @@ class _Boot:
             ) from error
 
     def _is_filled(self, family: str, descriptor: PluginDescriptor) -> bool:
-        """Whether this boot lets the plugin add to the family."""
         driven = self.registries.driven.get(family)
         if driven is None:
             return family not in self.without and (self.families is None or family in self.families)
@@ -339,7 +338,7 @@ def _in_order(plugin_ids: Iterable[str], default_set: Sequence[str]) -> list[str
 
 
 def _checked_descriptor(plugin: InstalledPlugin, claims: Claims) -> PluginDescriptor:
-    """The descriptor of a plugin, which has what it claims from now on."""
+    """The descriptor of a plugin; its claims are entered."""
     descriptor = _load_descriptor(plugin)
     _check_api(descriptor)
     try:
@@ -407,7 +406,7 @@ def _import_implementation(descriptor: PluginDescriptor) -> object:
 
 
 def _narrowed(hook: pluggy.HookImpl) -> Callable[..., Any]:
-    """A hook implementation that takes all arguments of the hook and passes on those it asked for."""
+    """A hook implementation that takes all arguments of the hook and passes on those that it declares."""
     function, names = hook.function, hook.argnames
 
     def call(**arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The processes that serve a database: each writes beside it that it lives, and what it finds wrong.
+"""The processes that serve a database: each writes beside it that it lives, and its findings.
 
-Whoever asks (``svc status``, ``svc plugins doctor``, health) reads what all of them have written.
+``svc status``, ``svc plugins doctor`` and health read the files of all processes.
 """

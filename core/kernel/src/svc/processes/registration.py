@@ -1,8 +1,8 @@
 """Which processes serve a database: each keeps a small file of its own, locked as long as it lives.
 
-Processes enter themselves; whoever asks gets those that are alive. A lock ends with its process, however
-that ends, so that what a killed one leaves behind is known to be old, and is cleared away by the next. Beside
-its entry a process publishes what it finds wrong; that is believed as long as the entry is.
+A process makes its own entry; readers get the entries of living processes. A lock ends with its process,
+however that ends, so the entry of a killed one is recognised, and removed by the next process. Beside its
+entry a process publishes its findings, which count as long as the entry does.
 """
 
 from __future__ import annotations

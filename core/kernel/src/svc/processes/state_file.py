@@ -1,7 +1,7 @@
-"""What the background process tells of itself: a small file beside the log, and its heartbeat.
+"""The report of the background process: a small file beside the log, and its heartbeat.
 
-The content is replaced when it changes; the heartbeat is the file's own time, which can be set also
-where the disk is full.
+The content is replaced when it changes. The heartbeat is the file's modification time, which can be set even
+if the disk is full.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def read_report(directory: Path) -> Report | None:
 def _crashes_before(left: Report | None) -> int:
     """How many times in a row a process has ended soon after its start, by the file that the last one left.
 
-    One that ends as it is told to takes its file away.
+    A process that is stopped removes its file.
     """
     if left is None:
         return 0

@@ -69,7 +69,7 @@ def background_findings(
 def _serving_since(
     processes: Iterable[RegisteredProcess], expected_since_ms: int | None, *, elected: bool
 ) -> int | None:
-    """Since when a background process should have been heard, Unix milliseconds; None where none should."""
+    """Since when there should be a background process, Unix milliseconds; None if none is expected."""
     known = [item for item in processes if item.kind != "standby"]
     keepers = [item.started_ms for item in known if item.keeps_background or elected]
     if expected_since_ms is not None:

@@ -121,7 +121,6 @@ def _pack_numbers(numbers: list[int]) -> bytes:
 
 
 def _leaf_row(name: str, entry: Entry) -> Columns:
-    """The columns of one entry: what most edits need."""
     if "/" in name or "\0" in name or name in _NO_NAMES or len(name) > MAXIMUM_SEGMENT_BYTES:
         _refuse_name()
     kind, content_type = entry.kind, entry.content_type

@@ -181,7 +181,6 @@ class _Side:
         return found
 
     def open(self) -> None:
-        """Replaces the next node by what it holds."""
         level, node_hash = self.pending.pop()
         node = self._store.read_node(node_hash)
         if node.level != level:

@@ -104,7 +104,6 @@ class _LevelCursor:
         self._path: list[tuple[Inner, int]] = []
 
     def seek(self, key: str) -> Node:
-        """Moves to the node where a key is or would be."""
         self._path.clear()
         node = self._top
         while node.level > self._level and isinstance(node, Inner):
@@ -114,11 +113,9 @@ class _LevelCursor:
         return node
 
     def is_last(self) -> bool:
-        """Whether no node of the level follows."""
         return all(index + 1 == len(node.names) for node, index in self._path)
 
     def next(self) -> Node:
-        """Moves to the node that follows; there is one."""
         path = self._path
         node, index = path.pop()
         while index + 1 == len(node.names):
@@ -215,7 +212,6 @@ def _apply(node: Node, changes: _Changes, start: int, stop: int) -> Columns | No
 
 
 def _holds(node: Node, index: int, value: Any) -> bool:
-    """Whether a node has this very entry, or row, at a position."""
     if isinstance(node, Leaf):
         same_hash = node.hashes[index * 32 : index * 32 + 32] == value.hash
         return bool(same_hash and node.entry(index) == value)
@@ -223,7 +219,6 @@ def _holds(node: Node, index: int, value: Any) -> bool:
 
 
 def _write(store: NodeStore, level: int, columns: Columns) -> Columns:
-    """Writes a node and returns the row by which its parent names it."""
     node = node_of(level, columns)
     node_hash = store.write_node(encode_columns(level, columns), node)
     return inner_columns(columns[0][-1], node_hash, node.summary())
@@ -267,7 +262,6 @@ def _finish(store: NodeStore, level: int, rest: Columns, rows: list[Columns]) ->
 
 
 def _only_root(store: NodeStore, root: Hash) -> Hash:
-    """Returns the root below a node that is alone on its level."""
     node = store.read_node(root)
     while isinstance(node, Inner) and len(node.names) == 1:
         root = node.child(0)

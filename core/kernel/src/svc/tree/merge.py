@@ -167,7 +167,6 @@ class _Merge:
         self._stack.append((path, differences(self._store, base_root, their_root), our_root))
 
     def _take_later(self, path: Path, ours: Entry | None, theirs: Entry | None) -> None:
-        """Of two entries that differ in their times only, the one that was written last."""
         assert ours is not None
         assert theirs is not None
         if (theirs.updated_ms, theirs.created_ms) > (ours.updated_ms, ours.created_ms):
@@ -199,5 +198,4 @@ def _is_alike(one: Entry | None, other: Entry | None) -> bool:
 
 
 def _is_leaf(entry: Entry | None) -> bool:
-    """Whether an entry is a file or link: something that is changed as a whole."""
     return entry is not None and entry.kind is not EntryKind.DIRECTORY

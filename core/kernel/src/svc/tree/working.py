@@ -399,7 +399,6 @@ class WorkingTree:
         return self._of_base(directory.base, name) if value is _ABSENT else value
 
     def _of_base(self, base: Hash | None, name: str) -> Entry | None:
-        """What a directory has under a name before any change."""
         if base is None:
             return None
         prefetched = self._prefetched.get(base)
@@ -473,7 +472,6 @@ def _is_directory(value: Entry | _Directory) -> bool:
 
 
 def _own(value: _Value, path: Path) -> _Directory:
-    """Returns a copy of ``value`` that may be changed without a change elsewhere."""
     if value is None:
         return _Directory(None, 0, {})
     if isinstance(value, Entry):

@@ -99,7 +99,6 @@ def whoami(*, server: str | None, source: Source, as_json: bool) -> None:
 
 
 def _lines(me: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is shown of an identity."""
     lines = [("user", me["name"] + (" (root)" if me["is_root"] else ""))]
     if me["user_id"] is not None:
         lines.append(("id", me["user_id"]))

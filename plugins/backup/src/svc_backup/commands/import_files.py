@@ -108,7 +108,6 @@ def import_files(
 
 
 def _send(source: Source, request: _Request, *, unlimited: bool) -> list[ImportResult]:
-    """Sends the files to a server, in the order in which they apply."""
     from svc_backup.commands.remote import Sending
 
     if request.root_key is not None:

@@ -50,9 +50,8 @@ class IncomingLimits(Struct, frozen=True):
 
     Attributes:
         file_bytes: most bytes of the file; None for no limit.
-        expansion: most bytes of uncompressed content for each byte of the file; small files may have
-            ``least_content`` in any case.
-        least_content: see ``expansion``.
+        expansion: most bytes of uncompressed content for each byte of the file, besides ``least_content``.
+        least_content: bytes of uncompressed content that a file of any size may have.
     """
 
     file_bytes: int | None = None

@@ -304,7 +304,6 @@ def _encode_commit(
 
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the same bytes in larger pieces."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -340,7 +339,6 @@ class _DeletedPaths:
         self.size = sum(map(len, self.framed()))
 
     def framed(self) -> Iterator[bytes]:
-        """Yields the framed records."""
         assert self._heads is not None
         assert self._file is not None
         base, target, counts, time_ms = self._heads

@@ -98,7 +98,6 @@ def _is_json(content_type: str | None) -> bool:
 
 @contextmanager
 def _opened(path: Path, limit: int) -> Iterator[int]:
-    """A file of the backup directory."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -68,5 +68,4 @@ class _Closing(Iterator[bytes]):
         return next(self._pieces)
 
     def close(self) -> None:
-        """Gives the file's temporary data back."""
         self._outgoing.close()

@@ -242,7 +242,6 @@ class SinkImporter:
             self._problem(name_of(operation), error.message)
 
     def _read_group(self, group: Sequence[tuple[SourceFile, Hash | None]]) -> list[Put]:
-        """Reads and hashes files; runs in a thread of the pool."""
         return [self._read_file(file, unless_hash) for file, unless_hash in group]
 
     def _read_file(self, file: SourceFile, unless_hash: Hash | None, at_once: bool = False) -> Put:

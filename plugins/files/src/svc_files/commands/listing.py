@@ -90,7 +90,6 @@ def _chain(
 
 
 def _below(store: FileStore, version: str, directory: Path) -> Iterator[FileInfo]:
-    """Everything below a directory, in path order."""
     waiting = [store.children(directory, version)]
     while waiting:
         info = next(waiting[-1], None)

@@ -78,7 +78,6 @@ class Loader:
             waiting.extend(reversed(self._directory(waiting.pop())))
 
     def _directory(self, at: _Waiting) -> list[_Waiting]:
-        """Handles one directory and returns its subdirectories."""
         found = self._tree.read(at.path, at.location)
         for problem in found.problems:
             tell = self._report.note if problem.harmless else self._report.problem

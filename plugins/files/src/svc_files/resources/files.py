@@ -184,7 +184,6 @@ def _stated_type(req: falcon.Request) -> str | None:
 
 
 def _time(req: falcon.Request, header: str) -> int | None:
-    """A time that the caller wants to keep, in Unix milliseconds."""
     value = req.env.get(_TIME_FIELDS[header])
     if value is None:
         return None

@@ -177,7 +177,6 @@ def _field_row(entry: Document) -> tuple[str, ...]:
 
 
 def _whole_status(store: QueryStore, where: Path) -> Document:
-    """A status with the failures of all pages."""
     whole = store.status(where, None, _PAGE)
     page = whole
     while page.get("has_more") and page["failures"]:

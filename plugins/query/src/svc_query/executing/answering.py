@@ -273,8 +273,6 @@ def _has_more(page: Page, paging: Paging) -> bool:
 
 
 def _cursors(matching: Matching, page: Page, paging: Paging, cursors: Cursors) -> dict[str, str]:
-    """The cursors to the pages behind and before this one, where there are any."""
-
     def of_row(match: Match) -> str:
         document = match.document
         deciding = paging.order.deciding(lambda name: matching.snapshot.values(document, name))

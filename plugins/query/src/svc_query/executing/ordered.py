@@ -321,7 +321,6 @@ class _Level(Struct, frozen=True):
 
 
 def _all_rows(matching: Matching, group: BitMap, paging: Paging) -> list[Row]:
-    """Rows of documents that are all looked at."""
     matching.require_rows(len(group), "because they have the same value of a field of order_by")
     rows = (matching.row(paging.order, match) for match in matching.matches(group))
     return sorted(rows, key=key_of, reverse=paging.reverse)

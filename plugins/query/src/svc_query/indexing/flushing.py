@@ -139,7 +139,6 @@ class _Sink(ABC):
         """Writes the files, and returns the new manifest."""
 
     def close(self) -> None:
-        """Lets go of what is open."""
         return
 
 
@@ -261,7 +260,6 @@ class _Flush:
         self.dead = host.table.dead()
 
     def open_own(self) -> None:
-        """Opens the driver's own indexes."""
         for number, row in self._own:
             self._guard(number, lambda number=number, row=row: self._open_own(number, row))  # type: ignore[misc]
 
@@ -385,7 +383,6 @@ class _Flush:
         self._notes = []
 
     def write(self) -> Generator[None, None, Mapping[int, bytes]]:
-        """Writes the files, an index at each step; returns the new manifests."""
         manifests: dict[int, bytes] = {}
         for number, sink in self._sinks.items():
             if number not in self.broken:
@@ -394,7 +391,6 @@ class _Flush:
         return manifests
 
     def close(self) -> None:
-        """Lets go of the writers."""
         for sink in self._sinks.values():
             with contextlib.suppress(Exception):
                 sink.close()

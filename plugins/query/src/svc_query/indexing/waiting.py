@@ -156,7 +156,6 @@ class WaitingFiles:
 def _parse(
     pool: ParserPool, version: Version, path: Path, entry: Entry, reading: Reading
 ) -> dict[str | None, Any]:
-    """Parses a file, in a thread; gives a ``ParseResult`` for each parser."""
     from svc_query.parsing import ParseResult
 
     source = ParserInput(path[-1], entry.content_type, entry.size)

@@ -268,7 +268,6 @@ class ChildProcess:
 
 
 def _start() -> tuple[int, int, int, int]:
-    """Starts a process: its id, and this side of its three pipes."""
     if not sys.executable:
         raise FileNotFoundError("Python does not know where its own program is")
     pairs: list[tuple[int, int]] = []

@@ -222,7 +222,6 @@ def _united(terms: Iterator[tuple[bytes, BitMap]]) -> Iterator[tuple[bytes, BitM
 
 
 def _cut_range(low: bytes | None, high: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """Widens a range whose ends are longer than terms are."""
     if low is not None:
         low = low[:MAXIMUM_TERM_BYTES]
     if high is not None and len(high) > MAXIMUM_TERM_BYTES:

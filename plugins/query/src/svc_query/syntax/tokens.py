@@ -188,7 +188,6 @@ def _quoted(text: str, start: int, kind: Kind) -> Token:
 
 
 def _escape(text: str, place: int) -> tuple[str, int]:
-    """What an escape stands for, and where it ends."""
     letter = text[place + 1 : place + 2]
     if letter in _ESCAPES:
         return _ESCAPES[letter], place + 2

@@ -358,11 +358,9 @@ class _History:
 
     @property
     def next_number(self) -> int:
-        """The number of the next document."""
         return max(self.documents, default=0) + 1
 
     def add(self, documents: Sequence[IndexDocument]) -> None:
-        """Adds documents."""
         self._writer.add(documents)
         self._since += documents
         self.documents.update((document.id, document) for document in documents)
@@ -372,7 +370,6 @@ class _History:
         self._writer.add(random.sample(list(self.documents.values()), min(5, len(self.documents))))
 
     def kill_some(self, random: Random) -> None:
-        """Some documents die."""
         self.dead |= BitMap(random.sample(list(self.documents), len(self.documents) // 5))
 
     def flush(self) -> bytes:
@@ -382,7 +379,6 @@ class _History:
         return self._state
 
     def reopen(self) -> None:
-        """The writer goes, and another one comes at the state that counts."""
         self._writer.close()
         self._writer = self._extension.open_writer(self.directory, self._known, self._state)
         self._writer.add(self._since)
@@ -395,12 +391,10 @@ class _History:
         self.reopen()
 
     def reader(self) -> LibraryReader:
-        """Returns a reader of the state that counts."""
         assert self._state is not None
         return self._extension.open_reader(self.directory, self._known, self._state)
 
     def close(self) -> None:
-        """The writer goes."""
         self._writer.close()
 
 

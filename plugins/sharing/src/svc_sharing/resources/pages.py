@@ -173,7 +173,6 @@ def _answer_start(resp: falcon.Response, link: OpenedLink) -> None:
 def _answer_directory(
     req: falcon.Request, resp: falcon.Response, link: OpenedLink, path: Path, found: Path
 ) -> None:
-    """Lists a directory: its own URL stays that of the path, also where a link led to it."""
     rows, after = link.page(found, query_text(req, "after"), settings_of(req).page_entries)
     next_url = None if after is None else f"{page_url(path)}?{urlencode({'after': after})}"
     root = link.root_of(path) or ()

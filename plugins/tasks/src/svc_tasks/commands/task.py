@@ -164,7 +164,6 @@ def _remark(found: Document) -> str:
 
 
 def _named(store: TaskStore, task_id: str) -> Document:
-    """The task of an id, or of the beginning of one."""
     if len(task_id) >= _ID_LENGTH:
         return store.task(task_id)
     found = [one for one in store.tasks(task_type=None, status=None) if one["id"].startswith(task_id)]

@@ -60,7 +60,6 @@ def main() -> None:
 
 
 def _run(order: Order, channel: Channel) -> Message:
-    """Does everything, and returns the last word."""
     try:
         apply_limits(order.memory)
         with open_database(

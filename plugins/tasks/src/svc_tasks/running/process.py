@@ -213,7 +213,6 @@ class TaskProcess:
 
 
 def _available(descriptor: int) -> Iterator[bytes]:
-    """Yields what a pipe has now."""
     for _ in range(64):
         try:
             part = os.read(descriptor, 1 << 16)

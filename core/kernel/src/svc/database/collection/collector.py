@@ -92,7 +92,7 @@ def collect(
 
 @contextmanager
 def _alone(database: Database, dry_run: bool) -> Iterator[CollectableStorage]:
-    """Makes sure that nobody else collects; a dry run disturbs nobody, and is only refused meanwhile."""
+    """Makes sure that no other collection runs; a dry run is refused meanwhile, but does not block others."""
     database._require_open()
     if database.read_only and not dry_run:
         raise ReadOnly("The database is open for reading only.")

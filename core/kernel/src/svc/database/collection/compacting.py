@@ -1,7 +1,7 @@
-"""Compacting: a copy of the log without the blocks of its voids, in its place.
+"""Compacting: replaces the log by a copy without the blocks of its voids.
 
-For a file whose file system cannot give the space of a part of it back. Every record stays where it is, so
-that nothing else has to be made anew; in the copy the bytes of voids are a hole.
+For file systems that cannot free a part of a file. Every record keeps its offset, so nothing else has to be
+rebuilt; in the copy the bytes of voids are a hole.
 """
 
 from __future__ import annotations

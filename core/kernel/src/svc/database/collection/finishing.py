@@ -159,9 +159,9 @@ def _plan_of(system: Version, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _begin_recount(state: SharedState) -> Callable[[], tuple[int, int]]:
-    """Returns what counts what has to be added to the totals, so that they are what the index holds.
+    """Returns a function that computes the correction of the totals, so that they match the index.
 
-    The caller holds the commit lock now, and not while it is counted: the index is seen as it is now.
+    The caller holds the commit lock now, but not during the count: that reads the index as it is now.
     """
     sequence = state.head().sequence
     totals = state.read_commit(sequence)[0].totals if sequence else DatabaseTotals()

@@ -66,7 +66,6 @@ def needed_roots(database: Database, sequence: int, head: Head) -> tuple[Hash, .
 
 
 def _first_whole(database: Database, sequence: int, last: int) -> CommitSummary | None:
-    """Returns the first commit from a number on up to another one that can be read."""
     found = (_summary(database, number) for number in range(sequence, last + 1))
     return next((summary for summary in found if summary is not None), None)
 

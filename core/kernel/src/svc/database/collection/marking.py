@@ -1,7 +1,7 @@
-"""Marking: which records of the log are needed, as a bitmap of places.
+"""Marking: which records of the log are needed, as a bitmap.
 
-A place is the offset of a record divided by eight, since records begin at multiples of eight: ten million of
-them take some ten megabytes in a compressed bitmap, where a set of hashes would take a gigabyte.
+A bit stands for the offset of a record divided by eight, since records begin at multiples of eight. A
+compressed bitmap of ten million takes some ten megabytes, a set of hashes would take a gigabyte.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ class Marker:
         self._progress(len(self.live))
 
     def _new_of(self, hashes: list[Hash], kind: ObjectKind) -> list[tuple[Hash, Place]]:
-        """Marks nodes or file records; returns those that were not marked before."""
         found = self._objects.index.locate(hashes)
         if len(found) < len(hashes):
             there = {hash for hash, _ in found}

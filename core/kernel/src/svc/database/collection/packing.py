@@ -105,7 +105,7 @@ def _forget(state: SharedState, sequences: Iterable[int], _count: int) -> None:
 
 
 def _held_twice(state: SharedState, head: Head) -> Iterator[list[int]]:
-    """Yields commits that packs hold and the index has places of: it was made anew, or somebody died."""
+    """Yields commits in packs that the index still has offsets of: it was rebuilt, or a process died."""
     known = state.packs.ranges(head.system_root)
     after = 0
     while known and (places := state.index.commit_places(after, RANGE)):

@@ -1,7 +1,7 @@
 """The plan of a sweep: which runs of the log become voids, and carrying it out.
 
-It is part of the database before the first byte is overwritten, so that whoever comes after a crash can do
-everything again: a header that a power cut tore in the middle is then known to be of no meaning.
+The plan is committed before the first byte is overwritten. So after a crash another process can do everything
+again: a header that a power cut tore then means nothing.
 """
 
 from __future__ import annotations

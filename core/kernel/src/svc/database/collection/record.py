@@ -1,7 +1,7 @@
-"""What the system tree says of collections: the horizon, and whether one has still to be finished.
+"""What the system tree says of collections: the horizon, and whether one is unfinished.
 
-The kernel's own paths ``/collection`` and ``/collection-plan`` of the system tree; in no backup, since they
-are about the places of this log.
+The kernel's own paths ``/collection`` and ``/collection-plan`` of the system tree. They are in no backup,
+since they concern offsets of this log.
 """
 
 from __future__ import annotations

@@ -134,7 +134,6 @@ class Collection:
     # -- the beginning -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Deals with what a collection left that was ended by a kill."""
         generation, _ = self._database.holds.state()
         self._database.holds.publish(generation, Phase.IDLE)
         carry_out(self._database, self._pause)
@@ -146,7 +145,6 @@ class Collection:
             return self._state.settled_head()
 
     def _restore(self) -> None:
-        """Takes back all that is set apart, a little at a time."""
         while self._index.condemned_count():
             self._locked(self._index.restore_all)
 
@@ -211,7 +209,6 @@ class Collection:
         self._stop_if_asked()
 
     def _condemn(self, batch: Batch) -> None:
-        """Sets objects apart; who commits meanwhile is let in every few milliseconds."""
         while batch:
             part = batch[: self._batch]
             del batch[: self._batch]
@@ -274,7 +271,6 @@ class Collection:
         return replace(report, warning=self._warning(report, bool(can_punch)))
 
     def _publish_horizon(self) -> None:
-        """Makes known that versions before the horizon can't be named; before anybody is waited for."""
         state = CollectionState(
             horizon=self._horizon, at_ms=now_ms(), sweep=read_state(self._database.system()).sweep
         )

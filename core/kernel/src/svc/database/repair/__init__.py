@@ -1,8 +1,8 @@
-"""Repairs a database: what can be restored is, from anywhere; what can't is put out of the way and listed.
+"""Repairs a database: restores what it can from any source, and lists what it cannot restore.
 
-First the bytes of the log, record by record: restored in place, exactly as they were, or made a void. Then
-what versions need and the log does not hold any more: fetched, and committed as anything else is. Each step
-leaves a database that opens, and the whole can be done again at any point.
+First the log, record by record: each is restored in place, exactly as it was, or made a void. Then what
+versions need and the log does not have: it is fetched, and committed as usual. Each step leaves a database
+that opens, and the whole can be repeated at any point.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Bytes that one change explains: with a checksum of 64 bits, what was there before can be found by trying.
+"""Finds the original of bytes with one wrong byte or bit, by trying: a checksum of 64 bits identifies it.
 
-That a wrong change passes is as likely as any collision of the checksum: one in some hundred trillions.
+A wrong result is as likely as a collision of the checksum: one in some hundred trillions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def corrected_payload(payload: bytes, checksum: int) -> bytes | None:
 
 
 def _with_one_byte(data: bytes) -> bytes | None:
-    """Tries every change of one byte of what ends with the checksum of the rest, or of that checksum."""
+    """Tries every change of one byte in ``data``, which ends with the checksum of the rest."""
     checked, stored = bytearray(data[:-_CHECKSUM]), data[-_CHECKSUM:]
     computed = xxh3_64_intdigest(checked).to_bytes(_CHECKSUM, "little")
     if sum(one != other for one, other in zip(computed, stored, strict=True)) <= 1:

@@ -1,8 +1,8 @@
-"""Directories of the system tree of which a node is lost: whatever looks there fails, so they are given up.
+"""Gives up directories of the system tree with a lost node, since every access to them fails.
 
-Names of versions keep these from being collected: those that an earlier commit knew are named again. Of all
-else nothing older comes back, for a key may have been revoked since. A later repair brings a directory back,
-from the commits that have it, if it finds what was missing then and nothing stands there yet.
+Names of versions protect these from collections, so those that an earlier commit had are restored. Nothing
+else older is restored, since a key may have been revoked meanwhile. A later repair that finds the missing
+node restores the directory from the commits that have it, unless something new stands there.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _latest_whole(database: Database, path: Path, roots: list[Hash]) -> Entry | 
 
 
 def _unreadable(system: Version, path: Path) -> Iterator[Path]:
-    """Yields the directories at and below a path of which a node cannot be read.
+    """Yields the directories at and below a path that have an unreadable node.
 
-    A ref is an entry that names a tree of users: what is lost of that is not given up.
+    The user trees that refs name are not looked at: they are not given up.
     """
     if len(path) == 3 and path[0] == REFERENCES:
         return
@@ -73,7 +73,6 @@ def _unreadable(system: Version, path: Path) -> Iterator[Path]:
 
 
 def _names_again(database: Database, path: Path, roots: list[Hash]) -> list[PutEntry]:
-    """The refs at and below a path as the latest readable commit has them, of versions that are there."""
     if path[0] != REFERENCES:
         return []
     find = database.objects.index.find

@@ -87,7 +87,6 @@ class ObjectRepair:
     # -- fetching ----------------------------------------------------------------------------------
 
     def _fetch_for(self, system_root: Hash) -> bool:
-        """Fetches what a system tree needs; returns whether all of it is there."""
         self._roots = [(EMPTY_ROOT, system_root)]
         return not self._fetch_all()
 
@@ -143,9 +142,9 @@ class ObjectRepair:
     # -- what is lost ------------------------------------------------------------------------------
 
     def _replace_roots(self, missing: set[Hash]) -> None:
-        """Lets the latest root that is there replace a lost root of HEAD: without one nothing can be written.
+        """Replaces a lost root of HEAD by the latest one available: without a root nothing can be written.
 
-        The lost root counts as the other one for as long as that takes, and for nobody else.
+        Meanwhile this process reads the other root in place of the lost one.
         """
         head = self._database.head()
         nodes = self._database.objects.cache.nodes
@@ -179,21 +178,21 @@ class ObjectRepair:
         return next((roots[number] for roots in reversed(self._roots) if roots[number] not in missing), None)
 
     def _give_up_directories(self) -> None:
-        """Lets the system tree be without those directories that cannot be read."""
+        """Removes unreadable directories from the system tree."""
         system_roots = [system_root for _, system_root in self._roots]
         given_up = give_up_directories(self._database, self._given_up, system_roots)
         self._given_up = tuple(given_up)
         self._report.given_up_directories = [format_path(path) for path in given_up]
 
     def _write_down(self, missing: set[Hash]) -> None:
-        """Leaves the list of what is lost in the system tree, where it says anything or did."""
+        """Stores the list of what is lost in the system tree, unless it is empty and was empty before."""
         before = Lost.of(self._database)
         known = before.objects(), before.commits, before.given_up
         if known != (missing, frozenset(self._missing_commits), self._given_up):
             self._write_lost(missing)
 
     def _state_horizon(self) -> None:
-        """Says anew what collections left whole, where that is lost: none could be begun without it."""
+        """Stores the horizon of collections again if it is lost: no collection could begin without it."""
         system = self._database.system()
         try:
             read_state(system)

@@ -1,7 +1,6 @@
-"""Puts the records of a log right: each is restored in place, exactly as it was, or becomes a void.
+"""Repairs the records of a log: each is restored in place, exactly as it was, or becomes a void.
 
-Nothing here knows of versions. What becomes a void is missing afterwards if it was needed, and is looked for
-by those who walk the versions.
+This module does not know versions. A void that was needed is found missing when the versions are walked.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ _Item = tuple[int, _What, int]
 
 
 def _items(stretches: Iterable[Stretch]) -> list[_Item]:
-    """Returns (offset, what, end) of all that is wrong in some stretches, the first of it last."""
+    """Returns (offset, what, end) of all damage in some stretches, the first one last."""
     items: list[_Item] = []
     for stretch in stretches:
         items += [(offset, _What.PADDING, offset) for offset in stretch.padded]
@@ -160,10 +159,10 @@ class RecordRepair:
     # -- a region without a header ---------------------------------------------------------------
 
     def _repair_region(self, start: int, end: int) -> Stretch | None:
-        """Restores the record at the beginning of a region, or puts the region out of the way.
+        """Restores the record at the beginning of a region, or makes the region a void.
 
         Returns:
-            What was found from there on when it was looked at again; None where that need not be.
+            What was found when the region was checked again; None if that was not needed.
         """
         if self._places_later is not None:
             self._places, self._places_later = self._places_later(), None
@@ -199,8 +198,8 @@ class RecordRepair:
     def _remade(self, start: int, end: int) -> bytes | None:
         """Returns the header of the record at the beginning of a region, with a damaged payload restored too.
 
-        It is known by what the key index says, or by the fields of the damaged header as far as they are
-        right: the content's identity proves them.
+        It is computed from the key index, or from the valid fields of the damaged header: the content's
+        identity proves them.
         """
         forms: dict[Hash, StoredForm | None] = {}
         for guess in self._guesses(start, end):
@@ -265,7 +264,7 @@ class RecordRepair:
         return decode_header(data, 0, offset) if len(data) == RECORD_HEADER_SIZE else None
 
     def _void(self, start: int, end: int) -> None:
-        """Makes a void of what stands between two offsets; what lies behind its header stays as it is."""
+        """Makes the bytes between two offsets a void; those after its header stay as they are."""
         self._report.voided_records += 1
         if end - start < RECORD_HEADER_SIZE:
             return  # no record ever was so short: only the end of the file can be, and recovery cuts that

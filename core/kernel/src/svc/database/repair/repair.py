@@ -72,7 +72,6 @@ class _Repair:
         self._file = Overwriter(path)
 
     def close(self) -> None:
-        """Gives back what is open."""
         self._sources.close()
         self._file.close()
 
@@ -108,7 +107,7 @@ class _Repair:
     # -- the log -----------------------------------------------------------------------------------
 
     def _repair_log(self, *, spare_end: bool) -> None:
-        """Puts the records of the log right, and lets it end with a commit that can be believed."""
+        """Repairs the records of the log, and makes it end with a valid commit."""
         for _ in range(_MOST_LOSSES):
             log = Log.open(self._path, create=False)
             try:
@@ -160,7 +159,6 @@ class _Repair:
             cell.close()
 
     def _with_index(self, log: Log, work: Callable[[KeyIndex | None], None]) -> None:
-        """Calls something with the key index, where there is one of this log that can be read."""
         directory = log.state_directory / "index"
         index: KeyIndex | None = None
         with suppress(lmdb.Error, OSError, SvcError):
@@ -177,10 +175,10 @@ class _Repair:
                 index.close()
 
     def _settle_end(self, log: Log) -> bool:
-        """Makes sure that what is proved to have been durable is there, or is given up.
+        """Makes sure that the proved commits are there, or are given up.
 
         Returns:
-            False where the state directory must be moved away: it proves what nobody has any more.
+            False if the state directory must be moved away: it proves commits that no copy has.
         """
         for _ in range(_MOST_LOSSES):
             history = self._examine(log)
@@ -202,7 +200,7 @@ class _Repair:
         raise CorruptRecord(f"{self._path.name}: what its end should be could not be settled.")
 
     def _extend(self, log: Log, history: History) -> bool:
-        """Takes the end of the log from a copy that has more of it; returns whether one had."""
+        """Appends the rest of the log from a copy that has more of it; returns whether one had."""
         for source in self._sources.files:
             theirs = source.database.objects.log
             if theirs.database_id != log.database_id or source.database.head().sequence <= history.last:
@@ -234,7 +232,7 @@ class _Repair:
         return False
 
     def _give_up_ends(self, database: Database) -> None:
-        """Says what recoveries have cut from the end, now or before, and lets it be no finding any more."""
+        """Reports what recoveries have cut from the end, now or before, and ends the finding of it."""
         storage = database.objects.log.storage
         told = {one.name: one.remains.describe() for one in database.opening.saved}
         for name in storage.saved():

@@ -1,8 +1,8 @@
-"""Versions that leave a database and come into another one, whatever carries them: a file, or a connection.
+"""Versions that leave a database and enter another one, through a file or a connection.
 
 On the way out a ``Selection`` says which stored records a version needs, and gives them verified. On the way
 in ``check_objects`` verifies objects wholly, ``take_objects`` appends them, and ``name_objects`` makes a
-commit name them. What frames the records on the way is the carrier's; it finds their form here.
+commit name them. The file or connection frames the records; their form is defined here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Takes verified objects into a database, and then, in one commit, what names them.
+"""Takes verified objects into a database, then names them in one commit.
 
-Records are appended in the order in which they come, where nothing stands before what it names; so whatever
-ends the process, the database holds no object that names a missing one. What no commit came to name is
-garbage.
+Records are appended in an order where nothing stands before what it names. So if the process ends, no object
+in the database names a missing one; objects that no commit names are garbage.
 """
 
 from __future__ import annotations

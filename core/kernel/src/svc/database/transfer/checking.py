@@ -130,7 +130,6 @@ class _Check:
     # -- directories ---------------------------------------------------------------------------
 
     def _check_tree(self, root: Hash, system: bool) -> None:
-        """Checks a directory and all below, deepest first, so that the longest path is known."""
         if not system:
             self._check_top(root)
         stack = [_Frame(root, system, self._directory(root, system, (), None))]
@@ -201,7 +200,6 @@ class _Check:
                 self._check_file(entry, ordinal, system)
 
     def _check_top(self, root: Hash) -> None:
-        """Makes sure that a version has nothing in the system namespace."""
         self._objects.require(root, ObjectKind.NODE, False)
         if any(lookup(self._objects, root, name) is not None for name in SYSTEM_NAMES):
             raise CorruptRecord("it holds a path of the system namespace.")

@@ -1,7 +1,7 @@
-"""What lies between two versions, for a patch: its counts, what goes, and where new objects are named.
+"""The difference of two versions, for a patch: counts, deleted paths, and where new objects are named.
 
-Each difference is reported once. Equal subtrees are never opened, and
-what an added directory holds is counted by its totals: the cost follows the changes.
+Each difference is reported once. Equal subtrees are never opened, and an added directory is counted by its
+totals: the cost follows the changes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Objects that come in, together with those of the database that they come into.
+"""Objects that are imported, together with those of the importing database.
 
-What neither has is refused, and so is an object of the system where one of the user belongs, and the reverse.
+An object that neither has is refused, and so is a system object in the place of a user object, or the
+reverse.
 """
 
 from __future__ import annotations

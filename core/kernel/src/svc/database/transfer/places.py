@@ -1,7 +1,7 @@
-"""Places in the log, each once and in order, however many: sorted on disk where memory would not hold them.
+"""A sorted set of offsets in the log, kept on disk if it is too large for memory.
 
-They are given in any order and as often as they are met, and come back ascending, so that a log is read front
-to back, once.
+Offsets are added in any order, also repeatedly, and are returned ascending, so that a log is read once, front
+to back.
 """
 
 from __future__ import annotations

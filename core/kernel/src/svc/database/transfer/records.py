@@ -1,6 +1,6 @@
-"""One record of a sequence that comes from elsewhere: where it lies, and whether it is what it claims.
+"""One record from elsewhere: its place, and whether it is what it claims.
 
-Nothing that a record states is believed: its lengths have limits, and its content is hashed.
+Nothing that a record states is trusted: its lengths have limits, and its content is hashed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which stored records a version needs: all of them, or those that it needs beyond another version.
+"""Which stored records a version needs: all, or those that another version does not have.
 
-They come in the order in which they are taken in: chunks and file records as they lie in the log, then nodes,
-each behind those that it names. Memory is bounded but for the hashes of nodes.
+They come in the order of an import: chunks and file records by their offsets in the log, then nodes, each
+behind those that it names. Memory is bounded, except for the hashes of nodes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Checks a database from end to end: every record, every hash, every path of every version.
+"""Checks a database completely: every record, every hash, every path of every version.
 
-Two passes: the log is checked once, from its first byte to its last, by as many processes as there are cores
-where it is large; then every version is walked, each node once, and what is damaged or missing is named by
-all its paths, with the versions that hold them.
+Two passes. First the log is checked from its first byte to its last, a large one by as many processes as
+there are cores. Then every version is walked, each node once, and damaged or missing objects are named by all
+their paths, with the versions that have them.
 """
 
 from __future__ import annotations

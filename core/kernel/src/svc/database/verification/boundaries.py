@@ -1,6 +1,6 @@
-"""Where records begin for certain, whatever a collection has made voids of since: behind commits.
+"""Offsets where a record certainly begins, whatever a collection has made voids: behind commits.
 
-Of those that packs hold the last one of each range stays in the log.
+Of commits in packs, the last one of each range stays in the log.
 """
 
 from __future__ import annotations

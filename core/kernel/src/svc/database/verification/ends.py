@@ -1,7 +1,7 @@
-"""Checks what stands behind the last commit of a log, up to the last byte of the file.
+"""Checks the bytes behind the last commit of a log, up to the end of the file.
 
-Of a log that somebody writes to it may be uploads and commits under way. Otherwise there may be records that
-no commit took, when the machine or a clean-end mark vouches for them, and nothing else.
+While somebody writes to the log, these may be uploads and commits under way. Otherwise only records are
+allowed that no commit names, if they lie below the shared tail of this boot or a clean-end mark follows them.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def check_end(database: Database, start: int, take: Take, report: Report) -> tup
 
 
 def _settled(log: Log) -> tuple[int, int]:
-    """Returns tail and size, once no append is under way; gives up waiting after seconds.
+    """Returns tail and size, once no append is under way; stops waiting after seconds.
 
-    What an appender left that was killed is cut by the next one: where the tail moves, what stands behind it
-    is the work of somebody who is alive.
+    The next appender cuts what a killed one left. So if the tail moves, the bytes behind it are from a
+    living process.
     """
     first = log.tail
     deadline = time.monotonic() + _SETTLE_SECONDS
@@ -81,8 +81,8 @@ def _check_records(
     """Checks the records between the last commit and the tail.
 
     Returns:
-        How many at the end no commit names and no clean-end mark vouches for, how many others there are,
-        and where the first one of them stands.
+        The number of records at the end that no commit names and no clean-end mark follows, the number of
+        others, and the offset of the first of these.
     """
     log = database.objects.log
     unnamed = others = 0
@@ -105,6 +105,6 @@ def _check_records(
 
 
 def _is_expected(database: Database, record: ScannedRecord) -> bool:
-    """Whether a commit that was met behind HEAD is published by now, or will be by the next writer."""
+    """Whether a commit that was found behind HEAD is published by now, or will be by the next writer."""
     head = database.head()
     return head.commit_end >= record.end or bool(head.pending_from)

@@ -1,8 +1,8 @@
 """The first pass: every record of the log, checked in stretches, in several processes where that pays.
 
-A stretch begins at what looks like a record. Where it turns out that the stretch before it ends elsewhere
-(the bytes of a content looked like a record), it is checked again from there, so that the outcome is that of
-one process that goes from record to record.
+A stretch begins at what looks like a record. If the stretch before it ends elsewhere (file content looked
+like a record), it is checked again from there. So the result is the same as that of one process that goes
+from record to record.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check_log(log: Log, end: int, told: Told, *, processes: int | None = None) -
 
 
 def _joined(log: Log, ahead: list[Stretch], end: int, told: Told) -> list[Stretch]:
-    """Puts stretches together that were checked ahead, and checks what is missing between them."""
+    """Joins stretches that were checked ahead, and checks what is missing between them."""
     known = {stretch.start: stretch for stretch in ahead}
     starts = sorted(known, reverse=True)
     stretches: list[Stretch] = []
@@ -79,7 +79,7 @@ def _bounds(log: Log, end: int) -> list[int]:
 def _in_processes(
     descriptor: int, database_id: bytes, bounds: list[int], end: int, processes: int, told: Told
 ) -> list[Stretch]:
-    """Lets several processes check what lies between bounds; what one of them leaves undone is missing."""
+    """Checks the parts between bounds in several processes; parts that one did not finish are missing."""
     work: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
     for pair in pairwise(bounds):
         work.put(pair)

@@ -1,7 +1,7 @@
-"""All paths of damage in all versions: what changes from one version to the next is followed.
+"""All damaged paths in all versions: only the changes from one version to the next are followed.
 
-The cost follows the damaged paths that appear and vanish, not the number of versions times that of paths; and
-no more paths are named than a bound, however many a tree of copies has.
+The cost follows the damaged paths that appear and vanish, not the product of versions and paths. The number
+of named paths is bounded, however many a tree of copies has.
 """
 
 from __future__ import annotations

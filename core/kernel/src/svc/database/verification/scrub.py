@@ -1,6 +1,6 @@
-"""Verifying little by little: a stretch of the log now, the next one later, and then the damaged paths.
+"""Verifies little by little: one stretch of the log at a time, then the damaged paths.
 
-Meanwhile others write and collections destroy. What seems damaged is looked at again before it counts.
+Meanwhile others write and collections destroy, so apparent damage is checked again before it counts.
 """
 
 from __future__ import annotations

@@ -160,7 +160,6 @@ class Taint:
             self._pace(place.stored_length)
 
     def _close(self, hash: Hash, place: PlaceInLog, node: Node) -> None:
-        """Takes note of a node whose children are all known."""
         if isinstance(node, Inner):
             children = tuple(child for child in node.children() if child in self._nodes)
             found = _Node({}, children)
@@ -200,7 +199,6 @@ class Taint:
         return self._things.get(entry.record or entry.hash, ())
 
     def _is_record_well(self, record: Hash, place: PlaceInLog | None) -> bool:
-        """Looks at a file record and its chunks; each record is read once."""
         things: tuple[DamagedThing, ...]
         if place is None:
             things = (DamagedThing(record, RECORD_MISSING),)

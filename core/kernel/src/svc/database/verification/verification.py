@@ -139,7 +139,6 @@ class _Verification:
     def run_versions(
         self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]
     ) -> VerifyReport:
-        """Walks the versions alone."""
         head = self._database.head()
         self._take(Stretch(FIRST, FIRST, damaged=list(damaged)), None)
         self._take_regions(sorted(regions))
@@ -166,7 +165,7 @@ class _Verification:
         return last
 
     def _looked_at_again(self, stretch: Stretch, end: int) -> Stretch:
-        """Checks again what seemed damaged, where somebody may have been destroying it: a collection."""
+        """Checks apparent damage again: a collection may have been destroying the records meanwhile."""
         log = self._objects.log
         if not log.storage.others_present():
             return stretch
@@ -245,7 +244,6 @@ class _Verification:
     # -- the versions --------------------------------------------------------------------------
 
     def _check_commits(self, until: int) -> tuple[list[tuple[Hash | None, Hash | None]], Commit | None]:
-        """Follows all commits; returns the roots of each, as far as they are known, and the last commit."""
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
@@ -285,7 +283,7 @@ class _Verification:
         return roots, last
 
     def _stands_at_lost_commits(self, offset: int) -> bool:
-        """Whether a commit was lost between those in the log that stand right before and behind an offset."""
+        """Whether a commit was lost between the last one before and the first one after an offset."""
         index = self._objects.index
 
         def surround(sequence: int) -> bool:
@@ -392,7 +390,7 @@ class _Verification:
         return hash in self._lost and self._objects.index.find(hash) is None
 
     def _note_damage(self) -> None:
-        """Lets damage be told and objects be stored again, where the index can be written."""
+        """Notes damage in the index, if that can be written: for findings, and to store objects again."""
         found = {bytes.fromhex(one) for one in self._report.damaged_objects}
         index = self._objects.index
         with suppress(lmdb.Error, OSError, SvcError):
