@@ -378,4 +378,4 @@ class Transaction:
 
 
 def _is_path_operation(operation: Operation | SetRef) -> bool:
-    return not isinstance(operation, SetRef) and not operation.change().system
+    return not isinstance(operation, SetRef) and not operation.system
