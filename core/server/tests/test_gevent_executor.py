@@ -111,6 +111,43 @@ def test_reserved_threads_are_free_when_all_others_are_taken() -> None:
     assert run(_POOLS).split("\n") == ["32", "raised here"]
 
 
+_RESERVED = """
+import threading
+import time
+from svc_server.gevent_executor import GeventExecutor
+executor = GeventExecutor()
+ended = []
+def slow(number):
+    time.sleep(0.02)
+    ended.append(number)
+    if number % 10 == 9:
+        raise KeyError(number)
+    return number
+def call(number):
+    try:
+        return executor.run_reserved(lambda: slow(number))
+    except KeyError as error:
+        return error.args[0]
+calls = [gevent.spawn(call, number) for number in range(40)]
+gevent.sleep(0.001)
+calls[0].kill()
+calls[39].kill()
+print([one.get() for one in calls[1:39]] == list(range(1, 39)))
+while len(ended) < 40:
+    gevent.sleep(0.01)
+print(sorted(ended) == list(range(40)))
+print(gevent.spawn(call, 40).get(), gevent.wait(timeout=5))
+in_hub = []
+gevent.get_hub().loop.run_callback(lambda: in_hub.append(executor.run_reserved(threading.get_native_id)))
+gevent.sleep(0.01)
+print(in_hub == [threading.get_native_id()])
+"""
+
+
+def test_what_runs_in_reserved_threads_goes_on_when_its_greenlet_is_killed_and_others_get_theirs() -> None:
+    assert run(_RESERVED).split("\n") == ["True", "True", "40 True", "True"]
+
+
 def test_a_process_without_gevent_runs_all_in_place() -> None:
     script = (
         "import sys; from svc_server.executors import executor_of_process;"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from gevent import get_hub, getcurrent, spawn
 from gevent.hub import Waiter
-from gevent.threadpool import ThreadPool
 
 from svc.executor import Executor
+from svc_server.reserved_threads import ReservedThreads
 from svc_worker.turns import Abandoned, pause, run_on_behalf_of
 
 __all__ = ["GeventExecutor"]
@@ -33,7 +34,7 @@ class GeventExecutor(Executor):
     abandoned = Abandoned
 
     def __init__(self) -> None:
-        self._reserved: tuple[int, ThreadPool] | None = None
+        self._reserved: tuple[int, ReservedThreads] | None = None
 
     def run(self, function: Callable[..., T], *args: Any) -> T:
         """As ``Executor.run``; raises ``Abandoned`` when the function pauses and nobody waits any more."""
@@ -56,11 +57,11 @@ class GeventExecutor(Executor):
     def run_reserved(self, function: Callable[[], T]) -> T:
         """As ``Executor.run_reserved``."""
         hub = get_hub()
-        if not hub.main_hub:
+        if not hub.main_hub or getcurrent() is hub:
             return function()
         if self._reserved is None or self._reserved[0] != os.getpid():
-            self._reserved = (os.getpid(), ThreadPool(_RESERVED_THREADS, hub=hub))
-        outcome: _Outcome[T] = self._reserved[1].apply(_outcome_of, (function,))
+            self._reserved = (os.getpid(), ReservedThreads(hub, _RESERVED_THREADS))
+        outcome: _Outcome[T] = self._reserved[1].call(partial(_outcome_of, function))
         return _unwrap(outcome)
 
     def run_shielded(self, function: Callable[[], None]) -> None:

@@ -377,4 +377,4 @@ class Transaction:
 
 
 def _is_path_operation(operation: Operation | SetRef) -> bool:
-    return not isinstance(operation, SetRef) and not operation.change().system
+    return not isinstance(operation, SetRef) and not operation.system

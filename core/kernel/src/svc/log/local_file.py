@@ -375,7 +375,7 @@ class LocalFileStorage(CollectableFile):
 
     def _descriptor(self) -> int:
         fd = self._fd
-        if fd < 0 or os.getpid() != self._pid:
+        if fd < 0:  # so it is in a child that was forked
             raise self._unusable()
         return fd
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 import lmdb
@@ -141,17 +141,20 @@ class CommitIndex:
         return max(last) if last else None
 
 
-@contextmanager
-def writing() -> Iterator[None]:
+class writing:  # noqa: N801 - reads as a statement; a generator would cost each commit four calls
     """Says in our own errors what keeps LMDB from writing."""
-    try:
-        yield
-    except lmdb.MapFullError as error:
-        raise InternalError("The key index has reached its largest size.") from error
-    except lmdb.Error as error:
-        if not is_full(error):
-            raise
-        raise InsufficientStorage("The disk is full or fails: the key index could not be written.") from error
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, lmdb.MapFullError):
+            raise InternalError("The key index has reached its largest size.") from error
+        if isinstance(error, lmdb.Error) and is_full(error):
+            raise InsufficientStorage(
+                "The disk is full or fails: the key index could not be written."
+            ) from error
 
 
 def put_commits(

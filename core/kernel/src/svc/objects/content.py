@@ -108,7 +108,8 @@ class ContentWriter:
         """
         source = _Source(stream, limit, on_bytes)
         first = bytearray()
-        while piece := source.read():
+        while piece := stream.read(READ_PIECE):
+            source.count(len(piece))
             first += piece
             if len(first) > WHOLE_LIMIT:
                 del piece  # or it would be kept for as long as the rest takes
@@ -127,7 +128,7 @@ class ContentWriter:
                 add_object(pending, ObjectKind.CHUNK, chunk, content, system=True)
             record = self._add_record(pending, chunk, len(content), content_hash)
         elif content and not self._objects.index.contains(content_hash):
-            add_object(pending, ObjectKind.CHUNK, content_hash, content)
+            add_chunks(pending, {content_hash: content})
         return StoredContent(len(content), content_hash, record, content[:_HEAD_SIZE], pending, hold=hold)
 
     def _expected(self, like: Entry | None) -> ExpectedChunks | None:
@@ -330,11 +331,6 @@ class _Source:
         self._read_into: Callable[[memoryview], int] | None = getattr(stream, "readinto", None)
         self._total = 0
 
-    def read(self) -> bytes:
-        piece = self._stream.read(READ_PIECE)
-        self._count(len(piece))
-        return piece
-
     def read_into(self, room: memoryview) -> int:
         """Puts the next bytes where there is room and returns how many they are; 0 at the end."""
         room = room[:READ_PIECE]
@@ -344,10 +340,11 @@ class _Source:
             piece = self._stream.read(len(room))
             count = len(piece)
             room[:count] = piece
-        self._count(count)
+        self.count(count)
         return count
 
-    def _count(self, count: int) -> None:
+    def count(self, count: int) -> None:
+        """Adds bytes that were read; raises PayloadTooLarge where they are too many."""
         self._total += count
         if self._limit is not None and self._total > self._limit:
             raise PayloadTooLarge(f"The content is larger than {self._limit} bytes.", limit=self._limit)
