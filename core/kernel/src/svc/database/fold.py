@@ -22,7 +22,7 @@ from svc.errors import NotFound, PayloadTooLarge, SvcError
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import encode_record
-from svc.objects.key_index import Place
+from svc.objects.key_index import PackedPlace, Place, unpack_places
 from svc.objects.store import ObjectStore, PendingObjects, TreeStore
 from svc.paths import Path
 from svc.tree import EntryKind, WorkingTree, directory_entry, totals
@@ -45,14 +45,14 @@ class FoldedCommit(Struct, frozen=True, gc=False):
         hash: identity of its record.
         records: framed records in the order in which they are appended; the commit's own is last.
         places: for each of them the hash and what its place will be but for the offset.
-        placed: records that lie in the log already.
+        placed: records that lie in the log already, and their packed places.
     """
 
     commit: Commit
     hash: Hash
     records: list[bytes]
     places: list[tuple[Hash, Place]]
-    placed: dict[Hash, Place]
+    placed: dict[Hash, PackedPlace]
 
 
 class _OpenCommit(Struct):
@@ -359,7 +359,9 @@ class Fold:
         chunks = chunk_bytes = 0
         pending = opened.pending
         # They may have been stored since they were made pending: by another process, or ahead.
-        stored = self._objects.known(chain(pending.records, pending.placed))
+        is_asked = pending.unknown_in is None or pending.unknown_in != self._objects.index.state()
+        asked = chain(pending.records, pending.placed) if is_asked else pending.records
+        stored = self._objects.known(asked)
         folded = self._folded
         for hash, (framed, place) in pending.records.items():
             if hash in pending.placed or hash in stored or hash in folded:
@@ -373,9 +375,10 @@ class Fold:
         there_already = placed.keys() & (stored | folded)
         if there_already:
             placed = {hash: place for hash, place in placed.items() if hash not in there_already}
-        ahead = [place[1] for place in placed.values() if place[3] == _CHUNK]
-        chunks += len(ahead)
-        chunk_bytes += sum(ahead)
+        ahead = list(unpack_places(placed.values()))
+        sizes = [place[1] for place in ahead if place[3] == _CHUNK]
+        chunks += len(sizes)
+        chunk_bytes += sum(sizes)
         folded.update(pending.records, placed)
         self._totals = self._totals_after(chunks, chunk_bytes)
         self._sequence += 1
@@ -387,7 +390,7 @@ class Fold:
             self._system_root,
             parent_root,
             parent_system_root,
-            min((place.offset for place in placed.values()), default=0),
+            min([place[0] for place in ahead], default=0),
             self._head.commit_end,
             self._totals,
             tuple(opened.transactions),
