@@ -15,7 +15,7 @@ import pytest
 from svc.errors import DatabaseClosed, InsufficientStorage, ServiceUnavailable
 from svc.objects import environments
 from svc.objects.environments import SharedEnvironment, close_environment, open_environment
-from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place, pack_place
 
 NAMES = (b"a", b"b")
 MAP_SIZE = 1 << 24
@@ -83,10 +83,14 @@ def test_a_single_value_is_read_in_it_too(shared: SharedEnvironment) -> None:
 
 def test_all_who_share_it_get_the_new_one(tmp_path: Path) -> None:
     place = Place(1, 10, 20, 1, 0, 1)
+    packed = pack_place(*place)
     first, second = KeyIndex(tmp_path / "index"), KeyIndex(tmp_path / "index")
-    first.write([(b"a" * 32, place)], [IndexedCommit(1, 5, 6, b"r" * 32)], CoverageMark(128, 1, b"d" * 16))
+    first.write([(b"a" * 32, packed)], [IndexedCommit(1, 5, 6, b"r" * 32)], CoverageMark(128, 1, b"d" * 16))
+    state = second.state()
+    assert state == first.state()
     give_up(first._shared)
     assert second.find(b"a" * 32) == place
+    assert second.state() != state
     assert first.commit_place(1) == (5, 6)
     assert dict(first.objects()) == {b"a" * 32: place}
     assert second.object_count() == 1

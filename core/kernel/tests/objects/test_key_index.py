@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.errors import ReadOnly
-from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+from svc.errors import DatabaseClosed, ReadOnly
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place, pack_place
 
 MARK = CoverageMark(128, 1, b"d" * 16)
 
@@ -17,10 +17,14 @@ def place(offset: int) -> Place:
     return Place(offset, 10, 20, 1, 0, 1)
 
 
+def packed(offset: int) -> bytes:
+    return pack_place(*place(offset))
+
+
 def test_what_is_written_is_found_also_by_another_opening(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path / "index")
     other = KeyIndex(tmp_path / "index")
-    index.write([(b"a" * 32, place(1)), (b"b" * 32, place(2))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
+    index.write([(b"a" * 32, packed(1)), (b"b" * 32, packed(2))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
     assert other.find(b"b" * 32) == place(2)
     assert other.find(b"c" * 32) is None
     assert other.commit_place(1) == (5, 6)
@@ -32,10 +36,29 @@ def test_what_is_written_is_found_also_by_another_opening(tmp_path: Path) -> Non
     other.close()
 
 
+def test_whoever_writes_changes_the_state_of_the_index(tmp_path: Path) -> None:
+    index, other = KeyIndex(tmp_path), KeyIndex(tmp_path)
+    states = [index.state()]
+    assert other.state() == states[0]
+    index.write([(b"a" * 32, packed(1))], [], MARK)
+    states.append(index.state())
+    other.note_damaged([b"a" * 32])
+    states.append(index.state())
+    other.forget_damage([b"a" * 32])
+    states.append(index.state())
+    assert index.find(b"a" * 32) == place(1)
+    assert index.state() == states[-1]
+    assert len(set(states)) == len(states)
+    index.close()
+    with pytest.raises(DatabaseClosed):
+        index.state()
+    other.close()
+
+
 def test_the_first_place_of_an_object_and_the_first_commit_of_a_root_stay(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path)
-    index.write([(b"a" * 32, place(1))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
-    index.write([(b"a" * 32, place(9))], [IndexedCommit(2, 7, 6, b"r" * 32, (b"f" * 32,))], None)
+    index.write([(b"a" * 32, packed(1))], [IndexedCommit(1, 5, 6, b"r" * 32)], MARK)
+    index.write([(b"a" * 32, packed(9))], [IndexedCommit(2, 7, 6, b"r" * 32, (b"f" * 32,))], None)
     assert index.find(b"a" * 32) == place(1)
     assert index.first_commit_of_root(b"r" * 32) == 1
     assert index.first_commit_of_root(b"f" * 32) is None, "HEAD never had it"
@@ -76,7 +99,7 @@ def test_commits_that_packs_hold_have_roots_and_no_place(tmp_path: Path) -> None
 def test_all_objects_are_walked_in_pieces(tmp_path: Path) -> None:
     index = KeyIndex(tmp_path)
     keys = [number.to_bytes(32, "big") for number in range(10_000)]
-    index.write([(key, place(number)) for number, key in enumerate(keys)], [], MARK)
+    index.write([(key, packed(number)) for number, key in enumerate(keys)], [], MARK)
     assert [key for key, _ in index.objects()] == keys
     index.close()
 

@@ -63,6 +63,20 @@ def test_what_is_there_already_is_appended_once(tmp_path):
         assert database.at().totals().files == 2 * COUNT
 
 
+def test_what_others_stored_since_it_was_appended_counts_once(tmp_path):
+    parts = contents()
+    with Database(tmp_path / "a.svcdb") as database:
+        with database.transaction() as transaction:
+            put_all(transaction, parts)
+            with database.transaction() as other:
+                put_all(other, parts[: COUNT // 2])
+            places = {hash_content(part): database.objects.find(hash_content(part)) for part in parts[:9]}
+        totals = database.totals()
+        assert (totals.chunks, totals.chunk_bytes) == (COUNT, sum(map(len, parts)))
+        assert {hash: database.objects.find(hash) for hash in places} == places, "the first place stays"
+        assert [read_all(database, number) for number in range(COUNT)] == parts
+
+
 def test_what_a_full_disk_refused_is_taken_when_there_is_room(tmp_path):
     parts = contents()
     with Database(tmp_path / "a.svcdb") as database, database.transaction() as transaction:

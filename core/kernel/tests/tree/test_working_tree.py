@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, InvalidInput, NotFound, SvcError
 from svc.tree import (
@@ -72,7 +73,8 @@ def root_of(store, model, now_ms):
 
 
 paths = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(tuple)
-entries = st.one_of(st.integers(0, 5).map(file), st.integers(1, 3).map(empty))
+files = st.integers(0, 5).map(file)
+entries = st.one_of(files, st.integers(1, 3).map(empty))
 
 
 class WorkingTreeMachine(RuleBasedStateMachine):
@@ -149,9 +151,19 @@ class WorkingTreeMachine(RuleBasedStateMachine):
     def copy(self, source, destination):
         self.transfer(source, destination, self.tree.copy, keeps=True)
 
-    @rule(wanted=st.lists(paths, max_size=5))
-    def prefetch(self, wanted):
-        self.tree.prefetch(wanted)
+    @rule(wanted=st.lists(st.tuples(paths, files, st.booleans()), max_size=5))
+    def put_files(self, wanted):
+        places, entries_put = [path for path, _, _ in wanted], [entry for _, entry, _ in wanted]
+        stood = self.tree.put_files(places, entries_put, [keeps for _, _, keeps in wanted])
+        if stood is None:
+            return
+        assert len(set(places)) == len(places)
+        assert stood == [find(self.model, path) for path in places]
+        for (path, entry, keeps), before, after in zip(wanted, stood, entries_put, strict=True):
+            is_kept = keeps and before is not None and before.kind is EntryKind.FILE
+            assert after == (replace(entry, created_ms=before.created_ms) if is_kept else entry)
+            assert not self.file_in_the_way(path)
+            parent_of(self.model, path)[path[-1]] = after
 
     @rule()
     def savepoint(self):
@@ -224,6 +236,35 @@ def test_a_tree_without_changes_writes_its_own_root(store):
     tree.put(("d", "a"), file(1))
     assert tree.write(6) == root
     assert store.writes == written
+
+
+def test_files_that_have_nothing_to_do_with_each_other_are_put_together(tree, store):
+    paths = [("d", "n"), ("d", "a"), ("new", "x"), ("e", "c"), ("n",)]
+    put = [file(number) for number in range(20, 25)]
+    assert tree.put_files(paths, put, [True, True, True, False, True]) == [None, file(1), None, file(3), None]
+    assert put == [file(20), replace(file(21), created_ms=1001), file(22), file(23), file(24)]
+    left = {("d", "s", "b"): file(2), ("f",): file(4)}
+    assert tree.write(9) == build_tree(store, {**left, **dict(zip(paths, put, strict=True))})
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        [("g",), ("d", "s")],
+        [("g",), ("f", "x")],
+        [("g",), ("g",)],
+        [("g",), ("g", "x")],
+        [("g", "x"), ("g",)],
+        [("x", "y"), ("f",), ("h",), ("f",)],
+    ],
+)
+def test_files_that_depend_on_each_other_or_are_refused_are_not_put_together(tree, paths):
+    tree.put(("d", "z"), file(9))
+    root = list(tree.walk())
+    assert tree.put_files(paths, [file(8)] * len(paths), [True] * len(paths)) is None
+    assert list(tree.walk()) == root
+    assert tree.put_files([("g",), ("d", "z")], [file(8)] * 2, [True] * 2) is None, "it was changed before"
+    assert list(tree.walk()) == root
 
 
 def test_refusals_name_the_path_and_change_nothing(tree):

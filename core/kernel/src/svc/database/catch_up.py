@@ -16,7 +16,7 @@ from svc.hashing import HASH_SIZE, Hash, ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, ScannedRecord
 from svc.objects.codecs import decompress
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place, pack_place
 from svc.tree import Leaf, decode_node
 
 __all__ = ["NO_HASH", "CaughtUp", "CommitChain", "Progress", "catch_up"]
@@ -112,7 +112,8 @@ def _flush(
     end: int,
     sequence: int,
 ) -> None:
-    added = index.write(places, commits, CoverageMark(end, sequence, log.database_id))
+    packed = [(hash, pack_place(*place)) for hash, place in places]
+    added = index.write(packed, commits, CoverageMark(end, sequence, log.database_id))
     if added < len(places):
         _prefer_whole(log, index, places)
     places.clear()

@@ -33,7 +33,7 @@ from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
 from svc.native_locks import native_lock
-from svc.objects.key_index import Place, place_of
+from svc.objects.key_index import PackedPlace, Place, pack_place
 from svc.objects.store import PendingObjects
 
 __all__ = ["CommitRequest", "Committer"]
@@ -320,20 +320,20 @@ class Committer:
         state = self._state
         framed: list[bytes] = []
         places: list[tuple[Hash, Place]] = []
-        placed: dict[Hash, Place] = {}
+        placed: dict[Hash, PackedPlace] = {}
         for folded in fold.commits:
             framed += folded.records
             places += folded.places
             placed.update(folded.placed)
         # Not on the event loop: the disk takes its time, and others may be writing large pieces just now.
         offset = self._executor.run_reserved(lambda: state.append_and_sync(framed))
-        located: list[tuple[Hash, Place]] = []
+        located: list[tuple[Hash, PackedPlace]] = []
         commits: list[tuple[Commit, Place]] = []
         waiting = iter(fold.commits)
         for (hash, place), record in zip(places, framed, strict=True):
-            located.append((hash, place_of((offset, *place[1:]))))
+            located.append((hash, pack_place(offset, *place[1:])))
             if place.kind == ObjectKind.COMMIT:
-                commits.append((next(waiting).commit, located[-1][1]))
+                commits.append((next(waiting).commit, place._replace(offset=offset)))
             offset += len(record)
         located += placed.items()
         try:

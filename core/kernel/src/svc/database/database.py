@@ -40,6 +40,7 @@ from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import NO_BACKENDS, LogPlace, StorageBackend, shown_location
 from svc.objects.chunking import MAXIMUM_CHUNK, Readable
 from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
+from svc.objects.key_index import unpack_places
 from svc.objects.read_cache import CACHE_BYTES
 from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
 from svc.tree import Entry
@@ -246,7 +247,7 @@ class Database(VersionAccess, CollectionAccess):
         """
         self._require_writable()
         content = self._writer.store_stream(stream, limit=limit, on_bytes=on_bytes, like=like)
-        if sum(place.stored_length for place in content.pending.placed.values()) > _SYNC_AHEAD:
+        if sum([place[1] for place in unpack_places(content.pending.placed.values())]) > _SYNC_AHEAD:
             # The bulk goes to disk here, so that the commit's sync, which others wait for, is short.
             self._state.sync_ahead()
         return content

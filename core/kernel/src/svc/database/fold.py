@@ -7,8 +7,8 @@ of its own; all commits of a fold still share one append and one sync.
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,13 +16,21 @@ from msgspec.structs import replace
 from svc.clock import now_ms
 from svc.database.commit import Commit, DatabaseTotals, TransactionRecord
 from svc.database.head import Head
-from svc.database.operations import OperationResult, Put, SetRef, growth_of
+from svc.database.operations import (
+    Operation,
+    OperationResult,
+    Put,
+    SetRef,
+    growth_of,
+    is_plain_put,
+    put_all,
+)
 from svc.database.references import HEAD_NAME, reference_path
 from svc.errors import NotFound, PayloadTooLarge, SvcError
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.limits import MAXIMUM_TREE_ENTRIES
 from svc.log import encode_record
-from svc.objects.key_index import Place
+from svc.objects.key_index import PackedPlace, Place, unpack_places
 from svc.objects.store import ObjectStore, PendingObjects, TreeStore
 from svc.paths import Path
 from svc.tree import EntryKind, WorkingTree, directory_entry, totals
@@ -45,14 +53,14 @@ class FoldedCommit(Struct, frozen=True, gc=False):
         hash: identity of its record.
         records: framed records in the order in which they are appended; the commit's own is last.
         places: for each of them the hash and what its place will be but for the offset.
-        placed: records that lie in the log already.
+        placed: records that lie in the log already, and their packed places.
     """
 
     commit: Commit
     hash: Hash
     records: list[bytes]
     places: list[tuple[Hash, Place]]
-    placed: dict[Hash, Place]
+    placed: dict[Hash, PackedPlace]
 
 
 class _OpenCommit(Struct):
@@ -207,30 +215,19 @@ class Fold:
         trees, bounds = dict(self._trees), dict(self._bounds)
         savepoints = (user_tree.savepoint(), self._system_tree.savepoint())
         results: list[OperationResult] = []
-        tree: WorkingTree | None = user_tree
-        now_ms = self.now_ms
-        puts = [one for one in request.operations if type(one) is Put and not one.system]
-        if len(puts) > 1:
-            user_tree.prefetch([one.path for one in puts])
         try:
-            for operation in request.operations:
-                if tree is not None and type(operation) is Put and not operation.system:
-                    results.append(operation.apply(tree, now_ms))
-                    continue
-                if isinstance(operation, SetRef):
-                    results.append(self._set_ref(operation))
-                    tree = None
-                    continue
-                if tree is None:
-                    tree = self._tree_of(request.ref)
-                if operation.system:
-                    results.append(operation.apply(self._system_tree, now_ms))
-                    continue
-                results.append(operation.apply(tree, now_ms))
-                if type(operation) is not Put:
-                    self._limit_entries(request.ref, tree, growth_of(operation, tree))
+            for is_plain, run in groupby(request.operations, is_plain_put):
+                operations = list(run)
+                if is_plain and len(operations) > 1:
+                    puts = cast("list[Put]", operations)
+                    done = put_all(puts, self._tree_of(request.ref), self.now_ms)
+                    if done is not None:
+                        results += done
+                        continue
+                for operation in operations:
+                    results.append(self._apply_one(request.ref, operation))
             # Files are counted together: a batch may have very many, and none of them makes many entries.
-            growth = sum([len(one.path) for one in puts])
+            growth = sum([len(one.path) for one in request.operations if type(one) is Put and not one.system])
             if growth:
                 self._limit_entries(request.ref, self._tree_of(request.ref), growth)
         except Exception as error:
@@ -241,6 +238,17 @@ class Fold:
             self._system_tree.rollback(savepoints[1])
             raise
         return results
+
+    def _apply_one(self, ref: str, operation: Operation | SetRef) -> OperationResult:
+        if isinstance(operation, SetRef):
+            return self._set_ref(operation)
+        if operation.system:
+            return operation.apply(self._system_tree, self.now_ms)
+        tree = self._tree_of(ref)
+        result = operation.apply(tree, self.now_ms)
+        if type(operation) is not Put:
+            self._limit_entries(ref, tree, growth_of(operation, tree))
+        return result
 
     def _limit_entries(self, ref: str, tree: WorkingTree, growth: int) -> None:
         """Raises PayloadTooLarge when a tree, to which so much was added at most, has too many entries.
@@ -359,7 +367,9 @@ class Fold:
         chunks = chunk_bytes = 0
         pending = opened.pending
         # They may have been stored since they were made pending: by another process, or ahead.
-        stored = self._objects.known(chain(pending.records, pending.placed))
+        is_asked = pending.unknown_in is None or pending.unknown_in != self._objects.index.state()
+        asked = chain(pending.records, pending.placed) if is_asked else pending.records
+        stored = self._objects.known(asked)
         folded = self._folded
         for hash, (framed, place) in pending.records.items():
             if hash in pending.placed or hash in stored or hash in folded:
@@ -373,9 +383,10 @@ class Fold:
         there_already = placed.keys() & (stored | folded)
         if there_already:
             placed = {hash: place for hash, place in placed.items() if hash not in there_already}
-        ahead = [place[1] for place in placed.values() if place[3] == _CHUNK]
-        chunks += len(ahead)
-        chunk_bytes += sum(ahead)
+        ahead = list(unpack_places(placed.values()))
+        sizes = [place[1] for place in ahead if place[3] == _CHUNK]
+        chunks += len(sizes)
+        chunk_bytes += sum(sizes)
         folded.update(pending.records, placed)
         self._totals = self._totals_after(chunks, chunk_bytes)
         self._sequence += 1
@@ -387,7 +398,7 @@ class Fold:
             self._system_root,
             parent_root,
             parent_system_root,
-            min((place.offset for place in placed.values()), default=0),
+            min([place[0] for place in ahead], default=0),
             self._head.commit_end,
             self._totals,
             tuple(opened.transactions),

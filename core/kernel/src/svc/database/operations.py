@@ -7,6 +7,7 @@ the operation will change: compare-and-swap needs nothing more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from msgspec import Struct
@@ -126,13 +127,10 @@ class Put(Struct, frozen=True, gc=False):
     def change(self) -> PathChange:
         return PathChange("put", self.path, None, self.system)
 
-    def apply(self, tree: WorkingTree, now_ms: int) -> OperationResult:
-        path, content, created_ms, updated_ms = self.path, self.content, self.created_ms, self.updated_ms
-        if not path:
-            _refuse_root(path)
-        if self.condition is not None:
-            self.condition.check(path, tree.get(path))
-        file = Entry(
+    def entry(self, now_ms: int) -> Entry:
+        """Returns the file that it puts."""
+        content, created_ms, updated_ms = self.content, self.created_ms, self.updated_ms
+        return Entry(
             _FILE,
             content.content_hash,
             content.size,
@@ -141,7 +139,15 @@ class Put(Struct, frozen=True, gc=False):
             self.content_type,
             content.record,
         )
-        before, after = tree.put_file(path, file, keeps_creation=created_ms is None)
+
+    def apply(self, tree: WorkingTree, now_ms: int) -> OperationResult:
+        path = self.path
+        if not path:
+            _refuse_root(path)
+        if self.condition is not None:
+            self.condition.check(path, tree.get(path))
+        file = self.entry(now_ms)
+        before, after = tree.put_file(path, file, keeps_creation=self.created_ms is None)
         return OperationResult(path, before, after)
 
 
@@ -340,6 +346,21 @@ class SetRef(Struct, frozen=True):
             raise NotFound("There is no ref of this name.", name=self.name)
         if self.expected and present != self.expected:
             raise PreconditionFailed("The ref has moved.", name=self.name)
+
+
+def is_plain_put(operation: Operation | SetRef) -> bool:
+    """Whether an operation puts a file into the user tree, whatever stands there."""
+    return type(operation) is Put and operation.condition is None and not operation.system
+
+
+def put_all(puts: Sequence[Put], tree: WorkingTree, now_ms: int) -> list[OperationResult] | None:
+    """Applies many plain puts at once; None, and nothing has changed, where it is to be one by one."""
+    paths = [put.path for put in puts]
+    if not all(paths):
+        return None
+    files = [put.entry(now_ms) for put in puts]
+    before = tree.put_files(paths, files, [put.created_ms is None for put in puts])
+    return None if before is None else list(map(OperationResult, paths, before, files))
 
 
 def growth_of(operation: Operation, tree: WorkingTree) -> int:

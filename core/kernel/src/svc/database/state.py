@@ -23,7 +23,7 @@ from svc.errors import CorruptRecord, DatabaseLatched, NotFound, ServiceUnavaila
 from svc.executor import Executor
 from svc.hashing import Hash, ObjectKind
 from svc.log import Log, SharedCell, boot_id, record_size
-from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place
+from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, PackedPlace, Place
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
 
 __all__ = ["SharedState"]
@@ -270,7 +270,7 @@ class SharedState:
         )
 
     def index_and_publish(
-        self, places: Iterable[tuple[Hash, Place]], commits: Sequence[tuple[Commit, Place]]
+        self, places: Iterable[tuple[Hash, PackedPlace]], commits: Sequence[tuple[Commit, Place]]
     ) -> None:
         """Indexes durable records and moves HEAD to the last of their commits."""
         last, place = commits[-1]

@@ -19,7 +19,7 @@ from svc.objects.chunking import WHOLE_LIMIT, Readable
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, decompress
 from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import place_of
+from svc.objects.key_index import PackedPlace, pack_place, unpack_place
 from svc.objects.large_content import LargeContent
 from svc.objects.many_chunks import append_chunks
 from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
@@ -203,8 +203,14 @@ class SmallContents:
             OSError: the disk failed.
         """
         pending, waiting = self._pending, self._waiting
-        fresh = waiting.keys() - self._objects.known(waiting) - pending.placed.keys() - pending.records.keys()
-        append_chunks(self._objects.log, pending, {hash: waiting[hash] for hash in waiting if hash in fresh})
+        state = self._objects.index.state()
+        known, placed, records = self._objects.known(waiting), pending.placed, pending.records
+        fresh = {
+            hash: content
+            for hash, content in waiting.items()
+            if hash not in known and hash not in placed and hash not in records
+        }
+        pending.place(append_chunks(self._objects.log, fresh), state)
         self._waiting, self.size = {}, 0
 
     def settle(self) -> None:
@@ -223,9 +229,11 @@ def append_ahead(objects: ObjectStore, pending: PendingObjects) -> None:
     if not pending.records:
         return
     offset = objects.log.append([framed for framed, _ in pending.records.values()])
+    placed: dict[Hash, PackedPlace] = {}
     for hash, (framed, place) in pending.records.items():
-        pending.placed[hash] = place_of((offset, *place[1:]))
+        placed[hash] = pack_place(offset, *place[1:])
         offset += len(framed)
+    pending.place(placed)
     pending.records.clear()
     pending.size = 0
 
@@ -282,7 +290,7 @@ def _read_pending(objects: ObjectStore, hash: Hash, pending: PendingObjects) -> 
         payload = verified_payload(framed, 0, place.stored_length, hash)
         return payload if place.codec == Codec.RAW else decompress(place.codec, payload, place.raw_length)
     placed = pending.placed.get(hash)
-    return objects.read(hash) if placed is None else objects.read_at(hash, placed)
+    return objects.read(hash) if placed is None else objects.read_at(hash, unpack_place(placed))
 
 
 def _part(chunk: bytes, start: int, length: int) -> bytes:

@@ -83,10 +83,12 @@ class SharedEnvironment:
         databases: the named databases, in the order that was asked for. They stay the same as long as a
             transaction lives that ``begin`` gave, and may be others after it.
         users: number of openings that are not closed yet.
+        openings: how often LMDB has opened it; two writes have the same number only across openings.
     """
 
     def __init__(self, directory: Path, settings: _Settings) -> None:
         self.users = 1
+        self.openings = 1
         self._directory = directory
         self._settings = settings
         self._environment: lmdb.Environment | None = _new_environment(directory, settings)
@@ -199,6 +201,7 @@ class SharedEnvironment:
                 raise ServiceUnavailable(
                     f"The disk failed ({error}): the index cannot be read now.", retry_after=1
                 ) from error
+            self.openings += 1
             self._environment = environment
 
     def _wait_until_unused(self) -> None:

@@ -29,7 +29,17 @@ from svc.objects.environments import (
     open_environment,
 )
 
-__all__ = ["CoverageMark", "IndexedCommit", "KeyIndex", "Place", "place_of"]
+__all__ = [
+    "CoverageMark",
+    "IndexedCommit",
+    "KeyIndex",
+    "PackedPlace",
+    "Place",
+    "pack_place",
+    "place_of",
+    "unpack_place",
+    "unpack_places",
+]
 
 _MAP_SIZE = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
@@ -64,6 +74,22 @@ class Place(NamedTuple):
 
 place_of = partial(tuple.__new__, Place)
 """Makes a place of its fields as a tuple, for half of what ``Place`` costs; checks nothing."""
+
+PackedPlace = bytes
+"""A place as the index keeps it. An import has thousands at once: bytes cost the collector nothing."""
+
+pack_place = _PLACE.pack
+"""Packs a place of its fields, in their order."""
+
+
+def unpack_place(packed: PackedPlace) -> Place:
+    """Returns the place that ``pack_place`` packed."""
+    return place_of(_PLACE.unpack(packed))
+
+
+def unpack_places(packed: Iterable[PackedPlace]) -> Iterator[tuple[int, ...]]:
+    """Yields the fields of many places."""
+    return _PLACE.iter_unpack(b"".join(packed))
 
 
 class CoverageMark(msgspec.Struct, frozen=True, gc=False):
@@ -111,7 +137,7 @@ class KeyIndex(CommitIndex):
             # One transaction for all: an object may be on its way from one to the other.
             with self._begin(_OBJECTS) as transaction:
                 value = self._value_apart(transaction, hash)
-        return None if value is None else place_of(_PLACE.unpack(value))
+        return None if value is None else unpack_place(value)
 
     def _value_apart(self, transaction: lmdb.Transaction[bytes], hash: Hash) -> bytes | None:
         value = transaction.get(hash)
@@ -123,7 +149,7 @@ class KeyIndex(CommitIndex):
     def find_stored(self, hash: Hash) -> Place | None:
         """Returns the place of an object that is whole and stays, for all that is known; else None."""
         value = self._get(_OBJECTS, hash)
-        return None if value is None else place_of(_PLACE.unpack(value))
+        return None if value is None else unpack_place(value)
 
     def contains(self, hash: Hash) -> bool:
         """Whether an object is stored and stays: nobody need store it again.
@@ -137,6 +163,11 @@ class KeyIndex(CommitIndex):
         # The transaction ends when nothing refers to it: that costs less than a with statement.
         get = self._begin(_OBJECTS).get
         return {hash for hash in hashes if get(hash) is not None}
+
+    def state(self) -> object:
+        """Returns what equals a later answer only if no process wrote to the index in between."""
+        transaction = self._begin()
+        return self._shared.openings, transaction.id()
 
     def placed(self, hashes: Iterable[Hash]) -> set[Hash]:
         """Returns which of some objects ``find`` would find, damaged or not."""
@@ -196,7 +227,7 @@ class KeyIndex(CommitIndex):
                 if value is None:
                     value = self._value_apart(transaction, hash)
                 if value is not None:
-                    found.append((hash, place_of(_PLACE.unpack(value))))
+                    found.append((hash, unpack_place(value)))
         return found
 
     def condemned_count(self) -> int:
@@ -227,7 +258,7 @@ class KeyIndex(CommitIndex):
 
     def write(
         self,
-        places: Iterable[tuple[Hash, Place]],
+        places: Iterable[tuple[Hash, PackedPlace]],
         commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
     ) -> int:
@@ -245,9 +276,7 @@ class KeyIndex(CommitIndex):
         Raises:
             InsufficientStorage: the disk is full, or fails to write; nothing was written.
         """
-        pack = _PLACE.pack
-        items = [(hash, pack(*place)) for hash, place in places]
-        items.sort(key=itemgetter(0))
+        items = sorted(places, key=itemgetter(0))
         self._note_written()
         added = 0
         with writing(), self._begin(_OBJECTS, True) as transaction:

@@ -18,7 +18,7 @@ from svc.objects.chunking import Chunker, Window
 from svc.objects.codecs import Codec, CompressionTrial
 from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import Place, place_of
+from svc.objects.key_index import PackedPlace, Place, pack_place
 from svc.objects.store import ObjectStore
 
 __all__ = ["LargeContent", "append_pieces"]
@@ -34,7 +34,7 @@ class LargeContent:
         size: bytes taken so far.
         record: hash of its file record, once it is finished.
         content_hash: BLAKE3 of all bytes, once it is finished.
-        placed: hash to place of what was appended, once it is finished.
+        placed: hash to packed place of what was appended, once it is finished.
         chunks: hash and bytes of its chunks so far, in order.
     """
 
@@ -57,7 +57,7 @@ class LargeContent:
         self.size = 0
         self.record: Hash = b""
         self.content_hash: Hash = b""
-        self.placed: dict[Hash, Place] = {}
+        self.placed: dict[Hash, PackedPlace] = {}
 
     @property
     def room(self) -> memoryview:
@@ -130,7 +130,7 @@ class LargeContent:
         if batch.pieces:
             begin = append_pieces(self._objects.log, batch.pieces)
             for hash, place in batch.places.items():
-                self.placed[hash] = place_of((begin + place.offset, *place[1:]))
+                self.placed[hash] = pack_place(begin + place.offset, *place[1:])
 
 
 class _Batch:

@@ -9,43 +9,43 @@ from collections.abc import Mapping
 from itertools import accumulate, repeat
 
 from svc.clock import now_ms
-from svc.collector import collector_paused
 from svc.hashing import Hash, ObjectKind
 from svc.log import Log, record_size
 from svc.log.framing import frame_records
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress
-from svc.objects.key_index import place_of
+from svc.objects.key_index import PackedPlace, pack_place
 from svc.objects.large_content import append_pieces
-from svc.objects.store import PendingObjects
 
 __all__ = ["append_chunks"]
 
 _CHUNK, _RAW = int(ObjectKind.CHUNK), int(Codec.RAW)
 
 
-def append_chunks(log: Log, pending: PendingObjects, chunks: Mapping[Hash, bytes]) -> None:
+def append_chunks(log: Log, chunks: Mapping[Hash, bytes]) -> dict[Hash, PackedPlace]:
     """Appends chunks of the user tree to the log, unsynced; a later commit makes them part of the database.
 
     Args:
         log: where they go.
-        pending: takes their places.
         chunks: hash to content; none is stored or pending, and none has more than 64 KiB.
+
+    Returns:
+        Their places.
 
     Raises:
         InsufficientStorage: the disk is full; nothing was kept.
         OSError: the disk failed.
     """
     if not chunks:
-        return
+        return {}
     hashes, contents = list(chunks), list(chunks.values())
     lengths = list(map(len, contents))
     stored, codecs = _stored_forms(contents, lengths)
     stored_lengths = list(map(len, stored))
-    begin = append_pieces(log, frame_records(_CHUNK, hashes, stored, lengths, codecs, time_ms=now_ms()))
+    pieces = frame_records(_CHUNK, hashes, stored, lengths, codecs, time_ms=now_ms())
+    begin = append_pieces(log, [b"".join(pieces)])
     offsets = accumulate(map(record_size, stored_lengths), initial=begin)
-    rows = zip(offsets, stored_lengths, lengths, repeat(_CHUNK), repeat(0), codecs)
-    with collector_paused():  # a thousand tuples that stay would set it off
-        pending.placed.update(zip(hashes, map(place_of, rows), strict=True))
+    places = map(pack_place, offsets, stored_lengths, lengths, repeat(_CHUNK), repeat(0), codecs)
+    return dict(zip(hashes, places, strict=True))
 
 
 def _stored_forms(contents: list[bytes], lengths: list[int]) -> tuple[list[bytes], list[int]]:

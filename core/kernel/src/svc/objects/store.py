@@ -18,7 +18,7 @@ from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import Log, encode_record
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
-from svc.objects.key_index import KeyIndex, Place, place_of
+from svc.objects.key_index import KeyIndex, PackedPlace, Place, place_of
 from svc.objects.read_cache import MOST_DIFFERENCES, Difference, ReadCache
 from svc.paths import Path
 from svc.tree import Entry, EntryKind, Node, decode_node, differences, empty_payload, lookup, resolve
@@ -44,13 +44,15 @@ class PendingObjects(Struct):
 
     Attributes:
         records: hash to (framed record, what its place will be but for the offset), not yet appended.
-        placed: hash to place of records that were appended ahead of the commit.
+        placed: hash to packed place of records that were appended ahead of the commit.
         size: bytes of ``records``.
+        unknown_in: a state of the index in which none of ``placed`` was known; None where there is none.
     """
 
     records: dict[Hash, tuple[bytes, Place]] = field(default_factory=dict)
-    placed: dict[Hash, Place] = field(default_factory=dict)
+    placed: dict[Hash, PackedPlace] = field(default_factory=dict)
     size: int = 0
+    unknown_in: object = None
 
     def add(self, hash: Hash, framed: bytes, place: Place) -> None:
         """Adds a record unless the hash is pending already."""
@@ -66,7 +68,16 @@ class PendingObjects(Struct):
         else:
             self.records.update(other.records)
             self.size = other.size
-        self.placed.update(other.placed)
+        if other.placed:
+            self.place(other.placed, other.unknown_in)
+
+    def place(self, placed: Mapping[Hash, PackedPlace], unknown_in: object = None) -> None:
+        """Takes over what was appended ahead, none of which was known in a state of the index."""
+        if not self.placed:
+            self.unknown_in = unknown_in
+        elif self.unknown_in != unknown_in:
+            self.unknown_in = None
+        self.placed.update(placed)
 
     def __contains__(self, hash: Hash) -> bool:
         return hash in self.records or hash in self.placed

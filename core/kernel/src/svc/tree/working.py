@@ -1,15 +1,15 @@
 """A tree that is being changed: pending edits over a base, taken back or written as a whole.
 
-Nothing is written until ``write``, which makes one edit of each changed directory, deepest first, and returns
-the new root.
+Nothing is written until ``write``, which makes one edit of each changed directory, and returns the new root.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge as merge_sorted
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -90,8 +90,6 @@ class WorkingTree:
         self._rollbacks = 0
         # Directories that stand open for changes, by path, until a directory is moved, copied or replaced.
         self._opened: dict[Path, _Directory] = {}
-        # What ``prefetch`` found, by base and name; a base never changes.
-        self._prefetched: dict[Hash, dict[str, Entry | None]] = {}
 
     def get(self, path: Path) -> Entry | None:
         """Returns the entry at a path, or None; links are not followed.
@@ -207,6 +205,45 @@ class WorkingTree:
         changes[name] = entry
         return before, entry
 
+    def put_files(
+        self, paths: Sequence[Path], files: list[Entry], keeps_creation: Sequence[bool]
+    ) -> list[Entry | None] | None:
+        """Puts many files, as ``put_file`` does with each: directory by directory, which costs less.
+
+        Args:
+            paths: where; none is the root.
+            files: for each path the file; afterwards, where all were put, what stands there now.
+            keeps_creation: for each path as for ``put_file``.
+
+        Returns:
+            What stood at each path. None where they are to be put one by one, and the tree is as it was: a
+            path is refused, was changed before, or stands twice or above another.
+        """
+        savepoint = self.savepoint()
+        by_directory: defaultdict[Path, list[int]] = defaultdict(list)
+        for at, path in enumerate(paths):
+            by_directory[path[:-1]].append(at)
+        before: list[Entry | None] = [None] * len(paths)
+        with suppress(Conflict, CorruptRecord):
+            for parent, places in by_directory.items():
+                directory = self._open(parent)
+                names = {paths[at][-1]: at for at in places}
+                if len(names) < len(places) or not directory.changes.keys().isdisjoint(names):
+                    raise Conflict("This path was changed before.")
+                if directory.base is not None:
+                    for name, there in lookup_many(self._store, directory.base, sorted(names)):
+                        at = names[name]
+                        before[at] = there
+                        if there.kind is _DIRECTORY:
+                            raise Conflict("A directory stands at this path.")
+                        if keeps_creation[at] and there.kind is _FILE:
+                            files[at] = replace(files[at], created_ms=there.created_ms)
+                self._journal += zip(repeat(directory.changes), names, repeat(_ABSENT))
+                directory.changes.update(zip(names, [files[at] for at in places], strict=True))
+            return before
+        self.rollback(savepoint)
+        return None
+
     def remove(self, path: Path) -> None:
         """Removes what is at a path; a directory goes with all that it holds.
 
@@ -261,24 +298,6 @@ class WorkingTree:
         self._opened.clear()
         self._set(self._open(destination[:-1]).changes, destination[-1], value)
 
-    def prefetch(self, paths: Iterable[Path]) -> None:
-        """Looks up paths that are about to be changed, all together: cheaper than one by one.
-
-        A directory that cannot be read is left to the operation that needs it.
-        """
-        names: defaultdict[Path, list[str]] = defaultdict(list)
-        for path in paths:
-            if path:
-                names[path[:-1]].append(path[-1])
-        for parent, below in names.items():
-            with suppress(CorruptRecord):
-                value = self._find(parent)
-                base = value.base if isinstance(value, _Directory) else value and value.totals and value.hash
-                if base:
-                    found: dict[str, Entry | None] = dict.fromkeys(below)
-                    found.update(lookup_many(self._store, base, sorted(found)))
-                    self._prefetched.setdefault(base, {}).update(found)
-
     def savepoint(self) -> Savepoint:
         """Returns the present state, to go back to before the next write. Costs nothing."""
         return Savepoint(self._generation, len(self._journal), self._journal[-1] if self._journal else None)
@@ -311,7 +330,6 @@ class WorkingTree:
         root = self._open(())
         new = self._write_directories(root, now_ms) if self._journal or root.base is None else root.base
         self._opened.clear()
-        self._prefetched.clear()
         self._top = {_ROOT: _Directory(new, 0, {})}
         self._journal = []
         self._generation += 1
@@ -399,12 +417,7 @@ class WorkingTree:
         return self._of_base(directory.base, name) if value is _ABSENT else value
 
     def _of_base(self, base: Hash | None, name: str) -> Entry | None:
-        if base is None:
-            return None
-        prefetched = self._prefetched.get(base)
-        if prefetched is not None and name in prefetched:
-            return prefetched[name]
-        return lookup(self._store, base, name)
+        return None if base is None else lookup(self._store, base, name)
 
     def _children(self, value: _Value) -> Iterator[tuple[str, _Value]]:
         if value is None or not _is_directory(value):

@@ -18,7 +18,7 @@ from svc.database.transfer.checking import OF_SYSTEM, OF_USER, CheckedObjects
 from svc.errors import RefusedFile
 from svc.hashing import Hash, ObjectKind
 from svc.log import encode_record
-from svc.objects.key_index import Place
+from svc.objects.key_index import Place, pack_place
 from svc.objects.store import PendingObjects
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class _Appending:
             return
         offset = self._database.objects.log.append([framed for _, framed, _ in self._records])
         for hash, framed, place in self._records:
-            self._part.placed[hash] = place._replace(offset=offset)
+            self._part.placed[hash] = pack_place(offset, *place[1:])
             offset += len(framed)
         self._part_bytes += self._size
         self._records, self._size = [], 0
