@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from svc_blackbox.client import Client
-from svc_testing.prepared import PreparedProcess, start_svc
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 
 START_S = 60.0
 STOP_S = 30.0
@@ -40,13 +40,8 @@ def run_svc(
     *arguments: object, check: bool = True, timeout: float = 300, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs an ``svc`` command to its end; with ``check`` it must exit 0."""
-    result = subprocess.run(
-        [svc_program(), *map(str, arguments)],
-        input=b"" if stdin is None else stdin,
-        capture_output=True,
-        timeout=timeout,
-        env=svc_environment(),
-    )
+    words = map(str, arguments)
+    result = run_to_end([svc_program()], *words, env=svc_environment(), stdin=stdin or b"", timeout=timeout)
     if check:
         assert result.returncode == 0, (
             f"svc {' '.join(map(str, arguments))} exited {result.returncode}\n"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from svc_testing import DistributionFactory, install_memory_storage, install_testing_auth
-from svc_testing.prepared import PreparedProcess, start_svc
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 
 Process = subprocess.Popen[str] | PreparedProcess
 
@@ -171,14 +171,9 @@ def run(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess
     """Runs ``svc`` to its end."""
 
     def run_svc(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*SVC, *words],
-            cwd=tmp_path,
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        done = run_to_end(SVC, *words, env={**environment, **variables}, cwd=tmp_path, timeout=60)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
     return run_svc

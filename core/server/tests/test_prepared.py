@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from svc_testing.prepared import PreparedProcess, start_svc
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 
 SVC = [sys.executable, "-c", "from svc.cli import main; main()"]
 IMPORTED_EARLY = """
@@ -112,3 +112,26 @@ def test_what_is_imported_early_is_fit_for_workers_under_gevent() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTED_EARLY], capture_output=True, text=True, check=True)
     # The queue of tasks imports their records, which have a lock: a worker imports both itself.
     assert done.stdout.splitlines() == ["1 1", "True False False", "[]", "[]", "set()"]
+
+
+def test_a_command_runs_to_its_end_as_a_fork(
+    prepared: Any, environment: dict[str, str], tmp_path: Path
+) -> None:
+    def run(*words: str, stdin: bytes = b"", timeout: float = 60) -> subprocess.CompletedProcess[bytes]:
+        return run_to_end(SVC, *words, env=environment, cwd=tmp_path, stdin=stdin, timeout=timeout)
+
+    prepared("--version").wait(60)
+    done = run("info", "-D", "none.svcdb")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"none.svcdb" in done.stderr
+    listed = run("plugins", "list", "--json", "-D", "none.svcdb")
+    program = subprocess.run(
+        [*SVC, *listed.args[len(SVC) :]], env=environment, cwd=tmp_path, capture_output=True
+    )
+    assert (listed.returncode, listed.stdout, listed.stderr) == (
+        program.returncode,
+        program.stdout,
+        program.stderr,
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        run("background", "-D", "x.svcdb", timeout=0.001)

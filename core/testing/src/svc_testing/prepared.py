@@ -22,12 +22,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-__all__ = ["PreparedProcess", "start_svc"]
+__all__ = ["PreparedProcess", "run_to_end", "start_svc"]
 
 MESSAGE_BYTES = 1 << 20
 END_SECONDS = 30.0
@@ -112,7 +113,8 @@ def start_svc(
     """
     parent = _Prepared.of(env) if prepared else None
     if parent is not None:
-        return parent.start(arguments, env, os.fspath(cwd or os.getcwd()), stdout, stderr, text)
+        with open(os.devnull, "rb") as nowhere:
+            return parent.start(arguments, env, os.fspath(cwd or os.getcwd()), nowhere, stdout, stderr, text)
     return subprocess.Popen(
         [*program, *arguments],
         stdin=subprocess.DEVNULL,
@@ -123,6 +125,54 @@ def start_svc(
         cwd=cwd,
         start_new_session=True,
     )
+
+
+def run_to_end(
+    program: Sequence[str],
+    *arguments: str,
+    env: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None = None,
+    stdin: bytes = b"",
+    timeout: float,
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs ``svc`` to its end; as a fork where a server has prepared one, and never if it is to be a server.
+
+    Args:
+        program: the beginning of a command line that runs ``svc`` of this interpreter.
+        arguments: what follows it.
+        env: all its variables.
+        cwd: its working directory; this process's by default.
+        stdin: its standard input.
+        timeout: seconds until it is killed, and ``subprocess.TimeoutExpired`` raised.
+    """
+    parent = _Prepared.present(env)
+    if parent is None or arguments[:1] == ("start",):
+        return subprocess.run(
+            [*program, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=timeout,
+            env=env,
+            cwd=cwd,
+            check=False,
+        )
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        process = parent.start(arguments, env, os.fspath(cwd or os.getcwd()), given, output, errors)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        output.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess([*program, *arguments], code, output.read(), errors.read())
 
 
 class _Prepared:
@@ -144,6 +194,11 @@ class _Prepared:
             cls._of[os.getpid()] = cls()
         return cls._of[os.getpid()]
 
+    @classmethod
+    def present(cls, env: Mapping[str, str]) -> _Prepared | None:
+        """The one for an environment, where there is one by now."""
+        return cls._of.get(os.getpid()) if _unchanging(env) == _unchanging(os.environ) else None
+
     def __init__(self) -> None:
         self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -162,17 +217,17 @@ class _Prepared:
         arguments: Sequence[str],
         env: Mapping[str, str],
         cwd: str,
+        stdin: IO[Any],
         stdout: Stream,
         stderr: Stream,
-        text: bool,
+        text: bool = False,
     ) -> PreparedProcess:
         """Forks ``svc`` with these arguments."""
         with contextlib.ExitStack() as theirs:
-            nowhere = theirs.enter_context(open(os.devnull, "rb"))
             output, output_pipe = _stream(stdout, 1, text, theirs)
             errors, errors_pipe = _stream(stderr, 2, text, theirs)
             request = {"arguments": arguments, "env": dict(env), "cwd": cwd}
-            pid = self.ask(request, nowhere.fileno(), output, errors)
+            pid = self.ask(request, stdin.fileno(), output, errors)
         return PreparedProcess(self, pid, output_pipe, errors_pipe)
 
     def ask(self, request: dict[str, Any], *descriptors: int) -> int:

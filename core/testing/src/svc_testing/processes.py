@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from svc_testing.distributions import DistributionFactory
-from svc_testing.prepared import PreparedProcess, start_svc
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 from svc_testing.testing_auth import install_testing_auth, with_testing_auth
 
 __all__ = ["Completed", "Response", "Server", "free_port", "run_svc", "start_server", "svc_command"]
@@ -94,15 +94,20 @@ def run_svc(
         python: interpreter of another environment.
         timeout: seconds.
     """
-    completed = subprocess.run(
-        [*svc_command(python), *(os.fspath(argument) for argument in arguments)],
-        cwd=cwd,
-        env=_environment(env),
-        input=stdin,
-        capture_output=True,
-        timeout=timeout,
-        check=False,
-    )
+    words = [os.fspath(argument) for argument in arguments]
+    variables = _environment(env)
+    if python is None:
+        completed = run_to_end(svc_command(), *words, env=variables, cwd=cwd, stdin=stdin, timeout=timeout)
+    else:
+        completed = subprocess.run(
+            [*svc_command(python), *words],
+            cwd=cwd,
+            env=variables,
+            input=stdin,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
     return Completed(
         completed.returncode,
         completed.stdout.decode("utf-8", "replace"),
