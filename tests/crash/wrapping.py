@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from unittest import mock
 
 from svc_blackbox.server import Server
 
@@ -26,11 +25,7 @@ class WrappedServer(Server):
 
     def __init__(self, database: Path, program: Sequence[str], *options: str) -> None:
         super().__init__(database, *options)
-        self._script = database.with_name(f"{database.name}.start")
-        self._script.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
-        self._script.chmod(0o700)
-
-    def start_with(self, *arguments: str) -> Server:
-        """Starts the server by way of the program, and waits for its ready line."""
-        with mock.patch("svc_blackbox.server.svc_program", return_value=str(self._script)):
-            return super().start_with(*arguments)
+        script = database.with_name(f"{database.name}.start")
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
+        script.chmod(0o700)
+        self.program = str(script)

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from svc_blackbox.client import Client
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 
 START_S = 60.0
 STOP_S = 30.0
@@ -39,13 +40,8 @@ def run_svc(
     *arguments: object, check: bool = True, timeout: float = 300, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs an ``svc`` command to its end; with ``check`` it must exit 0."""
-    result = subprocess.run(
-        [svc_program(), *map(str, arguments)],
-        input=b"" if stdin is None else stdin,
-        capture_output=True,
-        timeout=timeout,
-        env=svc_environment(),
-    )
+    words = map(str, arguments)
+    result = run_to_end([svc_program()], *words, env=svc_environment(), stdin=stdin or b"", timeout=timeout)
     if check:
         assert result.returncode == 0, (
             f"svc {' '.join(map(str, arguments))} exited {result.returncode}\n"
@@ -98,6 +94,7 @@ class Server:
 
     Attributes:
         database: the database file.
+        program: what stands in the place of ``svc``; None for ``svc``.
         url: base URL that the ready line gave; empty while not running.
         printed: the lines on standard output up to the ready line.
         log: file that collects what the server writes to standard error.
@@ -107,11 +104,12 @@ class Server:
         self.database = database
         self.options = options
         self.environment = environment or {}
+        self.program: str | None = None
         self.url = ""
         self.ready_line = ""
         self.printed: list[str] = []
         self.log = database.with_name(database.name + ".log")
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | PreparedProcess | None = None
         self._clients: list[Client] = []
 
     def start(self) -> Server:
@@ -122,16 +120,16 @@ class Server:
     def start_with(self, *arguments: str) -> Server:
         """Starts the server with these arguments alone, and waits for its ready line."""
         assert self._process is None, "already running"
-        command = [svc_program(), "start", *arguments]
         with self.log.open("a") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
+            self._process = start_svc(
+                [self.program or svc_program()],
+                "start",
+                *arguments,
+                env={**svc_environment(), **self.environment},
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**svc_environment(), **self.environment},
-                start_new_session=True,
+                prepared=self.program is None,
             )
         self.ready_line = self._wait_until_ready(self._process)
         match = READY.search(self.ready_line)
@@ -139,7 +137,7 @@ class Server:
         self.url = match[0].rstrip("/")
         return self
 
-    def _wait_until_ready(self, process: subprocess.Popen[str]) -> str:
+    def _wait_until_ready(self, process: subprocess.Popen[str] | PreparedProcess) -> str:
         lines: queue.Queue[str | None] = queue.Queue()
 
         def follow() -> None:

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from svc_testing import DistributionFactory, install_memory_storage, install_testing_auth
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
+
+Process = subprocess.Popen[str] | PreparedProcess
 
 PLUGIN = """
 import time
@@ -143,7 +146,7 @@ def cluster(tmp_path: Path) -> Iterator[DistributionFactory]:
 class RunningServer:
     """A server process and its address."""
 
-    def __init__(self, process: subprocess.Popen[str], host: str, port: int, log: Path) -> None:
+    def __init__(self, process: Process, host: str, port: int, log: Path) -> None:
         self.process = process
         self.host = host
         self.port = port
@@ -168,14 +171,9 @@ def run(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess
     """Runs ``svc`` to its end."""
 
     def run_svc(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*SVC, *words],
-            cwd=tmp_path,
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        done = run_to_end(SVC, *words, env={**environment, **variables}, cwd=tmp_path, timeout=60)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
     return run_svc
@@ -187,12 +185,13 @@ class Launcher:
     def __init__(self, environment: dict[str, str], directory: Path) -> None:
         self._environment = environment
         self._directory = directory
-        self._running: list[subprocess.Popen[str]] = []
+        self._running: list[Process] = []
 
     def __call__(self, *words: str, gunicorn: list[str] | None = None) -> RunningServer:
         if gunicorn is not None:
             return self._start_gunicorn(gunicorn)
-        process, log = self._start([*SVC, "start", "--port", "0", "--workers", "1", *words])
+        words = ("start", "--port", "0", "--workers", "1", *words)
+        process, log = self._start(lambda **streams: start_svc(SVC, *words, **streams))
         assert process.stdout is not None
         line = process.stdout.readline()
         match = READY.match(line)
@@ -203,7 +202,9 @@ class Launcher:
 
     def _start_gunicorn(self, words: list[str]) -> RunningServer:
         command = [sys.executable, "-m", "gunicorn", "--no-control-socket", "-b", "127.0.0.1:0", *words]
-        process, log = self._start(command)
+        process, log = self._start(
+            lambda **streams: subprocess.Popen(command, start_new_session=True, **streams)
+        )
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             match = re.search(r"Listening at: http://127.0.0.1:(\d+)", log.read_text())
@@ -212,17 +213,15 @@ class Launcher:
             time.sleep(0.05)
         raise AssertionError(log.read_text())
 
-    def _start(self, command: list[str]) -> tuple[subprocess.Popen[str], Path]:
+    def _start(self, start: Callable[..., Process]) -> tuple[Process, Path]:
         log = self._directory / f"log-{len(self._running)}"
         with log.open("w") as stream:
-            process = subprocess.Popen(
-                command,
+            process = start(
                 cwd=self._directory,
                 env=self._environment,
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 text=True,
-                start_new_session=True,
             )
         self._running.append(process)
         return process, log

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from svc_testing.distributions import DistributionFactory
+from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 from svc_testing.testing_auth import install_testing_auth, with_testing_auth
 
 __all__ = ["Completed", "Response", "Server", "free_port", "run_svc", "start_server", "svc_command"]
@@ -93,15 +94,20 @@ def run_svc(
         python: interpreter of another environment.
         timeout: seconds.
     """
-    completed = subprocess.run(
-        [*svc_command(python), *(os.fspath(argument) for argument in arguments)],
-        cwd=cwd,
-        env=_environment(env),
-        input=stdin,
-        capture_output=True,
-        timeout=timeout,
-        check=False,
-    )
+    words = [os.fspath(argument) for argument in arguments]
+    variables = _environment(env)
+    if python is None:
+        completed = run_to_end(svc_command(), *words, env=variables, cwd=cwd, stdin=stdin, timeout=timeout)
+    else:
+        completed = subprocess.run(
+            [*svc_command(python), *words],
+            cwd=cwd,
+            env=variables,
+            input=stdin,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
     return Completed(
         completed.returncode,
         completed.stdout.decode("utf-8", "replace"),
@@ -129,7 +135,7 @@ class Server:
         database_path: what it serves.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], database_path: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | PreparedProcess, database_path: Path) -> None:
         self.process = process
         self.database_path = database_path
         self.url = ""
@@ -203,7 +209,7 @@ class Server:
                 self.kill()
                 raise
         self._join()
-        return self.process.returncode
+        return self.process.wait()
 
     def kill(self) -> None:
         """Ends it and the processes it started at once, as a crash of the machine's software would."""
@@ -266,13 +272,13 @@ def start_server(
         for name, value in defaults.items():
             if not _is_among(name, options):
                 arguments += [name, value]
-        process = subprocess.Popen(
-            [*svc_command(python), *arguments],
+        process = start_svc(
+            svc_command(python),
+            *arguments,
+            env=_environment(variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            env=_environment(variables),
-            start_new_session=True,
+            prepared=python is None,
         )
         server = Server(process, Path(database_path))
         try:

@@ -26,6 +26,7 @@ from svc_worker.files import FileWrapper
 from svc_worker.hooks import Hooks
 from svc_worker.listening import Listener, connections_that_fit
 from svc_worker.memory import make_ahead, shrink
+from svc_worker.patching import entry_points_read_once
 from svc_worker.settings import HttpSettings, unsupported_settings
 from svc_worker.streams import UNSENT_BYTES, PlainStream, Stream, StreamExpired
 from svc_worker.sweep import SWEEP_SECONDS, Sweep
@@ -63,6 +64,11 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         self._context: ssl.SSLContext | None = None
         self._wake: Any = None
         self._pool: Any = None
+
+    def patch(self) -> None:
+        """Lets gevent replace what blocks; called in the worker, before the application is loaded."""
+        with entry_points_read_once():
+            super().patch()
 
     def init_signals(self) -> None:
         """Leaves Ctrl-C, which a terminal sends to every process, to the master alone."""

@@ -1,0 +1,168 @@
+"""The process that ``svc_testing.prepared`` forks servers from: ``python -P prepared_program.py SOCKET``.
+
+A request is a JSON object. ``{"arguments", "env", "cwd"}`` comes with the three standard streams, and is
+answered with the process id of a child; ``{"wait": pid}`` with the exit code of a child that has ended. The
+process ends when nobody is left to ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_MASTER = (
+    "svc.cli",
+    "svc_server.commands.start_command",
+    "svc_server.listening",
+    "svc_server.preflight",
+    "svc_server.start",
+    "svc_worker",
+)
+"""What the master of ``svc start`` imports before it forks."""
+_REPLACED = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.local)
+
+
+def main() -> None:
+    """Serves requests; in each child, returns as ``svc`` does."""
+    gc.disable()
+    import_early()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        request, streams = _serve(asked)
+    if request is None:
+        return
+    gc.enable()
+    _become(request, streams)
+    from svc.cli import main as run
+
+    run()
+
+
+def import_early() -> None:
+    """Imports what the processes of a server do, but for modules that would be others under gevent."""
+    for name in _MASTER:
+        importlib.import_module(name)
+    fit, unfit = _modules_of_plugins()
+    # An import of one of these, and so of whatever imports it, fails here, and is made by the server itself.
+    sys.modules.update(dict.fromkeys(unfit))  # type: ignore[arg-type]
+    for name in fit:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for name in unfit:
+        del sys.modules[name]
+
+
+def _modules_of_plugins() -> tuple[list[str], list[str]]:
+    """Returns which of our modules a boot of all plugins imports: those to be imported here, and the others.
+
+    A child boots the plugins, so that nothing of the boot stays.
+    """
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try:
+            from svc.plugins import load_plugins
+
+            before = set(sys.modules)
+            load_plugins()
+            names = [name for name in sys.modules if name not in before and name.startswith("svc")]
+            unfit = sorted(modules_with_what_gevent_replaces(names))
+            with os.fdopen(write, "w") as pipe:
+                json.dump([[name for name in names if name not in unfit], unfit], pipe)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        fit, unfit = json.load(pipe)
+    os.wait()
+    return fit, unfit
+
+
+def modules_with_what_gevent_replaces(names: list[str]) -> set[str]:
+    """Returns which modules keep a lock, or a function, for which they would have gevent's in a worker.
+
+    Patches this process.
+    """
+    from gevent import monkey
+
+    found = set()
+    for name in names:
+        if any(isinstance(one, _REPLACED) for one in _kept(vars(sys.modules[name]))):
+            found.add(name)
+    monkey.patch_all()
+    originals = {id(one): name for names_of in monkey.saved.values() for name, one in names_of.items()}
+    for name in names:
+        for attribute, value in vars(sys.modules[name]).items():
+            if originals.get(id(value)) == attribute.lstrip("_"):
+                found.add(name)
+    return found
+
+
+def _kept(value: Any, depth: int = 4) -> Iterator[Any]:
+    """Yields what a value holds: in containers, in objects and classes of ours."""
+    yield value
+    if depth == 0:
+        return
+    inner: Any = ()
+    if isinstance(value, dict):
+        inner = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inner = value
+    elif (getattr(value, "__module__", None) or "").startswith("svc"):
+        inner = getattr(value, "__dict__", {}).values()
+    for one in inner:
+        yield from _kept(one, depth - 1)
+
+
+def _serve(asked: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """Answers requests to the end; returns in each child that it forks, with what that child is to be."""
+    while True:
+        message, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        if not message:
+            return None, []
+        request = json.loads(message)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            asked.send(b"%d" % os.waitstatus_to_exitcode(status))
+            continue
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            return request, streams
+        for stream in streams:
+            os.close(stream)
+        asked.send(b"%d" % child)
+
+
+def _become(request: dict[str, Any], streams: list[int]) -> None:
+    """Makes this process what it would be if a shell had started it."""
+    from gunicorn import config  # type: ignore[import-untyped]
+    from gunicorn.util import getcwd  # type: ignore[import-untyped]
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, max(streams) + 1)
+    os.chdir(request["cwd"])
+    environment = request["env"]
+    os.environ.clear()
+    os.environ.update(environment)
+    # gunicorn keeps the directory in which it was imported.
+    config.Chdir.default = getcwd()
+    beside = str(Path(sys.executable).parent)
+    paths = environment.get("PYTHONPATH", "")
+    sys.path[:0] = [beside, *(paths.split(os.pathsep) if paths else ())]
+    sys.argv = ["svc", *request["arguments"]]
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+if __name__ == "__main__":
+    main()
