@@ -181,3 +181,34 @@ def test_on_a_full_disk_a_new_environment_is_refused_in_words(
     monkeypatch.setattr("svc.objects.environments._set_note", full)
     with pytest.raises(InsufficientStorage, match="The disk is full"):
         open_environment(tmp_path / "view", 1 << 20, (b"data",))
+
+
+def test_on_a_disk_that_fills_up_while_it_is_made_it_is_refused_in_words_and_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[lmdb.Environment] = []
+
+    class Full:
+        """An environment whose databases find no space."""
+
+        def __init__(self, environment: lmdb.Environment) -> None:
+            opened.append(environment)
+            self._environment = environment
+
+        def open_db(self, *_: object, **__: object) -> None:
+            raise lmdb.DiskError("mdb_txn_commit")
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._environment, name)
+
+    make = environments._new_environment
+    with monkeypatch.context() as patch:
+        patch.setattr(environments, "_new_environment", lambda *given: Full(make(*given)))
+        with pytest.raises(InsufficientStorage, match="The disk is full") as refused:
+            open_environment(tmp_path / "view", 1 << 20, (b"data",))
+    # Who holds the error does not keep the files open.
+    shared = open_environment(tmp_path / "view", 1 << 20, (b"data",))
+    with shared.begin(0, write=True) as transaction:
+        transaction.put(b"key", b"value")
+    close_environment(shared)
+    assert len(opened) == 1 and refused.value.__cause__ is not None

@@ -258,7 +258,12 @@ def open_environment(
                 if existing_only:
                     raise lmdb.CorruptedError("These files were written before the machine was last started.")
                 _begin_anew(directory)
-            shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only))
+            try:
+                shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only))
+            except lmdb.Error as error:  # a new one writes its databases
+                if not is_full(error):
+                    raise
+                raise _disk_is_full() from error
         _environments[shared.key] = shared
         return shared
 
@@ -328,8 +333,12 @@ def _begin_anew(directory: Path) -> None:
 
 def _refusal(error: OSError) -> SvcError:
     if error.errno in FULL:
-        return InsufficientStorage("The disk is full: nothing more can be kept beside the database.")
+        return _disk_is_full()
     return ReadOnly("The directory beside the database cannot be written.")
+
+
+def _disk_is_full() -> InsufficientStorage:
+    return InsufficientStorage("The disk is full: nothing more can be kept beside the database.")
 
 
 def _is_whole(directory: Path) -> bool:
@@ -440,7 +449,11 @@ def _fill_up(data: Path, environment: lmdb.Environment) -> None:
 
 
 def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:
-    return tuple(environment.open_db(name, create=not settings.read_only) for name in settings.names)
+    try:
+        return tuple(environment.open_db(name, create=not settings.read_only) for name in settings.names)
+    except lmdb.Error:
+        environment.close()  # nobody else will: LMDB opens a file once in a process
+        raise
 
 
 def _is_read(environment: lmdb.Environment) -> bool:
