@@ -27,11 +27,11 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <title>svc</title>
 <h1>svc</h1>
-<p>A database of files that keeps every version. This is version {version}. It is used by HTTP and by the
-command <code>svc</code>; <code>svc --help</code> lists what that can do.</p>
+<p>A database of files that keeps every version, {version}. Use it over HTTP or with the command
+<code>svc</code>; <code>svc --help</code> lists what it can do.</p>
 <ul>
 <li>{documentation}</li>
-<li><a href="{health}">How this server is</a></li>
+<li><a href="{health}">Health of this server</a></li>
 </ul>
 </html>
 """
