@@ -1,6 +1,6 @@
 """Many small chunks on their way into the log: framed and placed by columns, not one by one.
 
-A bulk import brings thousands of them in each transaction (decision 011).
+A bulk import brings thousands of them in each transaction (decision 036).
 """
 
 from __future__ import annotations
