@@ -33,29 +33,31 @@ SPLIT = ("tests/e2e",)
 BESIDE = "test_*.py"
 
 LONGEST_FIRST = (
-    "tests/crash",
-    f"tests/e2e/{BESIDE}",
     "tests/attack",
     "core/kernel/tests",
+    f"tests/e2e/{BESIDE}",
     "core/server/tests",
+    "tests/crash",
     "tests/realdata",
     "plugins/query",
-    "tests/e2e/backup",
     "tests/plugins",
-    "core/worker/tests",
-    "tests/e2e/identity",
     "plugins/tasks",
     "plugins/files",
+    "core/worker/tests",
+    "tests/e2e/identity",
     "tests/e2e/versions",
-    "tests/fuzz",
+    "tests/e2e/backup",
     "tests/query_model",
+    "plugins/index-fulltext",
     "tests/versions_model",
     "tests/layering",
-    "plugins/index-fulltext",
     "plugins/backup",
     "plugins/task-backup",
     "plugins/task-reindex",
+    "plugins/users",
+    "plugins/versions",
     "plugins/history",
+    "tests/fuzz",
 )
 TESTED_WITH = {
     "query": (
