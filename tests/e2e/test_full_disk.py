@@ -132,9 +132,16 @@ def test_the_history_is_read_on_a_full_disk(small_disk: Path, tmp_path: Path) ->
     assert [line["version"] for line in blame["lines"]] == [row["version"] for row in log["commits"]][::-1]
 
 
-def workers_of(database: Path) -> list[int]:
-    found = run_svc("status", "-D", database, "--json", check=False)
-    return [worker["pid"] for worker in json.loads(found.stdout)["workers"]]
+def workers_of(database: Path, number: int) -> list[int]:
+    """Waits for all of them: the first one says that the server is ready."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        found = run_svc("status", "-D", database, "--json", check=False)
+        workers = [worker["pid"] for worker in json.loads(found.stdout)["workers"]]
+        if len(workers) == number:
+            return workers
+        time.sleep(0.1)
+    raise AssertionError(workers)
 
 
 def test_at_the_largest_size_of_a_file(server: Callable[[Path], Server], tmp_path: Path) -> None:
@@ -142,8 +149,7 @@ def test_at_the_largest_size_of_a_file(server: Callable[[Path], Server], tmp_pat
     client = running.client()
     stored: dict[str, bytes] = {"/first": b"first"}
     client.store("/first", b"first")
-    workers = workers_of(running.database)
-    assert len(workers) == 2
+    workers = workers_of(running.database, 2)
     hard = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE)[1] for pid in workers}
     for pid in workers:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (2_000_000, hard[pid]))

@@ -15,7 +15,8 @@ from msgspec import Struct, field
 from svc.clock import now_ms
 from svc.errors import CorruptRecord, NotFound, SvcError, TruncatedFile
 from svc.hashing import Hash, ObjectKind, hash_object
-from svc.log import Log, encode_record
+from svc.log import RECORD_HEADER_SIZE, Log, encode_record
+from svc.log.framing import decode_header
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, PackedPlace, Place, place_of
@@ -148,6 +149,22 @@ class ObjectStore:
             if not isinstance(error, TruncatedFile):
                 self._note_damaged(hash)
             raise
+
+    def stands_at(self, hash: Hash, place: Place) -> bool:
+        """Whether the header of a record in the log says what the key index says of an object."""
+        try:
+            data = self.log.read_stretch(place.offset, place.offset + RECORD_HEADER_SIZE)
+        except OverflowError:
+            return False
+        header = decode_header(data, offset=place.offset) if len(data) == RECORD_HEADER_SIZE else None
+        return header is not None and (hash, *place[1:]) == (
+            header.hash,
+            header.stored_length,
+            header.raw_length,
+            header.kind,
+            header.system,
+            header.codec,
+        )
 
     def read_node(self, hash: Hash) -> Node:
         """Returns a decoded directory node, from the cache when it is there."""

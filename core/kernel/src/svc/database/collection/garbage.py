@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from svc.database.collection.marking import Marker
 from svc.database.collection.plan import MAXIMUM_RUN, Plan
+from svc.errors import CorruptRecord
 from svc.hashing import HASH_SIZE, Hash, ObjectKind
 from svc.log import FIRST, DamagedRegion, Log, ScannedRecord, record_size
 from svc.objects.key_index import Place
@@ -76,9 +77,12 @@ def find_garbage(
     What is dead is noted in ``marker.dead``; what is kept for its youth in ``marker.live``. Damaged regions,
     commits that no pack holds, clean-end marks and records of other kinds stay. The runs are complete when it
     has ended.
+
+    Raises:
+        CorruptRecord: the key index is damaged: by it something looks dead that may be needed.
     """
     garbage = Garbage()
-    live, dead = marker.live, marker.dead
+    dead = marker.dead
     batch: Batch = []
     positions: list[int] = []
     begin = reached = -1
@@ -90,11 +94,7 @@ def find_garbage(
         if isinstance(record, DamagedRegion):
             is_part = False
         elif record.kind in _OBJECTS:
-            position = record.offset >> 3
-            is_part = is_dead = position not in live
-            if is_dead and young.keeps(record):
-                live.add(position)
-                is_part = is_dead = False
+            is_part = is_dead = _is_dead(record, marker, young)
         elif record.kind is ObjectKind.COMMIT:
             is_part = is_dead = is_packed(record)
         else:
@@ -123,3 +123,20 @@ def find_garbage(
         garbage.plan.add(begin, reached)
     dead.update(positions)
     yield garbage, batch
+
+
+def _is_dead(record: ScannedRecord, marker: Marker, young: YoungChunks) -> bool:
+    position = record.offset >> 3
+    if position in marker.live:
+        return False
+    if young.keeps(record):
+        marker.live.add(position)
+        return False
+    if not marker.needs(record.hash, record.offset):
+        return True
+    raise CorruptRecord(
+        "The key index is damaged: it does not lead to an object that is in the log. Nothing is collected. "
+        "'svc verify --repair' makes the index anew.",
+        hash=record.hash.hex(),
+        offset=record.offset,
+    )

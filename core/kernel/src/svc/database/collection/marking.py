@@ -33,12 +33,14 @@ class Marker:
         dead: places that were found dead. One of them that is marked later was needed by somebody who was
             faster, and comes to life again.
         revived: hash and place of each that came to life again since this was last emptied.
+        missing: chunks that are needed and that the key index does not know.
     """
 
     def __init__(self, objects: ObjectStore, progress: Callable[[int], None] = lambda marked: None) -> None:
         self.live = BitMap64()
         self.dead = BitMap64()
         self.revived: list[tuple[Hash, Place]] = []
+        self.missing: set[Hash] = set()
         self._objects = objects
         self._progress = progress
         self._contents: list[tuple[Hash, bool]] = []
@@ -66,6 +68,13 @@ class Marker:
         self._mark_contents()
         return bool(is_new)
 
+    def needs(self, hash: Hash, offset: int) -> bool:
+        """Whether an object is needed that stands at an offset where the key index does not look for it."""
+        if hash in self.missing:
+            return True
+        place = self._objects.index.find(hash)
+        return place is not None and place.offset != offset and not self._objects.stands_at(hash, place)
+
     def mark_chunks(self, hashes: Iterable[Hash]) -> None:
         """Marks chunks of the user tree; hashes that are none are passed over."""
         found = self._objects.index.locate(hashes)
@@ -86,11 +95,20 @@ class Marker:
         for hash, place in self._new_of(records, _RECORD):
             chunks += FileRecord.decode(self._read(hash, place)).chunks
             if len(chunks) >= _CONTENTS:
-                self._add(self._objects.index.locate(chunks))
+                self._mark_needed(chunks)
                 chunks.clear()
-        # A chunk that is missing is damage, and no reason to keep less.
-        self._add(self._objects.index.locate(chunks))
+        self._mark_needed(chunks)
         self._progress(len(self.live))
+
+    def _mark_needed(self, chunks: list[Hash]) -> None:
+        found = self._objects.index.locate(chunks)
+        if len(found) < len(chunks):
+            # That is damage, and no reason to keep less, unless it turns out to be in the log.
+            there = {hash for hash, _ in found}
+            self.missing.update(
+                hash for hash in chunks if hash not in there and self._objects.explain_missing(hash) is None
+            )
+        self._add(found)
 
     def _new_of(self, hashes: list[Hash], kind: ObjectKind) -> list[tuple[Hash, Place]]:
         found = self._objects.index.locate(hashes)

@@ -25,6 +25,7 @@ from svc.database.holds import Phase
 from svc.database.operations import Put
 from svc.database.packed_commits import PACKS_PATH
 from svc.database.references import HEAD_NAME
+from svc.errors import CorruptRecord
 from svc.hashing import Hash
 from svc.log import FIRST, CollectableStorage
 from svc.objects.content import StoredContent
@@ -108,7 +109,11 @@ class Collection:
                 self._before()
                 with self._measure.phase("pack"):
                     pack_commits(self._database, self._settled(), self._locked, self._stop_if_asked)
-                self._find(self._settled(), keep_ms, may_condemn=True)
+                try:
+                    self._find(self._settled(), keep_ms, may_condemn=True)
+                except CorruptRecord:
+                    self._restore()
+                    raise
                 if self._is_worth():
                     report = self._destroy(report, wait_seconds)
                 else:

@@ -18,6 +18,9 @@ __all__ = ["DamagedThing", "Place", "Taint"]
 
 CHUNK_DAMAGED = "A chunk of the file is damaged."
 CHUNK_MISSING = "A chunk of the file is missing."
+CHUNK_MISPLACED = (
+    "A chunk of the file can't be found: the key index is damaged. 'svc verify --repair' makes it anew."
+)
 RECORD_DAMAGED = "A file record cannot be read: it is damaged."
 RECORD_MISSING = "A file record cannot be read: it is missing."
 NODE_DAMAGED = "A directory cannot be read: a node of it is damaged."
@@ -229,6 +232,9 @@ class Taint:
             self._things[chunk] = (DamagedThing(chunk, CHUNK_MISSING),)
         elif self._is_damaged(place.offset):
             self._things[chunk] = (DamagedThing(chunk, CHUNK_DAMAGED),)
+        elif not self._objects.stands_at(chunk, place):
+            # The check of the log does not ask the index.
+            self._things[chunk] = (DamagedThing(chunk, CHUNK_MISPLACED),)
         else:
             self._clean.add(place.offset >> 3)
             return True

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import lmdb
@@ -27,6 +28,7 @@ from svc.hashing import Hash
 from svc.log import FIRST
 from svc.log.remains import count
 from svc.objects.checking import DamagedObject, Stretch, check_stretch
+from svc.objects.environments import is_damage
 from svc.paths import Path, format_path
 from svc.tree import EntryKind, check_directory, entries, totals
 
@@ -123,6 +125,25 @@ class _Verification:
         self._taint = Taint(self._objects, self._is_damaged, pace)
 
     def run(self) -> VerifyReport:
+        return self._report_of(self._check_all)
+
+    def run_versions(
+        self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]
+    ) -> VerifyReport:
+        return self._report_of(partial(self._check_versions, damaged, regions))
+
+    def _report_of(self, check: Callable[[], None]) -> VerifyReport:
+        try:
+            check()
+        except lmdb.Error as error:
+            if not is_damage(error):
+                raise
+            self._damage(
+                "The key index is damaged, so not all was checked: 'svc verify --repair' makes it anew."
+            )
+        return self._report
+
+    def _check_all(self) -> None:
         head = self._database.head()
         last_commit = self._check_log(head.commit_end)
         self._check_end(head.commit_end, last_commit)
@@ -134,11 +155,8 @@ class _Verification:
         self._report.files = last.totals.files if last is not None else 0
         self._report.objects = self._taint.objects_seen
         self._note_damage()
-        return self._report
 
-    def run_versions(
-        self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]
-    ) -> VerifyReport:
+    def _check_versions(self, damaged: Sequence[DamagedObject], regions: Sequence[tuple[int, int]]) -> None:
         head = self._database.head()
         self._take(Stretch(FIRST, FIRST, damaged=list(damaged)), None)
         self._take_regions(sorted(regions))
@@ -147,7 +165,6 @@ class _Verification:
         self._report.files = last.totals.files if last is not None else 0
         self._report.objects = self._taint.objects_seen
         self._note_damage()
-        return self._report
 
     # -- the log -------------------------------------------------------------------------------
 
