@@ -1,4 +1,4 @@
-"""Runs all tests, three runs for each processor: some of a test's time is waiting for servers and disks.
+"""Runs all tests, two runs for each processor: some of a test's time is waiting for servers and disks.
 
 Each run takes the next part of the list, the longest first, so that all are busy to the end. For each part it
 prints how long it took, and how long processors worked for it. Where memory allows it, the databases of most
@@ -24,7 +24,7 @@ from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-RUNS = min(3 * (os.cpu_count() or 1), 8)
+RUNS = min(2 * (os.cpu_count() or 1), 8)
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 8 * 1024**3
