@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +26,13 @@ class Context:
         self.actor = None
         self.checkpoint = checkpoint
         self.begun: list[tuple[int, int]] = []
+        self.begun_at: list[float] = []
         self.counts: list[int] = []
         self.on_step: Callable[[], None] = lambda: None
 
     def begin(self, total: int, message: str | None = None, *, done: int = 0) -> None:
         self.begun.append((total, done))
+        self.begun_at.append(time.monotonic())
 
     def advance(self, count: int, message: str | None = None) -> None:
         self.counts.append(count)
