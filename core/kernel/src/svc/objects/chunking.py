@@ -69,7 +69,7 @@ class Window:
 
 
 class Chunker:
-    """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them.
+    """Cuts a stream window by window, and holds at most 256 KiB between them.
 
     Chunks that the stream probably has (``expected``) need not be cut.
     """
@@ -90,10 +90,8 @@ class Chunker:
     def cut(self, window: Window, *, is_last: bool = False) -> Iterator[tuple[Hash, memoryview]]:
         """Yields the chunks that are certain after this window, each behind its hash.
 
-        They are parts of the window, good until it is filled anew.
-
-        A boundary is certain once a maximum chunk's worth of bytes lies behind its start, or the end
-        of the stream.
+        They are parts of the window, good until it is filled anew. A boundary is certain once a maximum
+        chunk's worth of bytes lies behind its start, or the end of the stream.
         """
         view = window.behind(self._rest)
         certain = len(view) if is_last else len(view) - MAXIMUM_CHUNK

@@ -1,8 +1,8 @@
 """File contents: a stream becomes chunks on its way in, an entry becomes pieces on its way out.
 
-Memory is bounded both ways: a writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB
-waits in memory for its commit; a larger one is appended to the log ahead, outside every lock that
-others need, and what no commit takes is garbage.
+A writer holds about 4 MiB in memory, a reader one chunk. A content of up to 64 KiB waits in memory for its
+commit. A larger one is appended to the log ahead, outside every lock that others need; what no commit takes
+is garbage.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ContentWriter:
         self._begin_blocking = begin_blocking
 
     def store_bytes(self, content: bytes) -> StoredContent:
-        """Returns a small or large content that is in memory, stored."""
+        """Stores a content that is in memory."""
         if len(content) > WHOLE_LIMIT:
             return self._store_large(content)
         return self._store_whole(content)
@@ -94,17 +94,10 @@ class ContentWriter:
         on_bytes: Callable[[int], None] | None = None,
         like: Entry | None = None,
     ) -> StoredContent:
-        """Reads a stream to its end and returns its content, stored.
+        """Reads a stream to its end, in pieces of 256 KiB, with ``readinto(buffer)`` if it has that.
 
-        Args:
-            stream: has ``read(size)``, and ``readinto(buffer)`` if it can; read in pieces of 256 KiB.
-            limit: most bytes that are taken.
-            on_bytes: called with the size of each piece, for progress.
-            like: a file that it may be much like; see ``Database.store``.
-
-        Raises:
-            PayloadTooLarge: the stream is longer than ``limit``.
-            InsufficientStorage: the disk is full.
+        ``on_bytes`` gets the size of each piece; for ``like`` see ``Database.store``. Raises PayloadTooLarge
+        behind ``limit`` bytes, and InsufficientStorage.
         """
         source = _Source(stream, limit, on_bytes)
         first = bytearray()
@@ -196,12 +189,7 @@ class SmallContents:
         return self._waiting.get(content_hash)
 
     def append_ahead(self) -> None:
-        """Appends what waits and is not stored, unsynced, for the commit to come; nothing waits then.
-
-        Raises:
-            InsufficientStorage: the disk is full; everything still waits.
-            OSError: the disk failed.
-        """
+        """Appends what waits and is not stored, unsynced, for a later commit; if that fails all waits on."""
         pending, waiting = self._pending, self._waiting
         state = self._objects.index.state()
         known, placed, records = self._objects.known(waiting), pending.placed, pending.records
@@ -253,8 +241,7 @@ def read_range(
 ) -> Iterator[bytes]:
     """Yields a range of a file's bytes, one chunk or a part of one at a time.
 
-    Raises:
-        CorruptRecord: a chunk is damaged or of another size than its file states.
+    Raises CorruptRecord where a chunk is damaged or of another size than its file states.
     """
     remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
     if remaining == 0:
@@ -298,11 +285,7 @@ def _part(chunk: bytes, start: int, length: int) -> bytes:
 
 
 class ChunkStream:
-    """The chunks that a client named, read one after the other as one stream.
-
-    Raises:
-        InvalidInput: chunks are missing; ``missing`` lists them.
-    """
+    """The chunks that a client named, read as one stream; InvalidInput lists those that are ``missing``."""
 
     def __init__(self, objects: ObjectStore, hashes: list[Hash]) -> None:
         missing = [hash.hex() for hash in hashes if not is_user_chunk(objects, hash)]

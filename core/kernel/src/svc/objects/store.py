@@ -1,7 +1,7 @@
 """The object store: hashes to verified bytes, and bytes to records that wait for a commit.
 
-Reading looks a hash up in the key index and reads the log once. Writing makes a ``PendingObjects``
-richer; nothing is in the database before a commit has taken them.
+Reading looks a hash up in the key index and reads the log once. Writing adds to a ``PendingObjects``; nothing
+is in the database before a commit has taken them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,9 @@ _UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
 
 
 class PendingObjects(Struct):
-    """Objects on their way into the log.
+    """Objects on their way into the log; ``records`` are not yet appended, and ``size`` is their bytes.
 
-    Attributes:
-        records: hash to (framed record, what its place will be but for the offset), not yet appended.
-        placed: hash to packed place of records that were appended ahead of the commit.
-        size: bytes of ``records``.
-        unknown_in: a state of the index in which none of ``placed`` was known; None where there is none.
+    ``placed`` were appended ahead of the commit; none was known in the index's state ``unknown_in``, if any.
     """
 
     records: dict[Hash, tuple[bytes, Place]] = field(default_factory=dict)
@@ -85,11 +81,7 @@ class PendingObjects(Struct):
 
 
 class ObjectStore:
-    """Reads objects by hash.
-
-    Attributes:
-        explain_missing: says why an object is missing that another one names; None where it can't.
-    """
+    """Reads objects by hash. ``explain_missing`` may say why an object is missing that another one names."""
 
     def __init__(self, log: Log, index: KeyIndex, cache: ReadCache | None = None) -> None:
         self.log = log
@@ -103,11 +95,7 @@ class ObjectStore:
         self._empty_nodes = {EMPTY_ROOT: empty, EMPTY_SYSTEM_ROOT: empty}
 
     def find(self, hash: Hash) -> Place:
-        """Returns where an object lies.
-
-        Raises:
-            NotFound: no object has this hash.
-        """
+        """Returns where an object lies; raises NotFound."""
         place = self.index.find(hash)
         if place is None:
             raise NotFound(f"No object has the hash {hash.hex()}.")
@@ -125,9 +113,7 @@ class ObjectStore:
         return self.index.known(hashes)
 
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
-        """Returns an object's content, its record's checksums verified. Reads the log once.
-
-        A ``kind`` of None takes any.
+        """Returns an object's content, its record's checksums verified; a ``kind`` of None takes any.
 
         Raises:
             NotFound: no such object (of that kind).
@@ -222,8 +208,7 @@ class ObjectStore:
     def read_chunk(self, hash: Hash, size: int) -> bytes:
         """Returns a chunk that a file is made of, and keeps where it lies: half of a small read's time.
 
-        Raises:
-            CorruptRecord: it is missing, damaged or of another size.
+        Raises CorruptRecord where it is missing, damaged or of another size.
         """
         offset = self._offsets.get(hash)
         if offset is not None:
