@@ -1,8 +1,7 @@
 """Cuts a stream into content-defined chunks, so that an insertion moves no boundary far from it.
 
-FastCDC (Xia et al., USENIX ATC 2016, with normalized chunking) through pyfastcdc. Contents of up to
-64 KiB stay whole. The parameters are part of the format: the same bytes give the same chunks on every
-machine, and so the same hashes.
+FastCDC (Xia et al., USENIX ATC 2016, with normalized chunking) through pyfastcdc; up to 64 KiB stay whole.
+The parameters are part of the format: the same bytes give the same chunks, and so hashes, everywhere.
 """
 
 from __future__ import annotations
@@ -69,10 +68,7 @@ class Window:
 
 
 class Chunker:
-    """Cuts a stream window by window, and holds at most 256 KiB between them.
-
-    Chunks that the stream probably has (``expected``) need not be cut.
-    """
+    """Cuts a stream window by window, holding at most 256 KiB; ``expected`` chunks need not be cut."""
 
     def __init__(self, *, system: bool = False, expected: ExpectedChunks | None = None) -> None:
         self._system = system

@@ -1,8 +1,7 @@
 """File contents: a stream becomes chunks on its way in, an entry becomes pieces on its way out.
 
-A writer holds about 4 MiB in memory, a reader one chunk. A content of up to 64 KiB waits in memory for its
-commit. A larger one is appended to the log ahead, outside every lock that others need; what no commit takes
-is garbage.
+A writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB waits in memory for its commit. A
+larger one is appended to the log ahead, outside every lock that others need: without a commit it is garbage.
 """
 
 from __future__ import annotations
@@ -239,10 +238,7 @@ def stored_chunks(objects: ObjectStore, entry: Entry) -> list[tuple[Hash, int]]:
 def read_range(
     objects: ObjectStore, entry: Entry, start: int = 0, length: int | None = None
 ) -> Iterator[bytes]:
-    """Yields a range of a file's bytes, one chunk or a part of one at a time.
-
-    Raises CorruptRecord where a chunk is damaged or of another size than its file states.
-    """
+    """Yields a range of a file's bytes, one chunk or a part of one at a time; raises CorruptRecord."""
     remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
     if remaining == 0:
         return
@@ -313,8 +309,6 @@ def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
 
 
 class _Source:
-    """A stream that is read in pieces of at most 256 KiB, up to a limit."""
-
     def __init__(self, stream: Readable, limit: int | None, on_bytes: Callable[[int], None] | None) -> None:
         self._stream = stream
         self._limit = limit
@@ -323,7 +317,6 @@ class _Source:
         self._total = 0
 
     def read_into(self, room: memoryview) -> int:
-        """Puts the next bytes where there is room and returns how many they are; 0 at the end."""
         room = room[:READ_PIECE]
         if self._read_into is not None:
             count = self._read_into(room)
@@ -335,7 +328,6 @@ class _Source:
         return count
 
     def count(self, count: int) -> None:
-        """Adds bytes that were read; raises PayloadTooLarge where they are too many."""
         self._total += count
         if self._limit is not None and self._total > self._limit:
             raise PayloadTooLarge(f"The content is larger than {self._limit} bytes.", limit=self._limit)

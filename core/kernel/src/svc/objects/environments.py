@@ -77,9 +77,8 @@ class _Settings(Struct, frozen=True):
 class SharedEnvironment:
     """An open environment with its named databases, and how many use it.
 
-    ``databases`` are in the order that was asked for; they stay the same while a transaction of ``begin``
-    lives, and may be others after it. ``openings`` says how often LMDB has opened it; two writes have the
-    same number only across openings.
+    ``databases``, in the order that was asked for, stay the same only while a transaction of ``begin`` lives.
+    ``openings`` says how often LMDB has opened it; two writes have the same number only across openings.
     """
 
     def __init__(self, directory: Path, settings: _Settings) -> None:
@@ -103,12 +102,9 @@ class SharedEnvironment:
     def begin(self, database: int | None = None, write: bool = False) -> lmdb.Transaction[bytes]:
         """Begins a transaction; opens the environment anew first where LMDB has given it up.
 
-        ``database`` is a position in ``databases``, None the unnamed one. A writer waits for another one's
-        end.
-
-        Raises:
-            ServiceUnavailable: the environment was given up and cannot be opened anew now.
-            DatabaseClosed: the environment is closed.
+        ``database`` is a position in ``databases``, None the unnamed one. To write waits for another writer's
+        end. Raises DatabaseClosed, and ServiceUnavailable where LMDB gave up and it cannot be opened anew
+        now.
         """
         beginning = self._beginning
         beginning.append(None)
@@ -199,10 +195,7 @@ class SharedEnvironment:
             self._environment = environment
 
     def _wait_until_unused(self) -> None:
-        """Waits for the transactions that began before LMDB gave up: closing would crash them.
-
-        New ones cannot begin meanwhile.
-        """
+        """Waits for transactions from before LMDB gave up: closing would crash them. No new one can begin."""
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while self._beginning or (self._given_up is not None and _is_read(self._given_up)):
             if time.monotonic() > deadline:
@@ -224,11 +217,8 @@ def open_environment(
     ``map_size`` is address space only. With ``read_only`` the directory must hold an environment already;
     where it can be written, LMDB still keeps its table of readers there.
 
-    Raises:
-        ReadOnly: the directory cannot be written.
-        InsufficientStorage: the disk is full.
-        DatabaseBusy: another process has been opening it for seconds.
-        lmdb.Error: its files are not an environment of this machine.
+    Raises ReadOnly, InsufficientStorage, DatabaseBusy when another process has been opening it for seconds,
+    and lmdb.Error when its files are not an environment of this machine.
     """
     with held_across_waits(_mutex):
         existing_only = read_only

@@ -19,7 +19,6 @@ from svc.hashing import HASH_SIZE, Hash
 __all__ = ["PAYLOAD_VERSION", "FileRecord"]
 
 PAYLOAD_VERSION = 1
-"""The version that is written."""
 
 _FIELDS = 6
 
@@ -44,8 +43,7 @@ class FileRecord(Struct, frozen=True):
     def encode(self) -> bytes:
         """Returns the canonical payload: ``[version, size, content hash, hashes, lengths, metadata]``.
 
-        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers. Version 0
-        has no content hash.
+        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers.
         """
         return cbor2.dumps(
             [
@@ -61,12 +59,7 @@ class FileRecord(Struct, frozen=True):
 
     @classmethod
     def decode(cls, payload: bytes) -> FileRecord:
-        """Returns the record of a payload.
-
-        Raises:
-            CorruptRecord: it is not a file record, or its numbers contradict each other.
-            UnsupportedFormat: its version is newer than this program.
-        """
+        """Returns the record of a payload; raises CorruptRecord, or UnsupportedFormat for a newer version."""
         try:
             fields = cbor2.loads(payload)
         except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:

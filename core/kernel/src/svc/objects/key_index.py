@@ -53,7 +53,7 @@ _OBJECTS, _CONDEMNED, _DAMAGED = 0, 4, 5
 
 
 class Place(NamedTuple):
-    """Where an object lies, and what its record's header says; ``offset`` is the header's, in the log."""
+    """Where an object lies, by its record's header in the log, and what that says; ``system`` is 0 or 1."""
 
     offset: int
     stored_length: int
@@ -70,7 +70,6 @@ PackedPlace = bytes
 """A place as the index keeps it. An import has thousands at once: bytes cost the collector nothing."""
 
 pack_place = _PLACE.pack
-"""Packs a place of its fields, in their order."""
 
 
 def unpack_place(packed: PackedPlace) -> Place:
@@ -84,10 +83,7 @@ def unpack_places(packed: Iterable[PackedPlace]) -> Iterator[tuple[int, ...]]:
 
 
 class CoverageMark(msgspec.Struct, frozen=True, gc=False):
-    """How far the index covers the log: with every commit that ends at or before ``covered``.
-
-    ``sequence`` is the number of the last of them, ``database_id`` names the log in 16 bytes.
-    """
+    """How far the index covers the log: up to the offset ``covered``; ``sequence`` is its last commit."""
 
     covered: int
     sequence: int
@@ -101,9 +97,7 @@ class KeyIndex(CommitIndex):
     writers never wait for each other here. Where the disk is full, or fails to write, all that writes raises
     ``InsufficientStorage`` and has written nothing.
 
-    Raises:
-        lmdb.Error: the files are not an index of this machine; ``destroy`` them and rebuild.
-        ReadOnly: the directory cannot be written.
+    Raises ReadOnly, and lmdb.Error for files that are no index of this machine: ``destroy`` and rebuild them.
     """
 
     def __init__(self, directory: Path, read_only: bool = False) -> None:
@@ -221,7 +215,7 @@ class KeyIndex(CommitIndex):
         """Returns what counts the objects of a kind, and adds up their stored lengths, as they are now.
 
         It walks the whole index, a microsecond an object, and must be called soon: until then LMDB keeps all
-        pages. Others may write meanwhile.
+        pages as they are. Others may write meanwhile.
         """
         transaction = self._begin(_OBJECTS)
 
@@ -356,8 +350,7 @@ class KeyIndex(CommitIndex):
     def forget_condemned(self, is_dead: Callable[[int], bool], sweep: bytes) -> None:
         """Forgets everything that is condemned: from here on nobody finds it, in no way.
 
-        ``is_dead`` says whether a damaged object at an offset is not needed; ``sweep`` names what destroys
-        it.
+        ``is_dead`` says whether a damaged object at an offset is not needed; ``sweep`` is the sweep's name.
         """
         self._note_written()
         with writing(), self._begin(_CONDEMNED, True) as transaction:

@@ -27,10 +27,7 @@ _windows: deque[Window] = deque(maxlen=8)
 
 
 class LargeContent:
-    """One content on its way into the log; holds about 4 MiB of it.
-
-    ``record``, ``content_hash`` and ``placed`` (what was appended) are known once it is finished.
-    """
+    """One content on its way into the log; about 4 MiB of it are held. ``finish`` gives its hashes."""
 
     def __init__(
         self,
@@ -128,10 +125,7 @@ class LargeContent:
 
 
 class _Batch:
-    """Records that are appended in one piece: headers, payloads and paddings, uncopied.
-
-    ``places`` count the offset from the beginning of the first record.
-    """
+    """Records that are appended in one piece, uncopied; ``places`` count from the first one's beginning."""
 
     __slots__ = ("_size", "_system", "_time_ms", "pieces", "places")
 
@@ -143,7 +137,6 @@ class _Batch:
         self._time_ms = now_ms()
 
     def add(self, kind: ObjectKind, hash: Hash, stored: bytes | memoryview, codec: int, length: int) -> None:
-        """Adds an object: its stored form, and the length of its content."""
         pieces = frame_record(
             kind, hash, stored, codec=codec, raw_length=length, time_ms=self._time_ms, system=self._system
         )

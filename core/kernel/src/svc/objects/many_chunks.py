@@ -40,7 +40,6 @@ def append_chunks(log: Log, chunks: Mapping[Hash, bytes]) -> dict[Hash, PackedPl
 
 
 def _stored_forms(contents: list[bytes], lengths: list[int]) -> tuple[list[bytes], list[int]]:
-    """Returns what is stored of each content, and the number of its codec."""
     if max(lengths) < MINIMUM_COMPRESSED_SIZE:
         return contents, [_RAW] * len(contents)
     stored, codecs = contents.copy(), [_RAW] * len(contents)

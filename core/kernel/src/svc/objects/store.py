@@ -1,7 +1,6 @@
 """The object store: hashes to verified bytes, and bytes to records that wait for a commit.
 
-Reading looks a hash up in the key index and reads the log once. Writing adds to a ``PendingObjects``; nothing
-is in the database before a commit has taken them.
+Reading looks a hash up in the key index and reads the log once. What is written waits in ``PendingObjects``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
 """Identity of the empty directory of the user tree; it is known without being stored."""
 
 EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
-"""Identity of the empty directory of the system tree."""
 
 _EMPTY_ROOTS = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
 _RAW, _CHUNK, _NODE = int(Codec.RAW), int(ObjectKind.CHUNK), int(ObjectKind.NODE)
@@ -113,11 +111,9 @@ class ObjectStore:
         return self.index.known(hashes)
 
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
-        """Returns an object's content, its record's checksums verified; a ``kind`` of None takes any.
+        """Returns an object's content, its record's checksums verified, or raises CorruptRecord.
 
-        Raises:
-            NotFound: no such object (of that kind).
-            CorruptRecord: its record is damaged.
+        A ``kind`` of None takes any; NotFound is raised for one of another kind too.
         """
         place = self.find(hash)
         if kind is not None and place.kind != kind:
@@ -206,10 +202,7 @@ class ObjectStore:
         return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
 
     def read_chunk(self, hash: Hash, size: int) -> bytes:
-        """Returns a chunk that a file is made of, and keeps where it lies: half of a small read's time.
-
-        Raises CorruptRecord where it is missing, damaged or of another size.
-        """
+        """Returns a file's chunk; raises CorruptRecord. Keeps where it lies: half of a small read's time."""
         offset = self._offsets.get(hash)
         if offset is not None:
             try:
