@@ -105,12 +105,7 @@ class DatabaseTotals(Struct, frozen=True):
 class CommitSummary(NamedTuple):
     """What an opening needs of a commit, read without what it did: that takes long for many paths.
 
-    Attributes:
-        sequence: its number.
-        time_ms: when it was made, Unix milliseconds.
-        root: user root after it.
-        system_root: system root after it.
-        durable_end: up to where everything was on disk when it was made.
+    The roots are those after it. Everything before ``durable_end`` was on disk when it was made.
     """
 
     sequence: int
@@ -121,12 +116,7 @@ class CommitSummary(NamedTuple):
 
     @classmethod
     def decode(cls, payload: bytes) -> CommitSummary:
-        """Returns the summary of a commit record's payload.
-
-        Raises:
-            CorruptRecord: it is no commit record.
-            UnsupportedFormat: its version is newer than this program.
-        """
+        """Returns the summary of a commit record's payload; errors as ``Commit.decode``."""
         if payload[:2] not in (_START, _SWEEP_START, _PACKS_START):
             return Commit.decode(payload).summary()  # says what is wrong
         decoder = cbor2.CBORDecoder(BytesIO(payload[2:_SUMMARY_BYTES]))

@@ -38,9 +38,7 @@ class _Stored(msgspec.Struct):
 class Lost:
     """Objects and commits that a repair could not save.
 
-    Attributes:
-        commits: numbers of the commits.
-        given_up: directories of the system tree that repairs have taken away, since they could not be read.
+    ``given_up`` are directories of the system tree that repairs took away, since they could not be read.
     """
 
     def __init__(

@@ -17,10 +17,7 @@ FILES_KEY = b"files"
 
 
 def begin_files(parent: Path) -> bytes:
-    """Makes a new, empty directory and removes those that were there; returns its name.
-
-    Whoever still reads from one of those goes on with the files that it has open.
-    """
+    """Makes an empty directory, returns its name, and removes the others; their readers keep open files."""
     name = uuid.uuid4().hex
     (parent / name).mkdir(parents=True)
     for other in parent.iterdir():

@@ -28,10 +28,7 @@ class WorkingView(Protocol):
 
 
 def is_full(view: object, mark: ViewMark, horizon: int, storage: Callable[[], ViewStorage]) -> bool:
-    """Says whether a view takes no commit before it has worked; see ``BatchView``.
-
-    What is half applied goes on in any case, and what a collection has overtaken.
-    """
+    """Whether a view takes no commit before it worked; what is begun, or a collection overtook, goes on."""
     asked: Callable[[ViewStorage], bool] | None = getattr(view, "is_full", None)
     return asked is not None and not mark.steps and mark.applied >= horizon and asked(storage())
 
@@ -69,11 +66,7 @@ class ViewWork:
         new_storage: ViewStorage,
         should_stop: Callable[[ViewStorage], bool],
     ) -> tuple[bool, bool]:
-        """Lets the view work.
-
-        Returns:
-            Whether the view has more to do, and whether it changed something.
-        """
+        """Lets the view work; returns whether it has more to do, and whether it changed something."""
         going = self._going
         if going is None or going.view is not view:
             going = self._going = _Going(view, new_storage)

@@ -63,10 +63,7 @@ _READ_ATTEMPTS = 8
 class ViewFailure(NamedTuple):
     """That a view could not be applied in this process, or could not do its work.
 
-    Attributes:
-        applied: number of the last commit that was in it.
-        reason: what was raised, as a sentence without secrets.
-        since_ms: when this began, Unix milliseconds.
+    ``applied`` is the last commit that was in it; ``reason``, what was raised, is a sentence without secrets.
     """
 
     applied: int

@@ -1,7 +1,6 @@
 """The system calls by which the log changes its file, in one replaceable place.
 
-Production uses the class as it is; a test replaces single calls to inject full disks, broken media,
-short writes and deaths at any step.
+A test replaces single calls to inject full disks, broken media, short writes and deaths at any step.
 """
 
 from __future__ import annotations

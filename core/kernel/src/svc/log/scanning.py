@@ -38,10 +38,9 @@ STEP_WINDOW = 1 << 14
 
 
 class ScannedRecord(NamedTuple):
-    """A record as a scan meets it.
+    """A record as a scan meets it; ``end`` is where the next one begins.
 
-    The fields are those of ``RecordHeader``, with where the next record begins. ``payload`` is the stored
-    one, None unless the scan was asked for payloads.
+    ``payload`` is the stored one, None unless the scan was asked for payloads.
     """
 
     offset: int
@@ -61,13 +60,9 @@ def scan_records(
 ) -> Iterator[ScannedRecord]:
     """Yields the records between two offsets; memory is bounded unless payloads are asked for.
 
-    Headers are always checked, payloads where ``verify`` says so.
-
-    Raises:
-        CorruptRecord: at ``details["offset"]`` no valid record stands, or (``verify``) its payload
-            fails its checksum.
-        TruncatedFile: the log ends before ``end``.
-        UnsupportedFormat: a record is of a kind that this program does not know.
+    Headers are always checked, payloads where ``verify`` says so. ``CorruptRecord`` names what fails in
+    ``details["offset"]``. ``TruncatedFile``: the log ends before ``end``. ``UnsupportedFormat``: an unknown
+    kind.
     """
     buffer = b""
     base = offset = start

@@ -27,12 +27,9 @@ _LEAST_GAIN = 64 * 1024
 
 
 class CompactReport(Struct, frozen=True):
-    """What compacting did.
+    """What compacting did: bytes that the file took on its disk, before and after.
 
-    Attributes:
-        allocated_before: bytes that the file took on its disk.
-        allocated_after: the same afterwards.
-        replaced: whether the copy took the file's place; it does not where nothing would be won.
+    ``replaced`` is false where nothing would be won: then the copy did not take the file's place.
     """
 
     allocated_before: int

@@ -122,10 +122,7 @@ def _held_twice(state: SharedState, head: Head) -> Iterator[list[int]]:
 
 
 class LoggedCommits:
-    """Which commit records of the log are needed there.
-
-    Commits after ``head`` are not asked for.
-    """
+    """Which commit records of the log are needed there; commits after ``head`` are not asked for."""
 
     def __init__(self, state: SharedState, head: Head) -> None:
         self._state = state

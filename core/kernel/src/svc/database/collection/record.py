@@ -27,7 +27,6 @@ class CollectionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     Attributes:
         horizon: number of the first commit whose version is whole; 0 when nothing was collected.
         pending: whether the plan at ``/collection-plan`` is being carried out: its runs mean nothing.
-        at_ms: when this was written, Unix milliseconds.
         sweep: names the last plan, 32 hexadecimal digits; empty before the first. A key index that does not
             know it may hold what that has destroyed.
     """

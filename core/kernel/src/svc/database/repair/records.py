@@ -161,8 +161,7 @@ class RecordRepair:
     def _repair_region(self, start: int, end: int) -> Stretch | None:
         """Restores the record at the beginning of a region, or makes the region a void.
 
-        Returns:
-            What was found when the region was checked again; None if that was not needed.
+        Returns what was found when the region was checked again; None if that was not needed.
         """
         if self._places_later is not None:
             self._places, self._places_later = self._places_later(), None
