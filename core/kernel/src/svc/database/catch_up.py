@@ -1,7 +1,6 @@
 """Brings the key index up to the log: after a kill, after a power cut, or from nothing.
 
-Only whole commits count. Records behind the last one belong to a later commit, which states the offset of its
-first record.
+Only whole commits count: records behind the last belong to a later one, which states where they begin.
 """
 
 from __future__ import annotations

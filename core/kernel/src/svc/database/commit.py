@@ -103,10 +103,7 @@ class DatabaseTotals(Struct, frozen=True):
 
 
 class CommitSummary(NamedTuple):
-    """What an opening needs of a commit, read without what it did: that takes long for many paths.
-
-    The roots are those after it. Everything before ``durable_end`` was on disk when it was made.
-    """
+    """What an opening needs of a commit, as ``Commit`` has it; what it did takes long to read."""
 
     sequence: int
     time_ms: int
@@ -310,10 +307,7 @@ def _split(text: str) -> Path:
 
 
 def _head(major: int, count: int) -> bytes:
-    """The head of a CBOR item in its shortest form (RFC 8949, section 4.2.1); of a number it is all.
-
-    By hand, since a commit of an import holds thousands of items of two bytes and a path.
-    """
+    """A CBOR item's head in its shortest form (RFC 8949, section 4.2.1); by hand: imports have thousands."""
     if 0 <= count < 24:
         return _FIRST_BYTES[major + count]
     if count < 1 << 8:

@@ -61,7 +61,8 @@ class CommitRequest(Struct, eq=False):
         error: set instead when it failed, until it is raised.
         hold: keeps what it refers to, until it is committed.
         recount: chunks and their stored bytes that are added to the totals; negative for what was collected.
-        begins_sweep: whether it brings the plan of a collection; ``has_packs``: so while packs hold commits.
+        begins_sweep: whether it brings the plan of a collection.
+        has_packs: whether it does so while packs hold commits.
         leads: whether it is its turn to commit what waits, and it has not begun.
         wake: set when it leads, and when it was dealt with.
     """
@@ -105,9 +106,9 @@ class Committer:
     def submit(self, request: CommitRequest) -> None:
         """Commits a transaction and returns when it is durable; blocks.
 
-        Raises what its operations raised, ``InsufficientStorage`` when the disk is full, ``DatabaseLatched``
-        after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too much waits. Nothing of it was
-        applied then.
+        When it raises, nothing was applied: an operation's error, ``InsufficientStorage`` when the disk is
+        full, ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
+        much waits already.
         """
         try:
             with self._mutex:

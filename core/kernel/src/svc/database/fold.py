@@ -62,8 +62,6 @@ class FoldedCommit(Struct, frozen=True, gc=False):
 
 
 class _OpenCommit(Struct):
-    """What the commit that is being filled holds so far."""
-
     pending: PendingObjects = field(default_factory=PendingObjects)
     transactions: list[TransactionRecord] = field(default_factory=list)
     requests: list[CommitRequest] = field(default_factory=list)

@@ -47,7 +47,7 @@ _DIRECTORY = "the directory beside it (its name with '.d')"
 
 
 class Proof(Struct, frozen=True):
-    """A commit that was durable, whatever the log says now; its record ends at ``commit_end``.
+    """A commit that was durable, whatever the log says now.
 
     Its time, and its roots (of user and system tree after it), are None when nobody knows.
     """
@@ -76,8 +76,7 @@ class Loss(Struct, frozen=True):
     """A commit that was durable, and that the log does not hold any more.
 
     Attributes:
-        is_short: whether the file ends before where that commit ended; ``offset`` is the end of the file
-            then, else of the commit.
+        is_short: whether the file ends before the commit; ``offset``: the file's end then, else the commit's.
         witness: who proves that it was durable.
         sequence: number of the lost commit; None when nobody knows.
         time_ms: when it was made, or when the database was closed behind it; None when nobody knows.
@@ -149,10 +148,7 @@ class History(Struct, frozen=True):
 
 
 def proof_of_head(log: Log, cell: SharedCell) -> Proof | None:
-    """Returns what HEAD's cell proves, in whatever boot it was written; None when nothing.
-
-    The cell holds no database id: it counts when the shared tail beside it is this database's.
-    """
+    """Returns what HEAD's cell proves, of any boot, if the shared tail beside it is this database's."""
     payload = cell.read()
     head = Head.unpack(payload) if payload is not None else None
     if head is None or not head.sequence or not log.storage.owns_state():
@@ -181,9 +177,8 @@ def examine(log: Log, covered: Covered | None, proof: Proof | None, *, walked: b
     """Walks what lies behind the key index, and compares the log with what is proved; changes nothing.
 
     Every commit states how far the log was durable when it was made, and a clean-end mark says so of all
-    before it. The largest of these counts: an index may be older than the log, and a power cut can have hit
-    no more than what lies behind the last statement. The log's end may be torn. Where others are writing just
-    now, nothing is ``walked``.
+    before it. The largest counts: an index may be older than the log, and a power cut can have hit only what
+    lies behind the last statement. The log's end may be torn; nothing is ``walked`` where others are writing.
     """
     walk = _Walk(log, covered, proof)
     size = log.storage.size()

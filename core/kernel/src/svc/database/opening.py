@@ -94,8 +94,7 @@ def open_state(
 ) -> Opened:
     """Opens a database and brings log, index and HEAD into agreement; blocks.
 
-    Errors as ``Log.open`` and ``Database``. ``DatabaseBusy``: what lies beside the log was removed while
-    another process has the database open.
+    Errors as ``Log.open`` and ``Database``; ``DatabaseBusy``: what lies beside a log in use was removed.
     """
     log = Log.open(location, read_only=read_only, create=create, backends=backends)
     try:

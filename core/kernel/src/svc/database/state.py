@@ -32,10 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class SharedState:
-    """The shared state of one opening of a database.
-
-    ``executor`` runs what blocks, in place until ``use``; ``packs`` has the commits that left the log.
-    """
+    """The shared state of one opening of a database; what blocks runs in place until ``use``."""
 
     def __init__(self, log: Log, index: KeyIndex, cell: SharedCell | None) -> None:
         self.log = log
@@ -188,10 +185,7 @@ class SharedState:
         return head
 
     def roll_forward(self, head: Head) -> Head:
-        """Takes complete commits behind HEAD's into the index and publishes them; the log cuts a torn one.
-
-        The caller holds the commit lock.
-        """
+        """Indexes and publishes whole commits behind HEAD's, and cuts a torn one; under the commit lock."""
         try:
             self.log.append(())  # cuts what an appender left that was killed
         except OSError as error:
@@ -208,7 +202,7 @@ class SharedState:
 
         Raises:
             InsufficientStorage: the disk is full; the log is as before.
-            DatabaseLatched: the sync failed. What the disk holds is uncertain, so no process of this database
+            DatabaseLatched: the sync failed; what the disk holds is uncertain, so no process of this database
                 writes again until it is opened anew.
             ServiceUnavailable: another file has the database's name now: nobody would see the write.
         """

@@ -1,7 +1,4 @@
-"""The two forms of a view: one takes single commits, the other several at once.
-
-The kernel drives only batches; a view of the first form gets batches of single commits.
-"""
+"""The two forms of a view, by single commits or by several at once; the kernel drives both as batches."""
 
 from __future__ import annotations
 
@@ -183,8 +180,6 @@ class BatchView(Protocol):
 
 
 class _SingleCommits:
-    """A batch of a view that takes commit by commit."""
-
     def __init__(self, view: View, storage: ViewStorage) -> None:
         self._apply: Callable[..., Any] = view.apply
         self._storage = storage

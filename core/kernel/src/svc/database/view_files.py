@@ -1,7 +1,6 @@
 """The directory of a view that keeps files of its own, beside its LMDB data.
 
-The data name the directory, and a name is never used twice. So data that were removed, or belong to another
-log, name no directory that is in use.
+The data name it, and no name is used twice: data that were removed, or of another log, name none in use.
 """
 
 from __future__ import annotations

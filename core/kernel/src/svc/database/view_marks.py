@@ -1,7 +1,6 @@
 """Marks: how far a view is, and in which log.
 
-A mark names the last commit in a view by number and by identity. So a view of another log (after an older
-copy of the file was put back) is recognised.
+A mark names the last commit by number and identity: data of another log (an older copy) are recognised.
 """
 
 from __future__ import annotations

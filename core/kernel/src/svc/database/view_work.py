@@ -1,8 +1,7 @@
 """Work of a view that is not part of a commit, in transactions of its own.
 
 Between two of them a view may keep a half-done merge or the like in memory. That is valid only while no other
-process has written to its data. LMDB's transaction numbers show this: they count every transaction, of any
-process, that changed something.
+process has written to its data: LMDB's transaction numbers count every transaction that changed something.
 """
 
 from __future__ import annotations

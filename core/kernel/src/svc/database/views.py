@@ -1,6 +1,6 @@
 """Views: data that are computed from the commits, with a mark of how far they are.
 
-A view's data and its mark are written in one transaction. So after a crash it continues from there, and a
+A view's data and its mark are written in one transaction: after a crash it continues from there, and a
 rebuild from the log gives exactly what incremental work gave. The mark names the last commit by its identity:
 data of another log are computed anew. A reader names the commit that it must see, and the view catches up
 first: clients read their own writes.
@@ -301,7 +301,6 @@ class ViewReader:
         begun: BegunCommits | None,
         deadline: float,
     ) -> ViewMark:
-        """Applies commits to the data of a mark, in a transaction; returns the new mark."""
         horizon = self._database.horizon()
         mark = restarted(mark, horizon)
         if begun is not None and begun.mark == mark.pack() and begun.view is work.view:

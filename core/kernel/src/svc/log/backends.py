@@ -70,7 +70,7 @@ def shown_location(location: str | os.PathLike[str]) -> str:
 def backend_of(
     location: str | os.PathLike[str], backends: Mapping[str, StorageBackend] = NO_BACKENDS
 ) -> StorageBackend:
-    """Returns the backend that opens a log, or a ``UsageError`` that names the schemes that there are."""
+    """Returns the backend that opens a log; raises ``UsageError``, which names the schemes that there are."""
     scheme = scheme_of(location) or "file"
     found = KERNEL_BACKENDS.get(scheme) or backends.get(scheme)
     if found is None:

@@ -105,7 +105,7 @@ def _translated(error: OSError) -> OSError:
 
 
 def try_exclusive(fd: int, byte: int) -> bool:
-    """Locks one byte exclusively if nobody else has; never blocks. ``LocksUnavailable``: there are none."""
+    """Locks one byte exclusively if nobody else has it; never blocks; may raise ``LocksUnavailable``."""
     return _try(fd, _REQUESTS[fcntl.F_WRLCK, byte])
 
 

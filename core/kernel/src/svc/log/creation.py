@@ -1,7 +1,4 @@
-"""Making a new log, and saying clearly why one cannot be opened.
-
-A new log appears whole or not at all, also where two processes make it at the same time.
-"""
+"""Making a new log, whole or not at all, also by two at once; and saying clearly why one cannot be opened."""
 
 from __future__ import annotations
 

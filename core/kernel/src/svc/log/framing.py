@@ -204,8 +204,7 @@ def frame_records(
 ) -> list[bytes]:
     """As ``frame_record`` for many records of the user tree: header, payload and padding of each in turn.
 
-    Hashes and ``raw_lengths`` are of the uncompressed contents; codecs are 0 raw, 1 zstd. A payload has at
-    most 2**32 - 1 bytes.
+    Hashes and ``raw_lengths`` are of uncompressed contents; codecs: 0 raw, 1 zstd; payloads: below 4 GiB.
     """
     checksum, pack_checked, pack_checksum = xxh3_64_intdigest, _pack_checked, _pack_checksum
     pieces: list[bytes] = []
@@ -219,7 +218,7 @@ def frame_records(
 
 
 def encode_void(stored_length: int, *, time_ms: int) -> bytes:
-    """Returns a void's header, 72 bytes; the ``stored_length`` bytes behind it mean nothing: maybe a hole."""
+    """Returns the 72 bytes of a void's header; its payload means nothing, and may be a hole in the file."""
     if stored_length > MAXIMUM_STORED_LENGTH:
         raise PayloadTooLarge(
             f"A record holds at most {MAXIMUM_STORED_LENGTH} bytes.", limit=MAXIMUM_STORED_LENGTH

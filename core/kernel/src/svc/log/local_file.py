@@ -210,7 +210,7 @@ class LocalFileStorage(CollectableFile):
         self.operations.begin_writeback(self._descriptor(), offset, length)
 
     def save(self, offset: int, *, unfinished: bool = False) -> str:
-        """Copies the end to ``x.svcdb.cut-<offset>``, plus ``unfinished`` if it is; returns that path."""
+        """Copies the end to ``x.svcdb.cut-<offset>`` and returns that path; ``unfinished`` ends its name."""
         fd = self._descriptor()
         target, copy = self._saving_place(offset, _UNFINISHED if unfinished else "")
         try:

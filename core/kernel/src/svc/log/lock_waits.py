@@ -34,8 +34,6 @@ class HeldUp(Struct, frozen=True):
 
 
 class _Wait(Struct, frozen=True, eq=False):
-    """A wait that goes on: for which byte, by which descriptor, and since when."""
-
     descriptor: int
     byte: int
     since: float

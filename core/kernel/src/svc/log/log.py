@@ -1,7 +1,4 @@
-"""The append-only log: framing and recovery over a storage.
-
-Nothing that was acknowledged is ever changed or cut.
-"""
+"""The append-only log: framing and recovery over a storage. Nothing acknowledged is ever changed or cut."""
 
 from __future__ import annotations
 
@@ -77,8 +74,7 @@ class Log:
     def tail(self) -> int:
         """End of the last whole record as all processes know it. About a microsecond.
 
-        Before the first recovery after a start of the machine the headers are walked once: nobody knows it
-        then.
+        Before the first recovery after a start of the machine nobody knows, and the headers are walked once.
         """
         known = self.storage.tail()
         if known is not None and not self._is_cut_short:
@@ -104,10 +100,10 @@ class Log:
             self._size_from(known)
 
     def append(self, encoded: Sequence[bytes | memoryview]) -> int:
-        """Writes framed records at the end in one piece, unsynced; returns their offset. Waits for others.
+        """Writes framed records at the end in one piece; returns their offset. Blocks for other appenders.
 
-        What an appender left that was killed is dealt with first: its whole records stay, the rest is saved
-        and cut.
+        Does not sync. What an appender left that was killed is dealt with first: its whole records stay, the
+        rest is saved and cut.
 
         Raises:
             InsufficientStorage: the disk is full; nothing was kept.
@@ -136,7 +132,7 @@ class Log:
             storage.release_append_lock()
 
     def read(self, offset: int, stored_length: int) -> Record:
-        """Reads one record, verified, in one system call; errors as ``decode_record``; ``DatabaseClosed``."""
+        """Reads one record, verified, in one system call. Raises as ``decode_record``, ``DatabaseClosed``."""
         return decode_record(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
 
     def read_payload(self, offset: int, stored_length: int, hash: Hash | None = None) -> bytes:
@@ -168,8 +164,7 @@ class Log:
     def mark_clean_end(self, hash: Hash, *, time_ms: int) -> None:
         """Appends the mark of an orderly close, unless the log ends with it. Nobody else may write meanwhile.
 
-        Everything that stands in the log must be durable. The mark itself need not be: where it is
-        missing nothing is proved, and nothing is wrong.
+        All that stands in the log must be durable. The mark itself need not be: without it nothing is proved.
         """
         tail = self.tail
         if self.clean_end_at(tail - RECORD_HEADER_SIZE) == hash:
@@ -195,8 +190,7 @@ class Log:
         """Makes the log end with its last whole record, durably, and admits others. Blocks.
 
         Every record from ``start`` on is verified, header and payload. What a crash left is cut, and saved
-        beside the log first unless it is nothing but zeros. A log that was opened for reading is only
-        looked at.
+        beside the log first unless it is only zeros. A log that was opened for reading is only looked at.
 
         Args:
             start: offset of a record; everything before is known to be on disk and is not looked at.

@@ -25,8 +25,7 @@ class Recovery(Struct, frozen=True):
         records: how many records from ``start``, where it began, to ``tail`` are there.
         tail: end of the last record that was kept.
         cut_bytes: how many bytes behind ``tail`` were removed (would be, where nothing is written).
-        saved_to: where they were saved; None also if all are zeros, or nobody was told of them and space
-            lacked.
+        saved_to: where they were saved; None for zeros alone, or without space for what nobody was told of.
         remains: what the removed bytes are.
         may_be_lost: whether an acknowledged commit may be among them, as far as anybody can say.
         damaged: records that were kept although their payloads fail their checksums: no crash explains them.
@@ -79,10 +78,9 @@ class _Survey(Struct):
 def assess(read: ReadBytes, start: int, size: int, known: int = 0, *, one_batch: bool = False) -> Assessment:
     """Decides what to keep of the bytes from ``start`` to the end of the file. Reads all of them.
 
-    ``start`` is a record's offset; records that begin before ``known`` were written whole. ``one_batch``:
-    ``start`` lies behind everything that was ever made durable but for one last batch, so damage behind it is
-    that batch's, however many commits it held. Otherwise two whole commits behind it show that damage is no
-    crash's.
+    ``start`` is a record's offset; records that begin before ``known`` were written whole. ``one_batch``: all
+    that was ever made durable lies before ``start``, but for one last batch: damage is that batch's, however
+    many commits it held. Otherwise two whole commits behind it show that damage is no crash's.
 
     Raises:
         CorruptRecord: a record header that no crash explains is damaged, so that nobody can say what to keep;

@@ -1,7 +1,6 @@
 """Describes bytes that are no valid part of a log: its end after a crash, or a copy of what was cut.
 
-They are read, never changed. The description distinguishes unfinished from damaged records, and says whether
-an acknowledged commit may be among them.
+It tells unfinished from damaged records, and whether an acknowledged commit may be among them.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ class Remains(Struct, frozen=True):
 
     Attributes:
         records: whole records, checksums and all; ``commits`` counts the commits among them.
-        damaged: records whole in length and wrong in content; ``damaged_commits`` are commits by their
-            headers.
+        damaged: records whole in length, wrong in content; ``damaged_commits`` are commits by their headers.
         unreadable: bytes in which no record stands.
         unfinished: bytes of a last record that the end cuts off; fewer than a header may be anything's.
         unfinished_commit: whether a header says that this last record is a commit.

@@ -27,10 +27,7 @@ _LEAST_GAIN = 64 * 1024
 
 
 class CompactReport(Struct, frozen=True):
-    """What compacting did: bytes that the file took on its disk, before and after.
-
-    ``replaced`` is false where nothing would be won: then the copy did not take the file's place.
-    """
+    """Bytes on disk before and after, and whether a copy replaced the file: not if nothing would be won."""
 
     allocated_before: int
     allocated_after: int

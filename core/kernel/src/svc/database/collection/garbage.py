@@ -23,8 +23,7 @@ _BATCH = 2048
 class YoungChunks(Struct, frozen=True):
     """Which chunks are kept that nobody marked, since a client may have uploaded them ahead.
 
-    Those of ``after_ms`` and later are young; of those before ``before_ms`` nobody knows who was told of
-    them.
+    Those from ``after_ms`` on are young; before ``before_ms`` nobody knows who was told of a chunk.
     """
 
     after_ms: int

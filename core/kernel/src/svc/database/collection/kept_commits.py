@@ -40,7 +40,7 @@ def needed_roots(database: Database, sequence: int, head: Head) -> tuple[Hash, .
     """Returns the roots of the trees that a commit's version is made of.
 
     Of a commit whose record is damaged or lost the next one says it. Where that is gone too, a commit that a
-    repair has given up needs nothing: nobody can come to its version any more. Else ``CorruptRecord``.
+    repair has given up needs nothing: nobody can come to its version any more. Else raises ``CorruptRecord``.
     """
     if sequence == head.sequence:
         return head.root, head.system_root

@@ -29,8 +29,7 @@ class Marker:
     """What is needed so far. Each node and each file record is read once, and no cache is filled with it.
 
     Attributes:
-        dead: places that were found dead. One that is marked later was needed by somebody faster, and
-            revives.
+        dead: places found dead; one that is marked later is needed after all, and comes to life again.
         revived: hash and place of each that came to life again since this was last emptied.
         missing: chunks that are needed and that the key index does not know.
     """

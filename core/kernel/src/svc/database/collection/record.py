@@ -1,7 +1,6 @@
 """What the system tree says of collections: the horizon, and whether one is unfinished.
 
-The kernel's own paths ``/collection`` and ``/collection-plan`` of the system tree. They are in no backup,
-since they concern offsets of this log.
+They stand at ``/collection`` and ``/collection-plan``, and in no backup: they concern offsets of this log.
 """
 
 from __future__ import annotations

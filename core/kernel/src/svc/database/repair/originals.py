@@ -79,8 +79,7 @@ class Overwriter:
     def flush(self) -> None:
         """Saves what stands there, makes the copy durable, and then changes the file, durably.
 
-        ``InsufficientStorage`` (no space for the copy): nothing was changed. OSError: what is changed was
-        saved.
+        After ``InsufficientStorage`` nothing was changed; after an OSError, what is changed was saved.
         """
         if not self._waiting:
             return

@@ -24,8 +24,8 @@ class RepairReport(Struct):
         lost: what can't be read any more, each path with the versions that have it.
         is_complete: whether ``lost`` names all paths.
         replaced_roots: lost roots of HEAD or of the system tree, and what stands for them: a sentence each.
-        given_up_directories: system directories that were lost, now or before: what looks there finds
-            nothing.
+        given_up_directories: directories of the system tree that were lost, now or before, and are not there
+            any more, so that what looks there finds nothing and does not fail.
         saved_to: names of the files beside the database that hold the bytes that were overwritten.
         state_saved_to: name of the directory that the state directory was moved to; None when it stayed.
         damaged: what is still damaged; empty unless something hindered the repair.

@@ -1,7 +1,4 @@
-"""One record from elsewhere: its place, and whether it is what it claims.
-
-Nothing that a record states is trusted: its lengths have limits, and its content is hashed.
-"""
+"""Records from elsewhere: nothing that they state is trusted; lengths have limits, contents are hashed."""
 
 from __future__ import annotations
 
@@ -39,8 +36,7 @@ LARGEST_CONTENT = {
 class FilePlace(NamedTuple):
     """Where in a file an object lies, and what its record's header says.
 
-    ``ordinal`` is which of the objects it is, from 0; ``offset`` is that of the record's header. ``kind`` is
-    an ``ObjectKind``, and ``system`` 1 for an object of a system tree.
+    ``ordinal`` counts from 0; ``offset`` is the header's; ``kind`` is an ``ObjectKind``, ``system`` a flag.
     """
 
     ordinal: int
@@ -53,7 +49,7 @@ class FilePlace(NamedTuple):
 
 
 def decoded(decode: Callable[[bytes], T], payload: bytes, what: str) -> T:
-    """Returns what a payload of unknown origin decodes to, or ``CorruptRecord`` or ``UnsupportedFormat``."""
+    """Returns what a payload from elsewhere decodes to; raises ``CorruptRecord`` or ``UnsupportedFormat``."""
     try:
         return decode(payload)
     except SvcError:
@@ -65,8 +61,7 @@ def decoded(decode: Callable[[bytes], T], payload: bytes, what: str) -> T:
 class ObjectSource(Protocol):
     """Objects that come from elsewhere, in an order in which none stands before one that it names.
 
-    ``size`` is bytes of their records, for progress; ``objects`` is the number of chunks, file records and
-    nodes.
+    ``size`` is bytes of their records, for progress; ``objects`` counts chunks, file records and nodes.
     """
 
     size: int

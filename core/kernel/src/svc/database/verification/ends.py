@@ -59,8 +59,7 @@ def check_end(database: Database, start: int, take: Take, report: Report) -> tup
 def _settled(log: Log) -> tuple[int, int]:
     """Returns tail and size, once no append is under way; stops waiting after seconds.
 
-    The next appender cuts what a killed one left. So if the tail moves, the bytes behind it are from a
-    living process.
+    If the tail moves, a living process wrote behind it: the next appender cuts what a killed one left.
     """
     first = log.tail
     deadline = time.monotonic() + _SETTLE_SECONDS

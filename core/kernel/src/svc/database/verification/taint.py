@@ -51,10 +51,7 @@ class _Node(Struct, frozen=True):
 
 
 class Taint:
-    """Follows roots and remembers what leads to damage, by its identity.
-
-    What is whole takes some bytes of memory in a bitmap of the places in the log.
-    """
+    """Follows roots and remembers what leads to damage; of what is whole only the place, in a bitmap."""
 
     def __init__(
         self,
