@@ -13,10 +13,7 @@ _UNREADABLE = "The clock of this machine stands behind the year 2261, the last t
 
 
 def require_clock() -> None:
-    """Ends the program with a sentence where the clock cannot be read: not even a log can be written then.
-
-    Called by the command line before it imports anything that looks at the clock.
-    """
+    """Ends the program where the clock cannot be read; called before the imports that look at it."""
     try:
         time.time_ns()
     except OverflowError:
@@ -27,9 +24,7 @@ def require_clock() -> None:
 def now_ms() -> int:
     """Returns the time, Unix milliseconds; never negative.
 
-    Raises:
-        ServiceUnavailable: the clock of the machine stands before 1970, which no record can hold, or behind
-            2261, which the interpreter cannot tell.
+    Raises ServiceUnavailable before 1970, which no record can hold, and behind 2261, which Python can't tell.
     """
     try:
         now = time.time_ns() // 1_000_000

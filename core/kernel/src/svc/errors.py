@@ -1,8 +1,7 @@
 """Every error that svc raises on purpose, with what it means to HTTP and to the shell.
 
-One hierarchy: each class states its HTTP ``status``, its machine-readable ``code`` and its command
-line ``exit_code``. The error tables of the documentation are generated from these classes, and the
-pipeline's serializer and the command line print nothing but what stands here.
+The error tables of the documentation are generated from these classes, and the pipeline's serializer and the
+command line print nothing but what stands here.
 """
 
 from __future__ import annotations

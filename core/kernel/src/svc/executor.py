@@ -1,7 +1,6 @@
 """Where blocking work runs, and how long work lets others run.
 
-Everything runs where it is called, unless the process has another executor: a server on gevent runs blocking
-work in native threads, so that other requests run meanwhile.
+That is where it is called; but a server on gevent runs it in native threads, so that other requests go on.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ _TURN_ITEMS = 256
 class Executor:
     """Runs everything in the calling thread. Other executors override its methods.
 
-    Attributes:
-        abandoned: what ``pause``, and ``run`` of what pauses, raise where nobody waits any more for what the
-            caller does. It is no ``Exception``, so that nothing makes an answer of it on its way out.
+    ``abandoned`` is what ``pause``, and ``run`` of what pauses, raise where nobody waits any more for what
+    the caller does. It is no ``Exception``, so that nothing makes an answer of it on its way out.
     """
 
     abandoned: type[BaseException] | tuple[()] = ()
@@ -82,8 +80,7 @@ def use_executor(executor: Executor) -> None:
 def run_blocking(function: Callable[..., T], *args: Any) -> T:
     """Calls ``function(*args)``, which may block, where the process lets such work run.
 
-    In a server other requests are served meanwhile; anywhere else it is simply called. What it raises is
-    raised here.
+    In a server other requests are served meanwhile; elsewhere it is simply called. Raises what that raises.
     """
     return _current.run(function, *args)
 

@@ -32,10 +32,9 @@ class Finding(msgspec.Struct, frozen=True):
         source: what it is about: ``database``, ``server``, or the id of a plugin.
         message: what is wrong, a sentence that a stranger may read: no secret, no path of the machine.
         advice: what to do about it, a sentence; empty where nothing can be done.
-        process: which process found it: ``worker``, ``background``, ``command``; empty where any would.
+        process: which found it: ``worker``, ``background``, ``command``; empty where any would.
         since_ms: since when, Unix milliseconds; None when nobody knows.
-        subject: which of several of one source: the name of a view, a job, a check, a command. Not for
-            strangers.
+        subject: which view, job, check or command of the source. Not for strangers.
         detail: more about it, such as the text of an exception, secrets left out. Not for strangers.
     """
 
@@ -79,10 +78,7 @@ class FindingDates:
 
 
 def merge_findings(*lists: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Returns what several processes found as one list: each thing once, sorted.
-
-    The first list that has it gives its text; its date is the earliest.
-    """
+    """Returns what several processes found, each once and sorted; the first text and earliest date count."""
     found: dict[tuple[str, str, str], Finding] = {}
     for finding in (finding for each in lists for finding in each):
         present = found.get(finding.identity)

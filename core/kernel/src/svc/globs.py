@@ -81,7 +81,7 @@ class PathGlob:
 
 
 def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:
-    """A path glob as a pattern over absolute paths; no glob makes it slow.
+    """Returns a path glob as a pattern over absolute paths; no glob makes it slow.
 
     The part between two ``**`` is an atomic group: its first match leaves most of the path to the rest.
     """
@@ -112,7 +112,7 @@ def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
 
 
 def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[int]) -> set[int]:
-    """The places in a glob that can be reached from others if ``**`` matches no segment."""
+    """Adds the places in a glob that can be reached from others if ``**`` matches no segment."""
     for place, segment in enumerate(segments):
         if segment is None and place in places:
             places.add(place + 1)
@@ -120,7 +120,6 @@ def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[in
 
 
 def _split_stars(text: str, classes: bool) -> list[list[str]]:
-    """The pattern as runs of one-character atoms, cut at its stars."""
     runs: list[list[str]] = [[]]
     index = 0
     while index < len(text):

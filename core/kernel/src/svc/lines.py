@@ -49,8 +49,6 @@ def matching_blocks(
 
 
 class _Search:
-    """The search for matches in two lists of line numbers, range by range."""
-
     def __init__(self, left: list[int], right: list[int], effort: int) -> None:
         self.left = left
         self.right = right

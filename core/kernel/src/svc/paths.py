@@ -103,6 +103,5 @@ def _refuse_excess(segments: Path, text: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """The path as an error body may show it: printable, and not longer than a line."""
     visible = "".join(character if character.isprintable() else "\ufffd" for character in text)
     return visible if len(visible) <= 200 else visible[:200] + "..."

@@ -1,9 +1,8 @@
 """Keeps secrets out of the log, of findings and of error answers: every text of them goes through here.
 
-Two things are replaced. What looks like a key, a token, an ``Authorization`` value or a secret query
-parameter, and members that are called like a secret. And the very credentials of the request that is being
-answered, whatever they look like, in the forms in which a text usually holds them: as they are, escaped,
-percent-encoded, in base64.
+Replaced is what looks like a key, a token, an ``Authorization`` value or a secret query parameter, and
+members that are called like a secret. So are the very credentials of the request that is being answered, in
+the forms in which a text usually holds them: as they are, escaped, percent-encoded, in base64.
 """
 
 from __future__ import annotations
@@ -72,11 +71,7 @@ _recent: dict[str, None] = {}
 
 
 def enter_request(environ: dict[str, Any]) -> None:
-    """Says which request this greenlet or thread answers from now on.
-
-    Args:
-        environ: the WSGI environment. Nothing is looked up in it until a text is to be redacted.
-    """
+    """Says which request this greenlet or thread answers from now on; nothing is looked up in it yet."""
     _request.set(environ)
     authorization = environ.get("HTTP_AUTHORIZATION")
     if authorization is not None and authorization not in _recent:
@@ -91,10 +86,7 @@ def leave_request() -> None:
 
 
 def conceal(value: Any) -> None:
-    """Adds what the body of this request holds under names of secrets to its credentials.
-
-    Structs and mappings are searched, three levels deep.
-    """
+    """Adds to this request's credentials what its body holds under names of secrets, three levels deep."""
     environ = _request.get()
     if environ is None:
         return
@@ -117,8 +109,7 @@ def holds_credential(environ: Mapping[str, Any], text: str) -> bool:
 def redact_text(text: str) -> str:
     """Returns ``text`` with every secret in it replaced.
 
-    These are the credentials of the present request, and of the latest ones before it, since a text that is
-    made outside of a request may hold them too.
+    Also those of the latest requests before this one: a text that is made outside of one may hold them too.
     """
     for credential in tuple(_recent):
         text = _mask(text, (credential,))
@@ -183,7 +174,6 @@ def _redact_key(key: Any) -> Any:
 
 
 def _credentials_of(environ: Mapping[str, Any]) -> tuple[str, ...]:
-    """The credentials of a request: in headers, parameters, members of its body."""
     found = [value for key, value in environ.items() if _is_secret_header(key) and isinstance(value, str)]
     query = environ.get("QUERY_STRING")
     if query and "=" in query:
@@ -268,7 +258,6 @@ def _decoded(value: str) -> str:
 
 
 def _written(secret: str) -> Iterator[str]:
-    """The forms in which a text may hold a secret."""
     if len(secret) < SHORTEST_CREDENTIAL:
         return
     data = secret.encode("utf-8", "replace")

@@ -1,7 +1,6 @@
 """The command line: ``svc``, its kernel commands, and what plugins add to it.
 
-A command prints text or JSON on standard output, and its exit code says what went wrong. Only what a command
-needs is imported, when it runs.
+Commands print text or JSON, and their exit code says what went wrong; only what one needs is imported.
 """
 
 from __future__ import annotations

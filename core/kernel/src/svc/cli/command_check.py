@@ -49,7 +49,7 @@ def _load(command: click.Command, depth: int) -> None:
 
 
 def main() -> None:
-    """Boots the plugins that SVC_PLUGINS allows, loads their commands, and prints the findings as JSON.
+    """Prints as JSON what is wrong with the plugins that SVC_PLUGINS allows, and with their commands.
 
     For a server, which asks a process of its own: its workers import none of this.
     """

@@ -26,8 +26,8 @@ def gather_findings(
 ) -> tuple[Finding, ...]:
     """Returns everything that is wrong with a database and with those who serve it; blocks for milliseconds.
 
-    While processes serve the database, they say what is wrong with its plugins, and what the caller sees of
-    the installed plugins comes on top. Otherwise the caller alone looks at what is enabled.
+    While processes serve it, they say what is wrong with its plugins, and what the caller sees of the
+    installed plugins comes on top. Otherwise the caller alone looks at what is enabled.
     """
     lists = published_lists(database.state_directory)
     own = plugin_findings(plugins, None if lists else database)

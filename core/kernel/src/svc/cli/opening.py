@@ -93,11 +93,7 @@ def open_database(
 
 
 def require_file_name(database: str, kinds: str = "the path of a database file") -> str:
-    """Returns what ``--database`` names, if this process can open that itself.
-
-    Raises:
-        UsageError: it is empty, the URL of a server, or a URL that no storage backend knows.
-    """
+    """Returns what ``--database`` names, if this process can open that itself; else raises UsageError."""
     from svc.log import scheme_of, shown_location
 
     if not database.strip():
@@ -122,10 +118,7 @@ def require_backend(
 
 
 def storage_backends(location: str | os.PathLike[str]) -> Mapping[str, StorageBackend]:
-    """Returns what the allowed plugins open a database with, by scheme.
-
-    For a path, which needs none of them, no plugin is booted.
-    """
+    """Returns what the allowed plugins open a database with, by scheme; boots none for a path."""
     from svc.log import KERNEL_BACKENDS, scheme_of
 
     if (scheme_of(location) or "file") in KERNEL_BACKENDS:
@@ -139,10 +132,7 @@ def storage_backends(location: str | os.PathLike[str]) -> Mapping[str, StorageBa
 
 
 def boot_commands() -> Plugins:
-    """Boots the plugins as far as their commands go, once; ``SVC_PLUGINS`` says which may be used.
-
-    Routes and the other families stay out, and with them most of what there is to import.
-    """
+    """Boots the plugins that ``SVC_PLUGINS`` allows, once, as far as their commands go: imports little."""
     from svc.plugins import load_plugins, parse_allowed
 
     return _booted("commands", lambda: load_plugins(parse_allowed(_allowed()), families=("commands",)))
@@ -172,8 +162,7 @@ def extensions_of(database: Database, plugin_id: str, family: Family[T]) -> Mapp
 def boot_plugins(database: Database | None = None) -> Plugins:
     """Boots the plugins wholly, once: for what looks at all that they add.
 
-    While processes serve the database, the plugins that they allow are booted, whatever ``SVC_PLUGINS``
-    says here.
+    While processes serve the database, the plugins that they allow are booted, not those of ``SVC_PLUGINS``.
     """
     from svc.plugins import load_plugins, parse_allowed
 
@@ -221,7 +210,6 @@ def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
 
 
 def _content_checks_of(database: Database) -> Iterable[PathCheck]:
-    """The content checks of the enabled plugins, loaded at the first write."""
     from svc.plugins import enabled_plugins, load_plugins, parse_allowed
     from svc.plugins.lifecycle import is_usable, make_context, path_checks
 
@@ -238,7 +226,7 @@ def _content_checks_of(database: Database) -> Iterable[PathCheck]:
 
 
 class _ExtensionsOfCommand:
-    """Knows what others have added to the families of a command's plugin; loads each when it is needed."""
+    """Loads what others have added to the families of a command's plugin, each when it is needed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

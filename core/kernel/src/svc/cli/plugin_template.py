@@ -40,11 +40,7 @@ def new_command(plugin_id: str, directory: str | None) -> None:
 
 
 def _copy(target: FilePath, names: dict[str, str]) -> None:
-    """Copies the template, and renames the keys of ``names``; all of it or nothing.
-
-    Raises:
-        AlreadyExists: something is there.
-    """
+    """Copies the template, and renames the keys of ``names``; all of it or nothing."""
     if target.exists():
         raise AlreadyExists(f"{target} exists already.")
     target.parent.mkdir(parents=True, exist_ok=True)

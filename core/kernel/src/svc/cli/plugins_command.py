@@ -1,7 +1,4 @@
-"""``svc plugins``: what is installed, allowed and enabled, and what is wrong with it.
-
-It shows settings with their secrets hidden, and changes which plugins a database uses.
-"""
+"""``svc plugins``: what is installed, allowed and enabled, what is wrong with it, and settings."""
 
 from __future__ import annotations
 

@@ -114,7 +114,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except _ReaderGoneError:
-        # Whoever read our output has enough of it.
         _drop(sys.stdout)
         code = BROKEN_PIPE
     except OSError as error:

@@ -25,7 +25,7 @@ _UNUSABLE = (NotFound, PluginMissing, Forbidden)
 
 
 def open_source(text: str) -> RepairSource:
-    """Opens what ``--from`` names: a file, or a server with the credentials that are stored for it."""
+    """Opens a file, or a server with the credentials that are stored for it."""
     return ServerSource(text) if is_server_url(text) else FileSource(text)
 
 
@@ -39,11 +39,9 @@ class ServerSource:
         self._exports = 0
 
     def content(self, hash: Hash) -> bytes | None:
-        """Asks the server for a chunk of a file at its HEAD.
+        """Asks for a chunk of a file at the server's HEAD; None where it has none or is of no use for that.
 
-        Raises:
-            AuthRequired: the credentials are missing or not valid: to go on would lose what it may have.
-            ServiceUnavailable: it can't be reached.
+        AuthRequired and ServiceUnavailable are raised: to go on would lose what it may have.
         """
         try:
             content: bytes = self._client.blobs.get(hash.hex())

@@ -1,8 +1,4 @@
-"""How a database is being served: what ``svc status`` shows.
-
-It is read from the log's HEAD, the entries of processes, the report of the background process and the marks
-of views, with and without a server. Nothing is changed.
-"""
+"""How a database is being served: what ``svc status`` shows, with and without a server. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The database: transactions of path operations in, versions, commits and contents out.
 
-It binds the log, the objects and the tree together: reading at any version, group commit, the commit
-feed, and the views that follow it.
+It binds log, objects and tree: reading at any version, group commit, the commit feed and its views.
 """
 
 from __future__ import annotations

@@ -58,12 +58,7 @@ class Availability:
             raise VersionCollected(version=root.hex())
 
     def require_version(self, root: Hash) -> None:
-        """Raises unless there is a version of this root, and it can be read.
-
-        Raises:
-            VersionCollected: it was collected.
-            NotFound: there never was such a version.
-        """
+        """Raises ``VersionCollected`` for a version that was collected, ``NotFound`` if there was none."""
         if root == EMPTY_ROOT:
             return
         if self._database.last_commit_of(root) is not None:

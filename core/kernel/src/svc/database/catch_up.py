@@ -1,7 +1,6 @@
 """Brings the key index up to the log: after a kill, after a power cut, or from nothing.
 
-Only whole commits count. Records behind the last one belong to a later commit, which states the offset of its
-first record.
+Only whole commits count: records behind the last belong to a later one, which states where they begin.
 """
 
 from __future__ import annotations
@@ -30,13 +29,7 @@ NO_HASH = bytes(HASH_SIZE)
 
 
 class CaughtUp(Struct, frozen=True):
-    """How far the index came.
-
-    Attributes:
-        commit: the last commit that was found; None when there was none.
-        end: offset behind its record; the starting point when there was none.
-        records: number of records that were read.
-    """
+    """How far the index came: the last commit found and the offset behind it; else None and the start."""
 
     commit: Commit | None
     end: int
@@ -50,12 +43,9 @@ def catch_up(
     sequence: int,
     progress: Progress | None = None,
 ) -> CaughtUp:
-    """Indexes every commit that lies behind ``start``; the caller holds the commit lock.
+    """Indexes every commit behind ``start``, past what rot has made unreadable.
 
-    Where rot has made records unreadable it goes on behind them: what they held is missing.
-
-    Raises:
-        CorruptRecord: a commit is missing where nothing is damaged.
+    The caller holds the commit lock. ``CorruptRecord``: a commit is missing where nothing is damaged.
     """
     start = max(start, FIRST)
     places: list[tuple[Hash, Place]] = []
@@ -121,10 +111,7 @@ def _flush(
 
 
 def _prefer_whole(log: Log, index: KeyIndex, places: list[tuple[Hash, Place]]) -> None:
-    """Of objects that the log holds twice, takes the second copy if the first one is damaged.
-
-    So a rebuilt index reads damaged content that was stored again from the whole copy.
-    """
+    """Takes an object's second copy in the log if the first is damaged: it was stored again."""
     for hash, place in places:
         known = index.find(hash)
         if known is None or known.offset == place.offset or _is_whole(log, hash, known):
@@ -197,8 +184,7 @@ def _named_before(
 ) -> list[tuple[Hash, Place]]:
     """Returns the records between two offsets, appended ahead, that the records of new commits name.
 
-    Only those: others may be ones that a collection has removed from the index and is about to destroy.
-    Records of an import that nothing names yet are left out too: its process has died.
+    Others may be ones that a collection has unindexed and will destroy, or of an import that has died.
     """
     found = {
         record.hash: _located(record)

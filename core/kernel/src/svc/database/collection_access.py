@@ -34,8 +34,6 @@ class CollectionAccess:
 
         def _require_writable(self) -> None: ...
 
-    # -- holds ---------------------------------------------------------------------------------
-
     @property
     def holds(self) -> Holds:
         """The holds of this opening, for the kernel's own use."""
@@ -69,8 +67,6 @@ class CollectionAccess:
         storage = self._state.log.storage
         return not (isinstance(storage, CollectableStorage) and storage.is_collected_by_others())
 
-    # -- the horizon ---------------------------------------------------------------------------
-
     def horizon(self) -> int:
         """Returns the number of the first commit whose version is whole; 0 when nothing was collected.
 
@@ -83,8 +79,6 @@ class CollectionAccess:
             horizon = read_state(Version(self._state.objects, root)).horizon
             self._horizon = (root, horizon)
         return horizon
-
-    # -- pins ----------------------------------------------------------------------------------
 
     def pin(self, hashes: Iterable[Hash]) -> None:
         """Keeps chunks for a day that a client was told of, and that no version may hold.
@@ -113,8 +107,6 @@ class CollectionAccess:
     def remove_old_pins(self, before_ms: int) -> None:
         """Forgets what was pinned before a time, for the collection."""
         self._pins.remove(before_ms)
-
-    # -- who collects --------------------------------------------------------------------------
 
     @property
     def collects(self) -> bool:

@@ -103,15 +103,7 @@ class DatabaseTotals(Struct, frozen=True):
 
 
 class CommitSummary(NamedTuple):
-    """What an opening needs of a commit, read without what it did: that takes long for many paths.
-
-    Attributes:
-        sequence: its number.
-        time_ms: when it was made, Unix milliseconds.
-        root: user root after it.
-        system_root: system root after it.
-        durable_end: up to where everything was on disk when it was made.
-    """
+    """What an opening needs of a commit, as ``Commit`` has it; what it did takes long to read."""
 
     sequence: int
     time_ms: int
@@ -121,12 +113,7 @@ class CommitSummary(NamedTuple):
 
     @classmethod
     def decode(cls, payload: bytes) -> CommitSummary:
-        """Returns the summary of a commit record's payload.
-
-        Raises:
-            CorruptRecord: it is no commit record.
-            UnsupportedFormat: its version is newer than this program.
-        """
+        """Returns the summary of a commit record's payload; errors as ``Commit.decode``."""
         if payload[:2] not in (_START, _SWEEP_START, _PACKS_START):
             return Commit.decode(payload).summary()  # says what is wrong
         decoder = cbor2.CBORDecoder(BytesIO(payload[2:_SUMMARY_BYTES]))
@@ -320,10 +307,7 @@ def _split(text: str) -> Path:
 
 
 def _head(major: int, count: int) -> bytes:
-    """The head of a CBOR item in its shortest form (RFC 8949, section 4.2.1); of a number it is all.
-
-    By hand, since a commit of an import holds thousands of items of two bytes and a path.
-    """
+    """A CBOR item's head in its shortest form (RFC 8949, section 4.2.1); by hand: imports have thousands."""
     if 0 <= count < 24:
         return _FIRST_BYTES[major + count]
     if count < 1 << 8:

@@ -17,10 +17,7 @@ _KEPT_BYTES = 512 * 1024
 
 
 class CommitFeed:
-    """Reads commits in order; used by any thread.
-
-    The last that were decoded are kept for whoever comes to them next: 256 to 512, unless they are large.
-    """
+    """Reads commits in order, in any thread; keeps the last 256 to 512 decoded, unless they are large."""
 
     def __init__(self, state: SharedState) -> None:
         self._state = state

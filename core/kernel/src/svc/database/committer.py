@@ -1,14 +1,13 @@
 """Group commit: whoever waits first commits for all who wait with it.
 
-Transactions queue; the first becomes the leader, takes the database's commit lock, folds everything
-that is waiting, appends it, syncs once, indexes it, publishes HEAD and wakes the others. What arrived
-meanwhile is the next batch, and its first transaction leads that. No thread of its own is
-needed, and the same code serves threads and greenlets: whoever gives up waiting (a killed greenlet, a
-timeout) leaves the queue and stops neither the leader nor those behind. The queue is bounded: where the
-disk can't keep up, whoever comes too much is told when to come back, instead of waiting for ever.
+Transactions queue; the first becomes the leader, takes the commit lock, folds everything that is waiting,
+appends it, syncs once, indexes it, publishes HEAD and wakes the others. What arrived meanwhile is the next
+batch, and its first transaction leads that. No thread of its own is needed, and the same code serves threads
+and greenlets: whoever gives up waiting (a killed greenlet, a timeout) stops neither the leader nor those
+behind. The queue is bounded: where the disk can't keep up, whoever comes is told when to come back.
 
-A kill between any two steps loses nothing acknowledged: HEAD's cell says that a commit was begun, and
-the next holder of the lock finishes it from the log or finds that it never got there.
+A kill between any two steps loses nothing acknowledged: HEAD's cell says that a commit was begun, and the
+next holder of the lock finishes it from the log or finds that it never got there.
 """
 
 from __future__ import annotations
@@ -57,20 +56,14 @@ class CommitRequest(Struct, eq=False):
     """One transaction that waits to be committed; without operations, objects that shall be kept.
 
     Attributes:
-        ref: the tree that its operations change.
-        operations: what to do, in order.
-        pending: the objects that it brings.
-        results: set when it is committed, one an operation.
-        sequence: number of its commit, version: root of its tree after it, time_ms: when; all set
-            when it is committed.
+        results: one an operation; set when it is committed, as ``sequence``, ``version`` (the root of its
+            tree after it) and ``time_ms`` are.
         error: set instead when it failed, until it is raised.
         hold: keeps what it refers to, until it is committed.
-        recount: chunks and their stored bytes that are added to the totals: what a collection took away,
-            as negative numbers.
+        recount: chunks and their stored bytes that are added to the totals; negative for what was collected.
         begins_sweep: whether it brings the plan of a collection.
         has_packs: whether it does so while packs hold commits.
         leads: whether it is its turn to commit what waits, and it has not begun.
-        is_done: whether it was dealt with.
         wake: set when it leads, and when it was dealt with.
     """
 
@@ -113,10 +106,9 @@ class Committer:
     def submit(self, request: CommitRequest) -> None:
         """Commits a transaction and returns when it is durable; blocks.
 
-        Raises:
-            SvcError: what its operations raised, ``InsufficientStorage`` when the disk is full,
-                ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
-                much is waiting already; nothing of it was applied.
+        When it raises, nothing was applied: an operation's error, ``InsufficientStorage`` when the disk is
+        full, ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
+        much waits already.
         """
         try:
             with self._mutex:
@@ -145,12 +137,9 @@ class Committer:
                 self._executor.wait_for(request.wake)
 
     def submit_alone(self, request: CommitRequest, prepare: Callable[[Head], None]) -> None:
-        """Commits a transaction by itself, right after something else under the same lock; blocks.
+        """Commits a transaction by itself, right after ``prepare`` under the same lock; blocks.
 
-        Args:
-            request: the transaction.
-            prepare: called under the commit lock with HEAD; what it raises is raised, and nothing is
-                committed. It should take no longer than milliseconds.
+        ``prepare`` gets HEAD, and should take milliseconds; if it raises, nothing is committed.
         """
         with self._state.commit_lock():
             self.commit_locked(request, prepare)
@@ -171,10 +160,9 @@ class Committer:
         return head
 
     def _admit(self, request: CommitRequest) -> None:
-        """Queues a request unless too much waits; the caller holds the mutex.
+        """Queues a request unless too much waits in memory, by number or bytes; the caller holds the mutex.
 
-        What waits lies in memory: both its number and its bytes are bounded. One that is larger than the
-        bound by itself is taken when nothing else waits.
+        One that is larger than the bound by itself is taken when nothing else waits.
         """
         waiting = len(self._queue)
         is_full = waiting >= _MOST_WAITING or self._queued_bytes + request.pending.size > _MOST_WAITING_BYTES

@@ -28,12 +28,9 @@ __all__ = ["CheckedContents", "ContentChecks", "PathCheck"]
 
 
 class PathCheck(Struct, frozen=True):
-    """A check of the files at some paths.
+    """A check of the files whose paths end with ``suffix``; more than ``maximum_size`` bytes are refused.
 
-    Attributes:
-        suffix: the last segments of those paths.
-        maximum_size: most bytes of such a file.
-        check: called with path and content; raises InvalidInput, or another ``SvcError``, to refuse it.
+    ``check`` gets path and content, and raises InvalidInput, or another ``SvcError``, to refuse the file.
     """
 
     suffix: Path
@@ -64,12 +61,8 @@ class ContentChecks:
 class CheckedContents:
     """The contents that the operations of one transaction put where checks are.
 
-    Args:
-        database: whose tree they change.
-        ref: the tree.
-        operations: in order; a move or copy that was checked is replaced by one that moves this very content.
-        small: contents of the transaction that wait.
-        pending: its other objects that the database does not have yet.
+    A move or copy that was checked is replaced in ``operations`` by one that moves this very content.
+    Contents of the transaction wait in ``small``, its other new objects in ``pending``.
     """
 
     def __init__(
@@ -87,11 +80,7 @@ class CheckedContents:
         self._pending = pending
 
     def check(self, checks: ContentChecks) -> None:
-        """Calls the checks; blocks as they do.
-
-        Raises:
-            SvcError: the first that refuses, with the file's ``path`` and the number of its ``operation``.
-        """
+        """Calls the checks; blocks as they do. A refusal has the file's ``path`` and ``operation`` number."""
         for number, operation in enumerate(self._operations):
             if isinstance(operation, SetRef | Delete) or operation.system:
                 continue

@@ -162,12 +162,9 @@ def ahead_of_clock(head: Head) -> Iterator[Finding]:
 
 
 def finding_of_lock(database: Database, *, look: bool = False) -> Iterator[Finding]:
-    """Yields a finding when somebody keeps a lock that writers need.
+    """Yields a finding when somebody keeps a lock that writers need, if this process waits for it.
 
-    Args:
-        database: open in this process.
-        look: look for a stopped process too, which takes milliseconds while somebody commits; else it is
-            known only for whom this process waits.
+    With ``look`` also for a stopped process: that takes milliseconds while somebody commits.
     """
     storage = database.objects.log.storage
     if not isinstance(storage, ObservableLocks):
@@ -217,10 +214,7 @@ def finding_of_kept(damaged: Sequence[Location]) -> Finding:
 
 
 def saved_ends(log: Log) -> tuple[SavedEnd, ...]:
-    """Returns what recoveries have cut from a log and may be missed, as far as it still lies beside it.
-
-    Reads those copies; where there are none it costs a look into the directory.
-    """
+    """Reads the copies beside a log of what recoveries cut and may be missed; cheap if there are none."""
     storage = log.storage
     found: list[SavedEnd] = []
     try:

@@ -49,9 +49,7 @@ class FoldedCommit(Struct, frozen=True, gc=False):
     """A commit that is ready to be appended.
 
     Attributes:
-        commit: its value.
-        hash: identity of its record.
-        records: framed records in the order in which they are appended; the commit's own is last.
+        records: framed, in the order in which they are appended; the commit's own is last.
         places: for each of them the hash and what its place will be but for the offset.
         placed: records that lie in the log already, and their packed places.
     """
@@ -64,8 +62,6 @@ class FoldedCommit(Struct, frozen=True, gc=False):
 
 
 class _OpenCommit(Struct):
-    """What the commit that is being filled holds so far."""
-
     pending: PendingObjects = field(default_factory=PendingObjects)
     transactions: list[TransactionRecord] = field(default_factory=list)
     requests: list[CommitRequest] = field(default_factory=list)
@@ -93,10 +89,7 @@ class _OpenCommit(Struct):
 
 
 class _Footprint:
-    """The paths of one tree that a commit changes, and the directories above them.
-
-    Whoever moves a ref changes its whole tree: the empty path.
-    """
+    """The paths of one tree that a commit changes, and those above; the empty path for a moved ref."""
 
     __slots__ = ("_above", "_paths")
 
@@ -105,7 +98,6 @@ class _Footprint:
         self._above: set[Path] = set()
 
     def add(self, path: Path) -> None:
-        """Adds a path that is changed."""
         self._paths.add(path)
         above = self._above
         while path:
@@ -158,11 +150,9 @@ class Fold:
     def add(self, request: CommitRequest) -> None:
         """Applies one transaction; when an operation fails, its error is the request's, and nothing stays.
 
-        A transaction without operations brings objects only (chunks that a client uploads ahead). The
-        error of a failing operation has its index in ``details["operation"]``.
-
-        Raises:
-            SvcError: an earlier transaction cannot be written; nothing of the fold may be used then.
+        The error of a failing operation has its index in ``details["operation"]``. A transaction without
+        operations brings objects only (chunks that a client uploads ahead). When this raises, an earlier
+        transaction cannot be written: nothing of the fold may be used.
         """
         try:
             overlaps = bool(self._open.transactions) and self._overlaps(request)
@@ -207,8 +197,6 @@ class Fold:
         """Puts the nodes that the fold made into the database's cache, once they are committed."""
         self._users.share_fresh_nodes()
         self._systems.share_fresh_nodes()
-
-    # -- applying ------------------------------------------------------------------------------
 
     def _apply(self, request: CommitRequest) -> list[OperationResult]:
         user_tree = self._tree_of(request.ref)
@@ -328,8 +316,6 @@ class Fold:
                     if footprint.meets(path):
                         return True
         return False
-
-    # -- closing -------------------------------------------------------------------------------
 
     def _close(self) -> None:
         opened, self._open = self._open, _OpenCommit()

@@ -24,11 +24,10 @@ class Head(Struct, frozen=True):
     Attributes:
         sequence: number of the last commit; 0 in a new database.
         root: root of the user tree: the version that HEAD names.
-        system_root: root of the system tree.
         time_ms: when the last commit was made, Unix milliseconds.
         commit_end: offset in the log behind the last commit's record.
-        pending_from: where in the log a commit was begun and not published; 0 when none was. The
-            next holder of the commit lock that finds it finishes or forgets that commit.
+        pending_from: where in the log a commit was begun and not published, for the next holder of the commit
+            lock to finish or forget; 0 when none was.
         boot_id: boot of the machine in which the cell was written.
         latched: whether an I/O error made durability uncertain: no process may write any more.
     """

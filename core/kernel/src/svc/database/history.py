@@ -49,11 +49,7 @@ _DIRECTORY = "the directory beside it (its name with '.d')"
 class Proof(Struct, frozen=True):
     """A commit that was durable, whatever the log says now.
 
-    Attributes:
-        sequence: its number.
-        commit_end: offset behind its record.
-        time_ms: when it was made; None when nobody knows.
-        roots: user root and system root after it; None when nobody knows.
+    Its time, and its roots (of user and system tree after it), are None when nobody knows.
     """
 
     sequence: int
@@ -68,14 +64,7 @@ class Proof(Struct, frozen=True):
 
 
 class Covered(Struct, frozen=True):
-    """A key index that can be trusted, and what it covers.
-
-    Attributes:
-        index: the index.
-        mark: how far it covers the log.
-        last: the last commit of that; None for none.
-        hash: identity of its record; None for none.
-    """
+    """A key index that can be trusted, how far it covers the log, and the last commit there (or None)."""
 
     index: KeyIndex
     mark: CoverageMark
@@ -87,13 +76,11 @@ class Loss(Struct, frozen=True):
     """A commit that was durable, and that the log does not hold any more.
 
     Attributes:
-        is_short: whether the file ends before where that commit ended.
-        offset: where the file ends, or where the commit ended.
+        is_short: whether the file ends before the commit; ``offset``: the file's end then, else the commit's.
         witness: who proves that it was durable.
         sequence: number of the lost commit; None when nobody knows.
         time_ms: when it was made, or when the database was closed behind it; None when nobody knows.
-        last: number of the last commit that the log holds; 0 for none.
-        last_ms: when that one was made; None for none.
+        last: number of the last commit that the log holds; 0 for none, with a ``last_ms`` of None.
     """
 
     is_short: bool
@@ -148,10 +135,9 @@ class History(Struct, frozen=True):
     Attributes:
         durable: offset before which everything is known to have been on disk: damage there is rot.
         last: number of the last commit that the log holds; 0 for none.
-        loss: a commit that is proved and not there; None when all is there.
-        goes_on: whether the log shows that later commits than the proved one were durable too: then what
-            proves it is of an earlier course of events.
-        broken: what to raise where a commit is missing although nothing is damaged; None where none is.
+        loss: a commit that is proved and not there.
+        goes_on: whether later commits were durable too: the proof is of an earlier course of events then.
+        broken: what to raise where a commit is missing although nothing is damaged.
     """
 
     durable: int
@@ -162,10 +148,7 @@ class History(Struct, frozen=True):
 
 
 def proof_of_head(log: Log, cell: SharedCell) -> Proof | None:
-    """Returns what HEAD's cell proves, in whatever boot it was written; None when nothing.
-
-    The cell holds no database id: it counts when the shared tail beside it is this database's.
-    """
+    """Returns what HEAD's cell proves, of any boot, if the shared tail beside it is this database's."""
     payload = cell.read()
     head = Head.unpack(payload) if payload is not None else None
     if head is None or not head.sequence or not log.storage.owns_state():
@@ -194,14 +177,8 @@ def examine(log: Log, covered: Covered | None, proof: Proof | None, *, walked: b
     """Walks what lies behind the key index, and compares the log with what is proved; changes nothing.
 
     Every commit states how far the log was durable when it was made, and a clean-end mark says so of all
-    before it. The largest of these counts: an index may be older than the log, and a power cut can have hit
-    no more than what lies behind the last statement.
-
-    Args:
-        log: the log; its end may be torn.
-        covered: the key index, when it can be trusted.
-        proof: what the state directory proves.
-        walked: whether to look behind the index at all: not where others are writing just now.
+    before it. The largest counts: an index may be older than the log, and a power cut can have hit only what
+    lies behind the last statement. The log's end may be torn; nothing is ``walked`` where others are writing.
     """
     walk = _Walk(log, covered, proof)
     size = log.storage.size()

@@ -1,7 +1,4 @@
-"""Records that plugins keep as JSON in the system tree: each content is decoded once in a process.
-
-A record that another program wrote in another form counts as absent.
-"""
+"""Records that plugins keep as JSON in the system tree: each content is decoded once in a process."""
 
 from __future__ import annotations
 

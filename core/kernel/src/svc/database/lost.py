@@ -1,7 +1,4 @@
-"""What repairs could not restore: a list in the system tree, so that every process and every copy has it.
-
-An object of the list that is stored again is no longer lost.
-"""
+"""What repairs could not restore, and nobody stored again: a list in the system tree and in every copy."""
 
 from __future__ import annotations
 
@@ -36,12 +33,7 @@ class _Stored(msgspec.Struct):
 
 
 class Lost:
-    """Objects and commits that a repair could not save.
-
-    Attributes:
-        commits: numbers of the commits.
-        given_up: directories of the system tree that repairs have taken away, since they could not be read.
-    """
+    """Objects and commits that a repair could not save, and system directories that it had to remove."""
 
     def __init__(
         self, objects: Iterable[Hash] = (), commits: Iterable[int] = (), given_up: Iterable[Path] = ()

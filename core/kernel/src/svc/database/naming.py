@@ -1,7 +1,4 @@
-"""Names of versions, as a person writes them, and the root hashes that they stand for.
-
-An error says what was looked for.
-"""
+"""Names of versions, as a person writes them, and their root hashes. Errors say what was looked for."""
 
 from __future__ import annotations
 
@@ -95,8 +92,7 @@ def head_at(database: VersionAccess, time_ms: int) -> Hash:
 def commit_state(payload: bytes) -> tuple[int, Hash]:
     """Returns the time and HEAD's root in a commit record's payload (docs/format/commit.md).
 
-    What the commit did is not decoded: that takes long for many paths, and a search by time passes a dozen
-    commits.
+    What the commit did is not decoded: that takes long, and a search by time passes a dozen commits.
     """
     decoder = cbor2.CBORDecoder(BytesIO(payload[1 : 4 * HASH_SIZE + 1]))
     try:

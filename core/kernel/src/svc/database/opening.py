@@ -53,9 +53,7 @@ class Opened(Struct):
     """An opened database.
 
     Attributes:
-        state: log, index and HEAD's cell.
-        directory: where what can be rebuilt lives.
-        temporary: whether that directory is this opening's own, and goes with it.
+        directory: where what can be rebuilt lives; a ``temporary`` one is this opening's and goes with it.
         recovery: what was found behind the last commit; None when somebody else has it open.
         rebuilt: whether the key index was made anew.
         findings: what is wrong with the file, as the opening found it.
@@ -96,10 +94,7 @@ def open_state(
 ) -> Opened:
     """Opens a database and brings log, index and HEAD into agreement; blocks.
 
-    Raises:
-        SvcError: as ``Log.open``; ``DatabaseBusy`` when what lies beside the log was removed while
-            another process has the database open. For writing ``TruncatedFile`` or ``CorruptRecord`` when
-            a commit that was durable is not there: nothing was changed.
+    Errors as ``Log.open`` and ``Database``; ``DatabaseBusy``: what lies beside a log in use was removed.
     """
     log = Log.open(location, read_only=read_only, create=create, backends=backends)
     try:
@@ -172,11 +167,7 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
 def _after_collections(
     state: SharedState, cell: SharedCell, rebuilt: bool, progress: Progress | None
 ) -> tuple[SharedState, bool]:
-    """Rebuilds an index that a collection outdated, and finishes a collection that was begun.
-
-    Returns:
-        The state, and whether its index was made anew.
-    """
+    """Finishes a begun collection, and rebuilds an outdated index; returns also whether it was made anew."""
     if not rebuilt and not knows_last_sweep(state):
         state, rebuilt = _with_new_index(state, cell, progress), True
     had_plan = carry_out_at_opening(state, rebuilt)

@@ -321,13 +321,10 @@ class MakeDirectory(Struct, frozen=True, gc=False):
 
 
 class SetRef(Struct, frozen=True):
-    """Moves HEAD or a named ref to a root, makes a named ref, or removes one.
+    """Moves HEAD or a named ref to a root, makes a named ref, or removes one (``root`` is None).
 
-    Attributes:
-        name: ``HEAD``, or a name such as ``snapshots/monday``.
-        root: the root that the ref shall have; None removes it.
-        expected: the root it must have now; the empty bytes ask that it does not exist; None asks nothing.
-        source: another ref, whose root at this moment is taken instead of ``root``.
+    ``expected`` is the root it must have now; the empty bytes ask that it does not exist; None asks nothing.
+    ``source`` is another ref, whose root at this moment is taken instead of ``root``.
     """
 
     name: str
@@ -364,10 +361,7 @@ def put_all(puts: Sequence[Put], tree: WorkingTree, now_ms: int) -> list[Operati
 
 
 def growth_of(operation: Operation, tree: WorkingTree) -> int:
-    """Returns how many entries an operation has added at most to the tree that it was applied to.
-
-    A move adds no more than directories on the way to its path.
-    """
+    """Returns how many entries an operation added at most; a move adds only directories on the way."""
     if isinstance(operation, Relocate):
         return (tree.count(operation.path) if operation.keep_source else 0) + len(operation.path)
     if isinstance(operation, PutEntry) and operation.entry.kind is _DIRECTORY:

@@ -1,8 +1,7 @@
 """Old commit records in packs: files of the system tree, each of which holds the commits of one range.
 
-A commit record that stands alone between voids keeps a block of the disk; in a pack a commit takes some
-hundred bytes. A pack holds the payloads as they were, so that every commit keeps its identity
-(docs/format/commit.md).
+A commit record that stands alone between voids keeps a block of the disk; in a pack it takes some hundred
+bytes. A pack holds payloads as they were: every commit keeps its identity (docs/format/commit.md).
 """
 
 from __future__ import annotations

@@ -32,12 +32,7 @@ __all__ = ["FileWithRecord", "Unchanged", "files_with_records", "renewed_content
 class FileWithRecord(NamedTuple):
     """A file of HEAD, or of the system tree, that has a file record.
 
-    Attributes:
-        path: where it stands.
-        entry: the file.
-        system: whether it is in the system tree.
-        version: payload version of its record.
-        is_current: whether records are written in this version.
+    ``version`` is the payload version of its record; ``is_current``: records are written in this version.
     """
 
     path: Path
@@ -103,10 +98,7 @@ def _files(tree: Version, path: Path, system: bool, after: Path | None) -> Itera
 def renewed_content(objects: ObjectStore, entry: Entry, *, system: bool) -> StoredContent | None:
     """Returns the content of a file with a record of the present version; None where it has one already.
 
-    A record of version 0 does not state the hash of the content: all of it is read.
-
-    Raises:
-        CorruptRecord: the record or a chunk is damaged, or the chunks are another content than the file's.
+    A record of version 0 states no content hash: all is read. ``CorruptRecord``: damage, or another content.
     """
     assert entry.record is not None, "the file has a record"
     record = objects.read_record(entry.record)

@@ -32,12 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class SharedState:
-    """The shared state of one opening of a database.
-
-    Attributes:
-        executor: where what blocks runs; in place until ``use``, as in an opening.
-        packs: the commits that stand in the log no more.
-    """
+    """The shared state of one opening of a database; what blocks runs in place until ``use``."""
 
     def __init__(self, log: Log, index: KeyIndex, cell: SharedCell | None) -> None:
         self.log = log
@@ -190,11 +185,7 @@ class SharedState:
         return head
 
     def roll_forward(self, head: Head) -> Head:
-        """Takes what the log holds behind HEAD's commit into the index and publishes it.
-
-        The caller holds the commit lock. Complete commits become part of the database; a torn one
-        is cut off by the log.
-        """
+        """Indexes and publishes whole commits behind HEAD's, and cuts a torn one; under the commit lock."""
         try:
             self.log.append(())  # cuts what an appender left that was killed
         except OSError as error:
@@ -207,15 +198,12 @@ class SharedState:
         return settled
 
     def append_and_sync(self, records: Sequence[bytes]) -> int:
-        """Announces a commit, appends its records in one piece and makes them durable; blocks.
-
-        Returns:
-            The offset of the first record.
+        """Announces a commit, appends its records in one piece, durably, and returns their offset; blocks.
 
         Raises:
             InsufficientStorage: the disk is full; the log is as before.
-            DatabaseLatched: the sync failed. What the disk holds is uncertain, so no process of this
-                database writes again until it is opened anew.
+            DatabaseLatched: the sync failed; what the disk holds is uncertain, so no process of this database
+                writes again until it is opened anew.
             ServiceUnavailable: another file has the database's name now: nobody would see the write.
         """
         if self.log.storage.is_displaced():
@@ -239,9 +227,7 @@ class SharedState:
     def sync_ahead(self) -> None:
         """Makes durable what was appended ahead of its commit; the caller does not hold the lock.
 
-        Raises:
-            DatabaseLatched: the sync failed. The system reports that once, so that the commit's own
-                sync would not see it: the database is latched here.
+        A failure latches the database: the system reports it once, so the commit's own sync would miss it.
         """
         try:
             self.executor.run(self.log.sync)

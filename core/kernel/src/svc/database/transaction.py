@@ -106,8 +106,6 @@ class Transaction:
     def __len__(self) -> int:
         return self._count
 
-    # -- operations ----------------------------------------------------------------------------
-
     def put(
         self,
         path: Path,
@@ -298,8 +296,6 @@ class Transaction:
             raise InvalidInput("A ref is copied before its paths are changed, not after.", field="name")
         reference_path(name)
         return self._add(SetRef(name, None, b"", source))
-
-    # -- commit --------------------------------------------------------------------------------
 
     def commit(self) -> CommitResult:
         """Commits the operations and returns when they are durable; blocks.

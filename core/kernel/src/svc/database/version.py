@@ -1,7 +1,4 @@
-"""One version of the database: everything that can be read at a root hash.
-
-A version never changes, so reading needs no lock and any number of readers share it.
-"""
+"""One version: everything that can be read at a root hash. It never changes, so reading needs no lock."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The two forms of a view: one takes single commits, the other several at once.
-
-The kernel drives only batches; a view of the first form gets batches of single commits.
-"""
+"""The two forms of a view, by single commits or by several at once; the kernel drives both as batches."""
 
 from __future__ import annotations
 
@@ -183,8 +180,6 @@ class BatchView(Protocol):
 
 
 class _SingleCommits:
-    """A batch of a view that takes commit by commit."""
-
     def __init__(self, view: View, storage: ViewStorage) -> None:
         self._apply: Callable[..., Any] = view.apply
         self._storage = storage
@@ -237,13 +232,7 @@ def slices(feed: Iterable[CommitStep], most: int) -> Iterator[Sequence[CommitSte
 class BegunCommits(NamedTuple):
     """Commits in the middle of which a transaction ended, to go on with.
 
-    Attributes:
-        mark: what stood in the storage then; another mark means that somebody else has gone on.
-        commits: the commits.
-        steps: what the batch's ``apply`` gave.
-        batch: the batch.
-        storage: the storage that it holds.
-        view: whose batch it is.
+    Where another ``mark`` stands in the storage, somebody else has gone on. ``steps`` is what ``apply`` gave.
     """
 
     mark: bytes
@@ -255,12 +244,9 @@ class BegunCommits(NamedTuple):
 
 
 class Applying(Struct):
-    """What one transaction applies commits with.
+    """What one transaction applies commits with; ``batch`` is there from the first commit on.
 
-    Attributes:
-        view: the view.
-        batch: the batch, from the first commit on.
-        begun: the commits in the middle of which it goes on, or has ended.
+    ``begun`` are the commits in the middle of which it goes on, or has ended.
     """
 
     view: View | BatchView

@@ -67,9 +67,7 @@ class ViewEnvironment:
     def watched(self) -> Iterator[None]:
         """Puts the data away when they turn out to be damaged in a block, so that they begin anew.
 
-        Raises:
-            DamagedView: they were.
-            ServiceUnavailable: they were again and again.
+        Raises ``DamagedView`` then, ``ServiceUnavailable`` when they were damaged again and again.
         """
         shared: SharedEnvironment | None = None
         try:

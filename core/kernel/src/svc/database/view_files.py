@@ -1,7 +1,6 @@
 """The directory of a view that keeps files of its own, beside its LMDB data.
 
-The data name the directory, and a name is never used twice. So data that were removed, or belong to another
-log, name no directory that is in use.
+The data name it, and no name is used twice: data that were removed, or of another log, name none in use.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ FILES_KEY = b"files"
 
 
 def begin_files(parent: Path) -> bytes:
-    """Makes a new, empty directory and removes those that were there; returns its name.
-
-    Whoever still reads from one of those goes on with the files that it has open.
-    """
+    """Makes an empty directory, returns its name, and removes the others; their readers keep open files."""
     name = uuid.uuid4().hex
     (parent / name).mkdir(parents=True)
     for other in parent.iterdir():

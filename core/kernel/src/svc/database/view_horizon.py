@@ -115,10 +115,7 @@ def _root_of(database: Database, sequence: int) -> Hash:
 
 
 def restarted(mark: ViewMark, horizon: int) -> ViewMark:
-    """Returns a mark without the steps of commits that have lost their trees since they were begun.
-
-    They come again, as collected ones, whose steps are others.
-    """
+    """Returns a mark without steps of commits that lost their trees since: they come anew, with others."""
     if mark.steps and mark.begun_at < horizon and mark.applied < horizon:
         return mark._replace(steps=0, more=0, begun=NO_HASH)
     return mark
@@ -127,10 +124,7 @@ def restarted(mark: ViewMark, horizon: int) -> ViewMark:
 def steps_behind(
     database: Database, view: View | BatchView, mark: ViewMark, after: int, horizon: int
 ) -> Iterator[CommitStep]:
-    """Yields the commits behind a number as a view gets them.
-
-    The caller holds the present generation.
-    """
+    """Yields the commits behind a number as a view gets them; the caller holds the present generation."""
     takes, begins = takes_collected(view), begins_at_horizon(view)
     version_of = database.version_of
     last, last_root = after, None

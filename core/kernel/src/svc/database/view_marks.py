@@ -1,7 +1,6 @@
 """Marks: how far a view is, and in which log.
 
-A mark names the last commit in a view by number and by identity. So a view of another log (after an older
-copy of the file was put back) is recognised.
+A mark names the last commit by number and identity: data of another log (an older copy) are recognised.
 """
 
 from __future__ import annotations
@@ -55,8 +54,6 @@ class ViewMark(NamedTuple):
     """What stands beside a view's data.
 
     Attributes:
-        format: number of the layout of its data.
-        database_id: of the database that it follows.
         applied: number of the last commit that is wholly in it; 0 when none is.
         identity: hash of that commit's record; zeros when there is none.
         steps: how many steps of the commits after it, which were begun together, are in it too.
@@ -108,11 +105,7 @@ def mark_is_of_log(mark: ViewMark, database: Database, view: _Named) -> bool:
 
 
 def applied_in(database: Database, view: _Named) -> int:
-    """Returns the number of the last commit that is in a view's data; 0 when there are none.
-
-    Nothing is made and nothing is changed: a view that has never been computed, or whose data are of
-    another layout or log, is simply at the beginning.
-    """
+    """Returns the number of the last commit in a view's data, 0 for none of this log; changes nothing."""
     directory = storage_directory(database.state_directory / "views", view)
     if not (directory / "data.mdb").exists():
         return 0

@@ -1,4 +1,4 @@
-"""The views of one open database, by name."""
+"""All views of one open database."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ __all__ = ["ViewSet"]
 
 
 class ViewSet:
-    """The views of one open database, by name.
-
-    Attributes:
-        bring: gives views to register when one is asked for that is not; None when nobody does.
-    """
+    """Views by name; ``bring`` gives views to register when one is asked for that is not registered."""
 
     def __init__(self, database: Database, directory: FilePath) -> None:
         self.bring: Callable[[], Iterable[View | BatchView]] | None = None
@@ -29,10 +25,7 @@ class ViewSet:
         self._readers: dict[str, ViewReader] = {}
 
     def register(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
-        """Makes a view known.
-
-        Where a view of its name is registered, that one stays, unless ``replace`` is set.
-        """
+        """Makes a view known; one of its name that is registered stays, unless ``replace`` is set."""
         reader = self._readers.get(view.name)
         if reader is None:
             reader = self._readers[view.name] = ViewReader(self._database, view, self._directory)
@@ -41,11 +34,7 @@ class ViewSet:
         return reader
 
     def get(self, name: str) -> ViewReader:
-        """Returns a view.
-
-        Raises:
-            NotFound: no view of this name is registered.
-        """
+        """Returns a view; ``NotFound`` if none of this name is registered."""
         if name not in self._readers:
             self._bring()
         reader = self._readers.get(name)

@@ -1,8 +1,7 @@
 """Work of a view that is not part of a commit, in transactions of its own.
 
 Between two of them a view may keep a half-done merge or the like in memory. That is valid only while no other
-process has written to its data. LMDB's transaction numbers show this: they count every transaction, of any
-process, that changed something.
+process has written to its data: LMDB's transaction numbers count every transaction that changed something.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ class WorkingView(Protocol):
 
 
 def is_full(view: object, mark: ViewMark, horizon: int, storage: Callable[[], ViewStorage]) -> bool:
-    """Says whether a view takes no commit before it has worked; see ``BatchView``.
-
-    What is half applied goes on in any case, and what a collection has overtaken.
-    """
+    """Whether a view takes no commit before it worked; what is begun, or a collection overtook, goes on."""
     asked: Callable[[ViewStorage], bool] | None = getattr(view, "is_full", None)
     return asked is not None and not mark.steps and mark.applied >= horizon and asked(storage())
 
@@ -69,11 +65,7 @@ class ViewWork:
         new_storage: ViewStorage,
         should_stop: Callable[[ViewStorage], bool],
     ) -> tuple[bool, bool]:
-        """Lets the view work.
-
-        Returns:
-            Whether the view has more to do, and whether it changed something.
-        """
+        """Lets the view work; returns whether it has more to do, and whether it changed something."""
         going = self._going
         if going is None or going.view is not view:
             going = self._going = _Going(view, new_storage)

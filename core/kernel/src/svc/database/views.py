@@ -1,6 +1,6 @@
 """Views: data that are computed from the commits, with a mark of how far they are.
 
-A view's data and its mark are written in one transaction. So after a crash it continues from there, and a
+A view's data and its mark are written in one transaction: after a crash it continues from there, and a
 rebuild from the log gives exactly what incremental work gave. The mark names the last commit by its identity:
 data of another log are computed anew. A reader names the commit that it must see, and the view catches up
 first: clients read their own writes.
@@ -63,10 +63,7 @@ _READ_ATTEMPTS = 8
 class ViewFailure(NamedTuple):
     """That a view could not be applied in this process, or could not do its work.
 
-    Attributes:
-        applied: number of the last commit that was in it.
-        reason: what was raised, as a sentence without secrets.
-        since_ms: when this began, Unix milliseconds.
+    ``applied`` is the last commit that was in it; ``reason``, what was raised, is a sentence without secrets.
     """
 
     applied: int
@@ -304,7 +301,6 @@ class ViewReader:
         begun: BegunCommits | None,
         deadline: float,
     ) -> ViewMark:
-        """Applies commits to the data of a mark, in a transaction; returns the new mark."""
         horizon = self._database.horizon()
         mark = restarted(mark, horizon)
         if begun is not None and begun.mark == mark.pack() and begun.view is work.view:

@@ -70,11 +70,7 @@ def shown_location(location: str | os.PathLike[str]) -> str:
 def backend_of(
     location: str | os.PathLike[str], backends: Mapping[str, StorageBackend] = NO_BACKENDS
 ) -> StorageBackend:
-    """Returns the backend that opens a log.
-
-    Raises:
-        UsageError: none of them knows the scheme; the message names the schemes that there are.
-    """
+    """Returns the backend that opens a log; raises ``UsageError``, which names the schemes that there are."""
     scheme = scheme_of(location) or "file"
     found = KERNEL_BACKENDS.get(scheme) or backends.get(scheme)
     if found is None:
@@ -94,11 +90,9 @@ def open_storage(
     read_only: bool,
     create: bool,
 ) -> LogStorage:
-    """Opens a log by its path or URL; blocks.
+    """Opens a log by its path or URL; blocks. Errors as ``backend_of`` and ``StorageBackend.open``.
 
-    Raises:
-        UsageError: no backend knows the scheme.
-        SvcError: as ``StorageBackend.open``. What else a backend raises is told in one sentence.
+    What else a backend raises is told in one sentence.
     """
     backend = backend_of(location, backends)
     try:

@@ -105,11 +105,7 @@ def _translated(error: OSError) -> OSError:
 
 
 def try_exclusive(fd: int, byte: int) -> bool:
-    """Locks one byte exclusively if nobody else has locked it; never blocks.
-
-    Raises:
-        LocksUnavailable: the filesystem has no such locks.
-    """
+    """Locks one byte exclusively if nobody else has it; never blocks; may raise ``LocksUnavailable``."""
     return _try(fd, _REQUESTS[fcntl.F_WRLCK, byte])
 
 
@@ -123,10 +119,7 @@ def lock_exclusive(fd: int, byte: int) -> None:
 def lock_shared(fd: int, byte: int, timeout: float | None = None) -> bool:
     """Locks one byte shared, converting a lock that this opening has on it.
 
-    ``timeout`` is in seconds; None waits without end.
-
-    Returns:
-        Whether the lock is held; False only after a timeout.
+    Returns False only after a ``timeout``, in seconds; None waits without end.
     """
     request = _REQUESTS[fcntl.F_RDLCK, byte]
     if _try(fd, request):
@@ -156,18 +149,12 @@ def unlock(fd: int, byte: int) -> None:
 
 
 def is_locked(fd: int, byte: int) -> bool:
-    """Whether another opening has one byte locked, in either way; locks nothing and never blocks.
-
-    The file may be open for reading only.
-    """
+    """Whether another opening has one byte locked, in either way; never blocks; ``fd`` may be read-only."""
     return first_locked(fd, byte, 1) is not None
 
 
 def first_locked(fd: int, byte: int, length: int) -> int | None:
-    """Returns a byte of a range that another opening has locked, in either way; None when there is none.
-
-    Locks nothing and never blocks.
-    """
+    """Returns a byte of a range that another opening has locked, in either way, or None; never blocks."""
     try:
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK, byte, length))
     except OSError as error:

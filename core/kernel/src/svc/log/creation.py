@@ -1,7 +1,4 @@
-"""Making a new log, and saying clearly why one cannot be opened.
-
-A new log appears whole or not at all, also where two processes make it at the same time.
-"""
+"""Making a new log, whole or not at all, also by two at once; and saying clearly why one cannot be opened."""
 
 from __future__ import annotations
 
@@ -37,11 +34,8 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EI
 def refuse_irregular(path: Path) -> None:
     """Refuses what is not a regular file before it is opened (opening a pipe would block).
 
-    Raises:
-        ForeignFile: a directory, a device, a pipe or a socket.
-        DatabaseNotFound: nothing is there.
-        Forbidden: a directory on the way may not be searched.
-        InvalidInput: the name is too long, circular, or holds NUL.
+    Also raises ``DatabaseNotFound``, ``Forbidden`` for a directory on the way that may not be searched, and
+    ``InvalidInput`` for a name that is too long, circular, or holds NUL.
     """
     try:
         mode = os.stat(path).st_mode
@@ -56,10 +50,7 @@ def refuse_irregular(path: Path) -> None:
 
 
 def open_error(error: OSError, path: Path, *, readable: bool = False) -> SvcError:
-    """Returns the error of svc that says what an operating system's error means for an opening.
-
-    ``readable`` says that the file can be read: then only writing is refused.
-    """
+    """Returns svc's error for a system's error in opening; of a ``readable`` file only writing is refused."""
     number = error.errno
     if number in FULL:
         return InsufficientStorage(f"There is no space left to open {path} for writing.")
@@ -79,12 +70,9 @@ def open_error(error: OSError, path: Path, *, readable: bool = False) -> SvcErro
 def create_file(path: Path, operations: FileOperations) -> None:
     """Makes an empty log unless something is at ``path``; either way something is there afterwards.
 
-    The file is written under another name, made durable and linked into place. Its mode is 0600 less
-    the umask: it holds everybody's files. Blocks (two syncs).
-
-    Raises:
-        DatabaseNotFound: the directory is missing.
-        ReadOnly, Forbidden, InsufficientStorage: the directory does not take the file.
+    The file is written under another name, made durable and linked into place. Its mode is 0600 less the
+    umask: it holds everybody's files. Blocks (two syncs). ``DatabaseNotFound``: the directory is missing;
+    ``ReadOnly``, ``Forbidden``, ``InsufficientStorage``: it does not take the file.
     """
     temporary = path.with_name(f".{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     header = encode_file_header(FileHeader(uuid.uuid4().bytes, now_ms()))

@@ -1,8 +1,4 @@
-"""The system calls by which the log changes its file, in one replaceable place.
-
-Production uses the class as it is; a test replaces single calls to inject full disks, broken media,
-short writes and deaths at any step.
-"""
+"""The system calls by which the log changes its file, in one place: tests replace them to inject faults."""
 
 from __future__ import annotations
 

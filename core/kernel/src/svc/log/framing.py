@@ -108,15 +108,8 @@ class Record(Struct, frozen=True):
 class RecordHeader(NamedTuple):
     """The decoded header of a record; its own checksum has been verified.
 
-    Attributes:
-        kind: what the record holds.
-        system: whether it belongs to the system tree.
-        codec: how the payload is stored.
-        stored_length: bytes of the stored payload.
-        raw_length: bytes of the uncompressed content.
-        time_ms: when it was made, Unix milliseconds.
-        hash: identity of the uncompressed content.
-        payload_checksum: xxh3_64 of the stored payload; of no meaning for a void.
+    Lengths are in bytes; ``raw_length`` and ``hash`` are of the uncompressed content. ``payload_checksum`` is
+    the xxh3_64 of the stored payload; of no meaning for a void.
     """
 
     kind: ObjectKind
@@ -136,10 +129,7 @@ class RecordHeader(NamedTuple):
 class FileHeader(Struct, frozen=True):
     """What the first 128 bytes of a log say.
 
-    Attributes:
-        database_id: 16 random bytes (UUID4) that every copy of the database shares.
-        created_ms: Unix milliseconds.
-        minor: minor format version; a higher one than this program's can be read.
+    Every copy of the database has its ``database_id`` (UUID4). A higher ``minor`` than ours can be read.
     """
 
     database_id: bytes
@@ -162,13 +152,10 @@ def encode_record(
     time_ms: int,
     system: bool = False,
 ) -> bytes:
-    """Returns a complete framed record, padding included.
+    """Returns a complete framed record, padding included; a ``raw_length`` of None is the payload's own.
 
-    A ``raw_length`` of None means the payload's own length.
-
-    Raises:
-        PayloadTooLarge: the payload or the content has more than 2**32 - 1 bytes.
-        ValueError: the hash is not 32 bytes, or another argument does not fit its field.
+    ``PayloadTooLarge``: the payload or the content has more than 2**32 - 1 bytes. ``ValueError``: the hash is
+    not 32 bytes, or another argument does not fit its field.
     """
     if raw_length is None:
         raw_length = len(payload)
@@ -217,13 +204,7 @@ def frame_records(
 ) -> list[bytes]:
     """As ``frame_record`` for many records of the user tree: header, payload and padding of each in turn.
 
-    Args:
-        kind: what they hold.
-        hashes: identities of the uncompressed contents, 32 bytes each.
-        payloads: the stored payloads, each of at most 2**32 - 1 bytes.
-        raw_lengths: bytes of the uncompressed contents.
-        codecs: for each 0 raw, 1 zstd.
-        time_ms: Unix milliseconds.
+    Hashes and ``raw_lengths`` are of uncompressed contents; codecs: 0 raw, 1 zstd; payloads: below 4 GiB.
     """
     checksum, pack_checked, pack_checksum = xxh3_64_intdigest, _pack_checked, _pack_checksum
     pieces: list[bytes] = []
@@ -237,10 +218,7 @@ def frame_records(
 
 
 def encode_void(stored_length: int, *, time_ms: int) -> bytes:
-    """Returns the header of a void: a record whose ``stored_length`` payload bytes mean nothing.
-
-    Only the 72 bytes of the header are given; what lies behind may be a hole in the file.
-    """
+    """Returns the 72 bytes of a void's header; its payload means nothing, and may be a hole in the file."""
     if stored_length > MAXIMUM_STORED_LENGTH:
         raise PayloadTooLarge(
             f"A record holds at most {MAXIMUM_STORED_LENGTH} bytes.", limit=MAXIMUM_STORED_LENGTH
@@ -254,10 +232,8 @@ def encode_void(stored_length: int, *, time_ms: int) -> bytes:
 def encode_clean_end(hash: Hash, *, database_id: bytes, offset: int, time_ms: int) -> bytes:
     """Returns a clean-end mark: a void without a payload that names the last commit before it.
 
-    Where it is found, everything before it was durable, and that commit was the last one.
-
-    ``offset`` is where in the log the mark will stand: elsewhere, as a part of a content, it means
-    nothing.
+    Where it is found, everything before it was durable, and that commit was the last one. ``offset`` is where
+    in the log the mark will stand: elsewhere, as a part of a content, it means nothing.
     """
     checked = _pack_checked(
         _MAGIC, ObjectKind.VOID, 0, 0, 0, 0, 0, time_ms, hash, _clean_end_proof(database_id, offset)
@@ -284,10 +260,7 @@ def _clean_end_proof(database_id: bytes, offset: int) -> int:
 def decode_header(buffer: bytes | memoryview, position: int = 0, offset: int = 0) -> RecordHeader | None:
     """Returns the record header at ``position`` of a buffer, or None when no valid one stands there.
 
-    ``offset`` is where in the log the buffer's position stands, for error messages.
-
-    Raises:
-        UnsupportedFormat: the header is valid and of a kind that this program does not know.
+    ``offset`` is its place in the log, for messages. ``UnsupportedFormat``: a valid one of an unknown kind.
     """
     magic, kind, flags, codec, _, stored, raw, time_ms, hash, payload_checksum, checksum = _unpack_header(
         buffer, position
@@ -307,12 +280,8 @@ def decode_header(buffer: bytes | memoryview, position: int = 0, offset: int = 0
 def decode_record(data: bytes, offset: int, stored_length: int) -> Record:
     """Returns the record of ``data``, both checksums verified.
 
-    ``data`` may be shorter than 72 + ``stored_length`` bytes where the log ends before.
-
-    Raises:
-        TruncatedFile: the log ends within the record.
-        CorruptRecord: a checksum fails, or another record stands there.
-        UnsupportedFormat: the record is of a kind that this program does not know.
+    ``data`` may be shorter than 72 + ``stored_length`` bytes where the log ends before: ``TruncatedFile``.
+    ``CorruptRecord``: a checksum fails, or another record stands there. ``UnsupportedFormat``: unknown kind.
     """
     payload = verified_payload(data, offset, stored_length)
     header = decode_header(data, 0, offset)
@@ -330,11 +299,9 @@ def decode_record(data: bytes, offset: int, stored_length: int) -> Record:
 
 
 def verified_payload(data: bytes, offset: int, stored_length: int, hash: Hash | None = None) -> bytes:
-    """Returns the payload of a framed record; arguments and errors as in ``decode_record``.
+    """Returns a framed record's payload, as in ``decode_record``; a ``hash`` of None takes any.
 
     This is the path of every read: one unpack of the guards alone.
-
-    A ``hash`` of None takes any.
     """
     size = RECORD_HEADER_SIZE + stored_length
     if len(data) < size:
@@ -380,14 +347,7 @@ def encode_file_header(header: FileHeader) -> bytes:
 
 
 def decode_file_header(data: bytes, name: str, *, flags: int = 0) -> FileHeader:
-    """Returns what the first bytes of a file say, if it is a log that this program reads.
-
-    Raises:
-        ForeignFile: it is empty, not an svc database, or of the other byte order.
-        TruncatedFile: it begins like one and ends within the header.
-        UnsupportedFormat: its format version, features or hash algorithm are not this program's.
-        CorruptRecord: the header fails its checksum.
-    """
+    """Returns what the first bytes of a file say; refuses, as ``LocalFileStorage.open``, what is no log."""
     if not data:
         raise ForeignFile(f"{name} is empty; it is not an svc database.")
     if data[:8] != FILE_MAGIC[: len(data)]:

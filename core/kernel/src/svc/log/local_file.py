@@ -117,7 +117,7 @@ class LocalFileStorage(CollectableFile):
         Raises:
             DatabaseNotFound: there is no file, or no directory for one.
             ForeignFile: it is empty, not an svc database, or of another byte order.
-            UnsupportedFormat: a newer version wrote it.
+            UnsupportedFormat: its format version, features or hash algorithm are not this program's.
             TruncatedFile: it ends within its header.
             CorruptRecord: its header fails its checksum.
             ReadOnly: it cannot be written, or its filesystem has no locks.
@@ -210,10 +210,7 @@ class LocalFileStorage(CollectableFile):
         self.operations.begin_writeback(self._descriptor(), offset, length)
 
     def save(self, offset: int, *, unfinished: bool = False) -> str:
-        """Copies the end of the file to ``x.svcdb.cut-<offset>`` and returns that path.
-
-        The name of what is ``unfinished`` ends with that word.
-        """
+        """Copies the end to ``x.svcdb.cut-<offset>`` and returns that path; ``unfinished`` ends its name."""
         fd = self._descriptor()
         target, copy = self._saving_place(offset, _UNFINISHED if unfinished else "")
         try:

@@ -26,9 +26,7 @@ logger = logging.getLogger(__name__)
 class HeldUp(Struct, frozen=True):
     """A lock that somebody else keeps for long.
 
-    Attributes:
-        since_ms: since when this opening waits, Unix milliseconds; None where it does not wait.
-        holder: number of the process that has the lock; None where this user may not see it.
+    ``since_ms`` is None where this opening does not wait, ``holder`` where this user may not see the process.
     """
 
     since_ms: int | None
@@ -36,8 +34,6 @@ class HeldUp(Struct, frozen=True):
 
 
 class _Wait(Struct, frozen=True, eq=False):
-    """A wait that goes on: for which byte, by which descriptor, and since when."""
-
     descriptor: int
     byte: int
     since: float
@@ -85,10 +81,7 @@ def holder_of(descriptor: int, byte: int) -> int | None:
     """Returns the number of a process that has one byte of an open file locked; takes milliseconds.
 
     The system names no process for such a lock. It lists the locks of each open file, to whoever may look
-    into the process.
-
-    Returns:
-        The number; None where nobody has it locked, or nobody whose files this user may see.
+    into the process. None: nobody has it locked, or nobody whose files this user may see.
     """
     try:
         place = os.fstat(descriptor)

@@ -1,7 +1,4 @@
-"""The append-only log: framing and recovery over a storage.
-
-Nothing that was acknowledged is ever changed or cut.
-"""
+"""The append-only log: framing and recovery over a storage. Nothing acknowledged is ever changed or cut."""
 
 from __future__ import annotations
 
@@ -40,14 +37,10 @@ class Log:
     """One opening of a log. All methods may be called from any thread; none yields to greenlets.
 
     Attributes:
-        storage: the medium.
         state_directory: where what can be rebuilt from the log is kept.
         format_version: (major, minor) of the file.
-        database_id: 16 bytes that every copy of the database shares.
-        created_ms: when the database was made, Unix milliseconds.
-        read_only: whether nothing may be written.
-        alone: whether nobody else had the log open. Others who open it wait until ``recover`` has
-            returned, or this opening is closed.
+        alone: whether nobody else had the log open. Others who open it wait until ``recover`` has returned,
+            or this opening is closed.
     """
 
     def __init__(self, storage: LogStorage) -> None:
@@ -74,20 +67,14 @@ class Log:
         create: bool = True,
         backends: Mapping[str, StorageBackend] = NO_BACKENDS,
     ) -> Log:
-        """Opens a log; blocks while another opening recovers it.
-
-        Raises:
-            UsageError, DatabaseNotFound, ForeignFile, UnsupportedFormat, TruncatedFile, CorruptRecord,
-            ReadOnly, Forbidden, DatabaseBusy, InsufficientStorage: as ``open_storage`` says.
-        """
+        """Opens a log; blocks while another opening recovers it. Errors as ``open_storage``."""
         return cls(open_storage(location, backends, read_only=read_only, create=create))
 
     @property
     def tail(self) -> int:
         """End of the last whole record as all processes know it. About a microsecond.
 
-        Before the first recovery after a start of the machine nobody knows: then the headers are
-        walked once.
+        Before the first recovery after a start of the machine nobody knows, and the headers are walked once.
         """
         known = self.storage.tail()
         if known is not None and not self._is_cut_short:
@@ -113,16 +100,10 @@ class Log:
             self._size_from(known)
 
     def append(self, encoded: Sequence[bytes | memoryview]) -> int:
-        """Writes framed records at the end, in one piece; does not sync. Blocks for other appenders.
+        """Writes framed records at the end in one piece; returns their offset. Blocks for other appenders.
 
-        What an appender left that was killed is dealt with first: its whole records stay, the rest is
-        saved and cut.
-
-        Args:
-            encoded: results of ``encode_record``, or of ``frame_record`` one behind the other.
-
-        Returns:
-            The offset of the first byte.
+        Does not sync. What an appender left that was killed is dealt with first: its whole records stay, the
+        rest is saved and cut.
 
         Raises:
             InsufficientStorage: the disk is full; nothing was kept.
@@ -151,34 +132,18 @@ class Log:
             storage.release_append_lock()
 
     def read(self, offset: int, stored_length: int) -> Record:
-        """Reads one record, verified, in one call of the system.
-
-        Raises:
-            CorruptRecord: a checksum fails, or another record stands there.
-            TruncatedFile: the log ends within it.
-            DatabaseClosed: the log was closed, or opened before a fork.
-        """
+        """Reads one record, verified, in one system call. Raises as ``decode_record``, ``DatabaseClosed``."""
         return decode_record(self._read(offset, RECORD_HEADER_SIZE + stored_length), offset, stored_length)
 
     def read_payload(self, offset: int, stored_length: int, hash: Hash | None = None) -> bytes:
-        """As ``read``, but gives the stored payload alone: 1.6 µs where the whole record takes 4.1.
-
-        A ``hash`` of None takes any.
-        """
+        """As ``read``, but the stored payload alone: 1.6 µs instead of 4.1. A ``hash`` of None takes any."""
         data = self._read(offset, RECORD_HEADER_SIZE + stored_length)
         return verified_payload(data, offset, stored_length, hash)
 
     def scan(
         self, start: int = FIRST, end: int | None = None, *, payloads: bool = False, verify: bool = False
     ) -> Iterator[ScannedRecord]:
-        """Yields records in order.
-
-        Headers are always checked, payloads where ``verify`` says so.
-
-        Raises:
-            CorruptRecord: at damage; ``details["offset"]`` names the place.
-            TruncatedFile: the log ends before ``end``.
-        """
+        """Yields records in order, as ``scan_records``."""
         stop = self.tail if end is None else end
         return scan_records(self._read, start, stop, payloads=payloads, verify=verify)
 
@@ -196,13 +161,10 @@ class Log:
         """Returns the bytes between two offsets as they stand, fewer where the log ends; verifies nothing."""
         return self._read(start, end - start)
 
-    # -- the clean-end mark ------------------------------------------------------------------------
-
     def mark_clean_end(self, hash: Hash, *, time_ms: int) -> None:
         """Appends the mark of an orderly close, unless the log ends with it. Nobody else may write meanwhile.
 
-        Everything that stands in the log must be durable. The mark itself need not be: where it is
-        missing nothing is proved, and nothing is wrong.
+        All that stands in the log must be durable. The mark itself need not be: without it nothing is proved.
         """
         tail = self.tail
         if self.clean_end_at(tail - RECORD_HEADER_SIZE) == hash:
@@ -228,8 +190,7 @@ class Log:
         """Makes the log end with its last whole record, durably, and admits others. Blocks.
 
         Every record from ``start`` on is verified, header and payload. What a crash left is cut, and saved
-        beside the log first unless it is nothing but zeros. A log that was opened for reading is only
-        looked at.
+        beside the log first unless it is only zeros. A log that was opened for reading is only looked at.
 
         Args:
             start: offset of a record; everything before is known to be on disk and is not looked at.
@@ -297,9 +258,7 @@ class Log:
     def sync(self) -> None:
         """Makes everything that was appended durable. Blocks for a disk's time.
 
-        Raises:
-            OSError: it may not be durable; trying again does not make it so, the caller must latch.
-            DatabaseClosed: the log was closed, or opened before a fork.
+        After an OSError it may not be durable; trying again does not make it so, the caller must latch.
         """
         self.storage.sync()
 

@@ -22,16 +22,14 @@ class Recovery(Struct, frozen=True):
     """What ``Log.recover`` found and did.
 
     Attributes:
-        records: how many records from ``start`` to ``tail`` are there.
-        start: where it began.
+        records: how many records from ``start``, where it began, to ``tail`` are there.
         tail: end of the last record that was kept.
         cut_bytes: how many bytes behind ``tail`` were removed (would be, where nothing is written).
-        saved_to: where the removed bytes were saved; None when nothing was removed, or only zeros, or when
-            there was no space for what nobody was told of.
-        remains: what the removed bytes are; None when there were none.
+        saved_to: where they were saved; None for zeros alone, or without space for what nobody was told of.
+        remains: what the removed bytes are.
         may_be_lost: whether an acknowledged commit may be among them, as far as anybody can say.
-        damaged: records that were kept although their payloads fail their checksums: no crash
-            explains them. Reading them raises ``CorruptRecord``; everything else is sound.
+        damaged: records that were kept although their payloads fail their checksums: no crash explains them.
+            Reading them raises ``CorruptRecord``; everything else is sound.
     """
 
     records: int
@@ -45,13 +43,7 @@ class Recovery(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """What stands between an offset and the end of the file.
-
-    Attributes:
-        records: how many records to keep.
-        tail: end of the last one to keep.
-        damaged: records to keep although their payloads are damaged.
-    """
+    """What to keep of the bytes from an offset to the end of the file, and which of it is damaged."""
 
     records: int
     tail: int
@@ -61,13 +53,9 @@ class Assessment(Struct, frozen=True):
 class _Damage(Struct):
     """A place where the chain of whole records breaks.
 
-    Attributes:
-        offset: where.
-        kind: the kind that a valid header there names; None when the header is what is damaged.
-        stored_length: the length of the payload that a valid header names.
-        next: where the next record stands or would stand, or None when nobody knows.
-        records: whole records before it.
-        commits: whole commits before it.
+    ``kind`` and ``stored_length`` are what a valid header there names; a ``kind`` of None: the header is
+    damaged. ``next`` is where the next record stands or would stand, None when nobody knows. ``records`` and
+    ``commits`` count whole ones before it.
     """
 
     offset: int
@@ -90,18 +78,13 @@ class _Survey(Struct):
 def assess(read: ReadBytes, start: int, size: int, known: int = 0, *, one_batch: bool = False) -> Assessment:
     """Decides what to keep of the bytes from ``start`` to the end of the file. Reads all of them.
 
-    Args:
-        read: reads the log.
-        start: offset of a record.
-        size: where the file ends.
-        known: records that begin before this offset are known to have been written whole.
-        one_batch: whether ``start`` is known to lie behind everything that was ever made durable but
-            for one last batch: damage behind it is then that batch's, however many commits it held.
-            Otherwise two whole commits behind it show that damage is no crash's.
+    ``start`` is a record's offset; records that begin before ``known`` were written whole. ``one_batch``: all
+    that was ever made durable lies before ``start``, but for one last batch: damage is that batch's, however
+    many commits it held. Otherwise two whole commits behind it show that damage is no crash's.
 
     Raises:
-        CorruptRecord: a record header that no crash explains is damaged, so that nobody can say what
-            to keep; ``details["offset"]`` names it.
+        CorruptRecord: a record header that no crash explains is damaged, so that nobody can say what to keep;
+            ``details["offset"]`` names it.
         UnsupportedFormat: a record of an unknown kind is met.
     """
     survey = _survey(read, start, size)

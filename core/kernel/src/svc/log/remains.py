@@ -1,7 +1,6 @@
 """Describes bytes that are no valid part of a log: its end after a crash, or a copy of what was cut.
 
-They are read, never changed. The description distinguishes unfinished from damaged records, and says whether
-an acknowledged commit may be among them.
+It tells unfinished from damaged records, and whether an acknowledged commit may be among them.
 """
 
 from __future__ import annotations
@@ -22,12 +21,8 @@ class Remains(Struct, frozen=True):
     """What a stretch of a log holds.
 
     Attributes:
-        offset: where it begins.
-        size: its bytes.
-        records: whole records, checksums and all.
-        commits: how many of them are commits.
-        damaged: records that are whole in length and wrong in content.
-        damaged_commits: how many of them are commits by their headers.
+        records: whole records, checksums and all; ``commits`` counts the commits among them.
+        damaged: records whole in length, wrong in content; ``damaged_commits`` are commits by their headers.
         unreadable: bytes in which no record stands.
         unfinished: bytes of a last record that the end cuts off; fewer than a header may be anything's.
         unfinished_commit: whether a header says that this last record is a commit.
@@ -93,10 +88,7 @@ def count(number: int, noun: str) -> str:
 
 
 def survey_remains(read: ReadBytes, offset: int, end: int) -> Remains:
-    """Reads and describes what stands between two offsets; memory is bounded.
-
-    ``offset`` is a multiple of eight.
-    """
+    """Reads and describes what stands from ``offset``, a multiple of eight, to ``end``; memory is bounded."""
     if _all_zero(read, offset, end):
         return Remains(offset, end - offset, zeros=True)
     records = commits = damaged = damaged_commits = unreadable = unfinished = 0

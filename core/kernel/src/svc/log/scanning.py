@@ -1,7 +1,4 @@
-"""Walking the log from record to record, in large reads.
-
-Where the chain of headers breaks, ``CorruptRecord`` is raised. Payloads that nobody wants are not read.
-"""
+"""Walking the log from record to record, in large reads; payloads that nobody wants are not read."""
 
 from __future__ import annotations
 
@@ -38,11 +35,7 @@ STEP_WINDOW = 1 << 14
 
 
 class ScannedRecord(NamedTuple):
-    """A record as a scan meets it.
-
-    The fields are those of ``RecordHeader``, with where the next record begins. ``payload`` is the stored
-    one, None unless the scan was asked for payloads.
-    """
+    """A record as a scan meets it, and where it ends; ``payload`` is None unless payloads were asked for."""
 
     offset: int
     end: int
@@ -61,13 +54,8 @@ def scan_records(
 ) -> Iterator[ScannedRecord]:
     """Yields the records between two offsets; memory is bounded unless payloads are asked for.
 
-    Headers are always checked, payloads where ``verify`` says so.
-
-    Raises:
-        CorruptRecord: at ``details["offset"]`` no valid record stands, or (``verify``) its payload
-            fails its checksum.
-        TruncatedFile: the log ends before ``end``.
-        UnsupportedFormat: a record is of a kind that this program does not know.
+    Headers are always checked, payloads where ``verify`` says so. Damage raises ``CorruptRecord`` with
+    ``details["offset"]``, an end before ``end`` ``TruncatedFile``, an unknown kind ``UnsupportedFormat``.
     """
     buffer = b""
     base = offset = start
@@ -111,10 +99,9 @@ class DamagedRegion(NamedTuple):
 
 
 def scan_tolerant(read: ReadBytes, start: int, end: int) -> Iterator[ScannedRecord | DamagedRegion]:
-    """Yields the records between two offsets, and the regions between them that are damaged.
+    """Yields the records between two offsets, and damaged regions: each up to the next valid header.
 
-    Payloads are not looked at. After a header that is not valid it goes on at the next valid one; a
-    record that reaches beyond the end is damaged up to there.
+    Payloads are not looked at. A record that reaches beyond the end is damaged up to there.
     """
     position = start
     while position < end:

@@ -1,8 +1,7 @@
 """A small value in memory that all processes share, and that survives the death of any of them.
 
 One writer at a time stores bytes of a fixed size; any number of readers take them without a lock, in about a
-microsecond. Two slots are written in turn, each with a counter and a checksum: a
-writer that is killed leaves the other slot as it was.
+microsecond. Two slots take turns, each with counter and checksum: a killed writer leaves one as it was.
 """
 
 from __future__ import annotations
@@ -106,8 +105,7 @@ class SharedCell:
     def write(self, payload: bytes) -> None:
         """Replaces the value. Only one writer may be at work at a time; never blocks.
 
-        Raises:
-            ValueError: the payload has not the cell's size, or the cell is read-only or closed.
+        ``ValueError``: the payload has not the cell's size, or the cell is read-only or closed.
         """
         memory = self._map
         if memory is None or self.read_only:

@@ -1,7 +1,6 @@
 """Checks the records of a stretch of the log: every header, checksum, content and padding, in large reads.
 
-A stretch is checked by itself, so that several processes may check a log at once (``checking_worker``), and
-one that may not read fast can go on where it stopped.
+Several processes may share a log (``checking_worker``), and one that reads slowly can go on where it stopped.
 """
 
 from __future__ import annotations
@@ -33,12 +32,9 @@ class DamagedObject(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EndMark(msgspec.Struct, frozen=True, array_like=True):
-    """A void that names a commit.
+    """A void that names a commit: ``named``, or None for a clean-end mark of another place.
 
-    Attributes:
-        offset: where it stands.
-        named: the commit that a valid clean-end mark names; None for one that is of another place.
-        last_commit: the last commit before it within the stretch; None for none.
+    ``last_commit`` is the last one before it within the stretch.
     """
 
     offset: int
@@ -49,16 +45,9 @@ class EndMark(msgspec.Struct, frozen=True, array_like=True):
 class Stretch(msgspec.Struct, array_like=True):
     """What was found between two offsets.
 
-    Attributes:
-        start: where it began, the beginning of a record.
-        end: where the next record begins that was not looked at.
-        records: number of records and damaged regions.
-        damaged: records whose content is damaged.
-        regions: (offset, end) of bytes in which no record can be read.
-        padded: offsets of records behind which the padding is not zero.
-        marks: the voids that name a commit.
-        last_commit: identity of the last commit in it; None for none.
-        unnamed: records behind the last commit, or all where there is none.
+    ``start`` and ``end`` are beginnings of records; the one at ``end`` was not looked at. ``records`` counts
+    damaged regions too. ``regions`` are (offset, end) of bytes in which no record can be read; ``padded`` are
+    offsets of records behind which the padding is not zero.
     """
 
     start: int
@@ -77,11 +66,7 @@ class Stretch(msgspec.Struct, array_like=True):
 
 
 def check_stretch(read: ReadBytes, start: int, stop: int, limit: int, database_id: bytes) -> Stretch:
-    """Checks the records that begin between two offsets.
-
-    Records that begin at ``stop`` or later are not looked at. Memory is that of one record and a few
-    megabytes.
-    """
+    """Checks the records that begin before ``stop``. Memory is that of one record and a few megabytes."""
     found = Stretch(start, start)
     base = offset = start
     buffer = memoryview(b"")

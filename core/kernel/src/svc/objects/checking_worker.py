@@ -1,7 +1,6 @@
 """A process that checks stretches of a log for another one: ``python -m svc.objects.checking_worker``.
 
-It gets the file's descriptor, and reads ``start stop limit``, one request a line, from its standard input. It
-answers each with a line of JSON, and ends with its input.
+It gets the file's descriptor, reads lines ``start stop limit`` from its input, and answers each in JSON.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Cuts a stream into content-defined chunks, so that an insertion moves no boundary far from it.
 
-FastCDC (Xia et al., USENIX ATC 2016, with normalized chunking) through pyfastcdc. Contents of up to
-64 KiB stay whole. The parameters are part of the format: the same bytes give the same chunks on every
-machine, and so the same hashes.
+FastCDC (Xia et al., USENIX ATC 2016, with normalized chunking) through pyfastcdc; up to 64 KiB stay whole.
+The parameters are part of the format: the same bytes give the same chunks, and so hashes, everywhere.
 """
 
 from __future__ import annotations
@@ -69,10 +68,7 @@ class Window:
 
 
 class Chunker:
-    """Takes a stream window by window and gives its chunks; holds at most 256 KiB between them.
-
-    Chunks that the stream probably has (``expected``) need not be cut.
-    """
+    """Cuts a stream window by window, holding at most 256 KiB; ``expected`` chunks need not be cut."""
 
     def __init__(self, *, system: bool = False, expected: ExpectedChunks | None = None) -> None:
         self._system = system
@@ -90,10 +86,8 @@ class Chunker:
     def cut(self, window: Window, *, is_last: bool = False) -> Iterator[tuple[Hash, memoryview]]:
         """Yields the chunks that are certain after this window, each behind its hash.
 
-        They are parts of the window, good until it is filled anew.
-
-        A boundary is certain once a maximum chunk's worth of bytes lies behind its start, or the end
-        of the stream.
+        They are parts of the window, good until it is filled anew. A boundary is certain once a maximum
+        chunk's worth of bytes lies behind its start, or the end of the stream.
         """
         view = window.behind(self._rest)
         certain = len(view) if is_last else len(view) - MAXIMUM_CHUNK

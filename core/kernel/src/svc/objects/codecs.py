@@ -1,4 +1,4 @@
-"""How an object's content is stored: raw, or zstd level 1 where that saves at least 5%."""
+"""How an object's content is stored: raw, or Zstandard (RFC 8878) level 1 where that saves at least 5%."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ class Codec(IntEnum):
 
 
 def compress(content: bytes | bytearray | memoryview) -> tuple[Codec, bytes]:
-    """Returns the codec and the stored form of a content.
-
-    Zstandard (RFC 8878) level 1, with the content size in the frame, is kept when it is at least 5%
-    smaller; short contents stay raw.
-    """
+    """Returns the codec and the stored form of a content; a compressed frame states the content's size."""
     size = len(content)
     if size >= MINIMUM_COMPRESSED_SIZE:
         try:
@@ -53,10 +49,8 @@ def compress(content: bytes | bytearray | memoryview) -> tuple[Codec, bytes]:
 def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
     """Returns the content of a stored form.
 
-    No more than ``raw_length`` bytes are ever produced, so a hostile frame cannot exhaust memory.
-
-    Raises:
-        CorruptRecord: an unknown codec, a broken frame, or another size than stated.
+    No more than ``raw_length`` bytes are ever produced, so a hostile frame cannot exhaust memory. Raises
+    CorruptRecord for an unknown codec, a broken frame, or another size than stated.
     """
     if codec == Codec.RAW:
         content = stored
@@ -70,10 +64,9 @@ def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
 
 
 class CompressionTrial:
-    """Compresses the chunks of one stream, and stops trying while it does not pay.
+    """Compresses the chunks of one stream, and stops trying while it does not pay, as for video or archives.
 
-    Video, images and archives do not shrink; after eight chunks in a row that did not, only every
-    sixteenth is tried until one does.
+    After eight chunks in a row that did not shrink, only every sixteenth is tried until one does.
     """
 
     def __init__(self) -> None:

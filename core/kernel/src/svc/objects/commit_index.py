@@ -29,14 +29,9 @@ _OF_REF = b"\x00"
 
 
 class IndexedCommit(NamedTuple):
-    """What the index keeps of a commit.
+    """What the index keeps of a commit: the offset of its record's header, and the length of its payload.
 
-    Attributes:
-        sequence: its number.
-        offset: of its record's header in the log, in bytes.
-        stored_length: bytes of its payload.
-        root: HEAD's root after it.
-        ref_roots: roots to which it brought trees other than HEAD's.
+    ``root`` is HEAD's root after it; ``ref_roots`` are those to which it brought trees other than HEAD's.
     """
 
     sequence: int
@@ -104,7 +99,7 @@ class CommitIndex:
         return self._get(META, _PACKS_KEY) is not None
 
     def note_packs(self) -> None:
-        """Notes that they were; raises as ``forget_commits``."""
+        """Notes that they were."""
         self._note_written()
         with writing(), self._begin(META, True) as transaction:
             transaction.put(_PACKS_KEY, b"\x01")
@@ -115,10 +110,7 @@ class CommitIndex:
         return [] if value is None else [number for (number,) in _SEQUENCE.iter_unpack(value)]
 
     def note_damaged_commits(self, sequences: Iterable[int]) -> None:
-        """Takes note of the commits whose records can't be read, in the place of what was noted before.
-
-        Of very many the first ones are kept. Raises as ``forget_commits``.
-        """
+        """Notes the commits whose records can't be read, in place of those before; of very many the first."""
         noted = sorted(sequences)[:_MOST_DAMAGED]
         if noted == self.damaged_commits():
             return

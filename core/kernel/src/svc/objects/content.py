@@ -1,8 +1,7 @@
 """File contents: a stream becomes chunks on its way in, an entry becomes pieces on its way out.
 
-Memory is bounded both ways: a writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB
-waits in memory for its commit; a larger one is appended to the log ahead, outside every lock that
-others need, and what no commit takes is garbage.
+A writer holds about 4 MiB, a reader one chunk. A content of up to 64 KiB waits in memory for its commit. A
+larger one is appended to the log ahead, outside every lock that others need: without a commit it is garbage.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class ContentWriter:
         self._begin_blocking = begin_blocking
 
     def store_bytes(self, content: bytes) -> StoredContent:
-        """Returns a small or large content that is in memory, stored."""
+        """Stores a content that is in memory."""
         if len(content) > WHOLE_LIMIT:
             return self._store_large(content)
         return self._store_whole(content)
@@ -94,17 +93,10 @@ class ContentWriter:
         on_bytes: Callable[[int], None] | None = None,
         like: Entry | None = None,
     ) -> StoredContent:
-        """Reads a stream to its end and returns its content, stored.
+        """Reads a stream to its end, in pieces of 256 KiB, with ``readinto(buffer)`` if it has that.
 
-        Args:
-            stream: has ``read(size)``, and ``readinto(buffer)`` if it can; read in pieces of 256 KiB.
-            limit: most bytes that are taken.
-            on_bytes: called with the size of each piece, for progress.
-            like: a file that it may be much like; see ``Database.store``.
-
-        Raises:
-            PayloadTooLarge: the stream is longer than ``limit``.
-            InsufficientStorage: the disk is full.
+        ``on_bytes`` gets the size of each piece; for ``like`` see ``Database.store``. Raises PayloadTooLarge
+        behind ``limit`` bytes, and InsufficientStorage.
         """
         source = _Source(stream, limit, on_bytes)
         first = bytearray()
@@ -196,12 +188,7 @@ class SmallContents:
         return self._waiting.get(content_hash)
 
     def append_ahead(self) -> None:
-        """Appends what waits and is not stored, unsynced, for the commit to come; nothing waits then.
-
-        Raises:
-            InsufficientStorage: the disk is full; everything still waits.
-            OSError: the disk failed.
-        """
+        """Appends what waits and is not stored, unsynced, for a later commit; if that fails all waits on."""
         pending, waiting = self._pending, self._waiting
         state = self._objects.index.state()
         known, placed, records = self._objects.known(waiting), pending.placed, pending.records
@@ -251,11 +238,7 @@ def stored_chunks(objects: ObjectStore, entry: Entry) -> list[tuple[Hash, int]]:
 def read_range(
     objects: ObjectStore, entry: Entry, start: int = 0, length: int | None = None
 ) -> Iterator[bytes]:
-    """Yields a range of a file's bytes, one chunk or a part of one at a time.
-
-    Raises:
-        CorruptRecord: a chunk is damaged or of another size than its file states.
-    """
+    """Yields a range of a file's bytes, one chunk or a part of one at a time; raises CorruptRecord."""
     remaining = max(0, entry.size - start) if length is None else min(length, max(0, entry.size - start))
     if remaining == 0:
         return
@@ -298,11 +281,7 @@ def _part(chunk: bytes, start: int, length: int) -> bytes:
 
 
 class ChunkStream:
-    """The chunks that a client named, read one after the other as one stream.
-
-    Raises:
-        InvalidInput: chunks are missing; ``missing`` lists them.
-    """
+    """The chunks that a client named, read as one stream; InvalidInput lists those that are ``missing``."""
 
     def __init__(self, objects: ObjectStore, hashes: list[Hash]) -> None:
         missing = [hash.hex() for hash in hashes if not is_user_chunk(objects, hash)]
@@ -330,8 +309,6 @@ def is_user_chunk(objects: ObjectStore, hash: Hash) -> bool:
 
 
 class _Source:
-    """A stream that is read in pieces of at most 256 KiB, up to a limit."""
-
     def __init__(self, stream: Readable, limit: int | None, on_bytes: Callable[[int], None] | None) -> None:
         self._stream = stream
         self._limit = limit
@@ -340,7 +317,6 @@ class _Source:
         self._total = 0
 
     def read_into(self, room: memoryview) -> int:
-        """Puts the next bytes where there is room and returns how many they are; 0 at the end."""
         room = room[:READ_PIECE]
         if self._read_into is not None:
             count = self._read_into(room)
@@ -352,7 +328,6 @@ class _Source:
         return count
 
     def count(self, count: int) -> None:
-        """Adds bytes that were read; raises PayloadTooLarge where they are too many."""
         self._total += count
         if self._limit is not None and self._total > self._limit:
             raise PayloadTooLarge(f"The content is larger than {self._limit} bytes.", limit=self._limit)

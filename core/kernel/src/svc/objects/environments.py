@@ -1,15 +1,14 @@
 """LMDB environments, opened once a process and directory.
 
-LMDB forbids to open one environment twice in a process: its file locks would be lost when one of the
-two is closed. Everything that keeps data in LMDB opens through here and shares.
+LMDB forbids to open one environment twice in a process: its file locks would be lost when one of the two is
+closed. Everything that keeps data in LMDB opens through here and shares.
 
-When LMDB cannot write the pages of its file that say which state is the last, it gives the whole
-environment up, and reads with it. The file is whole all the same, at the state before that write: the
-environment is closed and opened anew, for all who share it.
+When LMDB cannot write the pages of its file that say which state is the last, it gives the environment up,
+for reads too. The file is whole, at the state before that write, and is opened anew for all who share it.
 
-LMDB runs without syncs here, so a power cut can leave files in which it would fault. A note beside
-them names the boot of the machine in which they were last written, or says that they were synced and
-not written since; files that neither holds for are discarded before LMDB sees them.
+LMDB runs without syncs here, so a power cut can leave files in which it would fault. A note beside them names
+the boot of the machine in which they were last written, or says that they were synced and not written since;
+files that neither holds for are discarded before LMDB sees them.
 """
 
 from __future__ import annotations
@@ -78,12 +77,8 @@ class _Settings(Struct, frozen=True):
 class SharedEnvironment:
     """An open environment with its named databases, and how many use it.
 
-    Attributes:
-        key: names its data file in this process.
-        databases: the named databases, in the order that was asked for. They stay the same as long as a
-            transaction lives that ``begin`` gave, and may be others after it.
-        users: number of openings that are not closed yet.
-        openings: how often LMDB has opened it; two writes have the same number only across openings.
+    ``databases``, in the order that was asked for, stay the same only while a transaction of ``begin`` lives.
+    ``openings`` says how often LMDB has opened it; two writes have the same number only across openings.
     """
 
     def __init__(self, directory: Path, settings: _Settings) -> None:
@@ -107,14 +102,9 @@ class SharedEnvironment:
     def begin(self, database: int | None = None, write: bool = False) -> lmdb.Transaction[bytes]:
         """Begins a transaction; opens the environment anew first where LMDB has given it up.
 
-        Args:
-            database: position in ``databases`` of the one that the transaction's calls mean; None for the
-                unnamed one.
-            write: whether it writes; then it waits for another writer's end.
-
-        Raises:
-            ServiceUnavailable: the environment was given up and cannot be opened anew now.
-            DatabaseClosed: the environment is closed.
+        ``database`` is a position in ``databases``, None the unnamed one. To write waits for another writer's
+        end. Raises DatabaseClosed, and ServiceUnavailable where LMDB gave up and it cannot be opened anew
+        now.
         """
         beginning = self._beginning
         beginning.append(None)
@@ -205,10 +195,7 @@ class SharedEnvironment:
             self._environment = environment
 
     def _wait_until_unused(self) -> None:
-        """Waits for the transactions that began before LMDB gave up: closing would crash them.
-
-        New ones cannot begin meanwhile.
-        """
+        """Waits for transactions from before LMDB gave up: closing would crash them. No new one can begin."""
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while self._beginning or (self._given_up is not None and _is_read(self._given_up)):
             if time.monotonic() > deadline:
@@ -227,18 +214,11 @@ def open_environment(
 ) -> SharedEnvironment:
     """Opens an environment, or shares the one that this process has open.
 
-    Args:
-        directory: where its files are; made when missing.
-        map_size: largest size in bytes; address space only.
-        names: names of its databases.
-        read_only: the directory must hold an environment already; where it can be written, LMDB
-            still keeps its table of readers there.
+    ``map_size`` is address space only. With ``read_only`` the directory must hold an environment already;
+    where it can be written, LMDB still keeps its table of readers there.
 
-    Raises:
-        ReadOnly: the directory cannot be written.
-        InsufficientStorage: the disk is full.
-        DatabaseBusy: another process has been opening it for seconds.
-        lmdb.Error: its files are not an environment of this machine.
+    Raises ReadOnly, InsufficientStorage, DatabaseBusy when another process has been opening it for seconds,
+    and lmdb.Error when its files are not an environment of this machine.
     """
     with held_across_waits(_mutex):
         existing_only = read_only
@@ -293,15 +273,12 @@ def is_damage(error: BaseException) -> bool:
 
 
 def is_full(error: lmdb.Error) -> bool:
-    """Whether LMDB could not write for want of space.
-
-    A write that the system cut short, as on a disk that fills up in the middle of it, is an I/O error to it.
-    """
+    """Whether LMDB could not write for want of space; to it a write that was cut short is an I/O error."""
     return isinstance(error, lmdb.DiskError) or os.strerror(errno.EIO) in str(error)
 
 
 def note_written(directory: Path) -> None:
-    """Notes that an environment is written in this boot of the machine; before the first such write.
+    """Notes, before the first such write, that an environment is written in this boot of the machine.
 
     Blocks for a sync where the note said that the files were synced.
     """
@@ -397,7 +374,6 @@ def _try_flock(descriptor: int) -> bool:
 
 
 def _holder_of(descriptor: int) -> str:
-    """Says who has a file locked, as far as the system tells."""
     status = os.fstat(descriptor)
     named = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
@@ -435,7 +411,7 @@ def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
 def _fill_up(data: Path, environment: lmdb.Environment) -> None:
     """Appends zeros to a file that was cut short: reading missing pages would end the process.
 
-    Pages of zeros are damage that LMDB notices. Pages at the end that were never written are no damage.
+    LMDB notices pages of zeros as damage. Pages at the end that were never written are none.
     """
     end = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
     if data.stat().st_size >= end:

@@ -1,7 +1,7 @@
 """Chunks that a content probably has, since it replaces one that had them.
 
-Where a chunk ends follows from its own bytes. So if bytes that begin at a boundary have the hash of a chunk
-that was cut before, the next boundary is behind them: they are hashed, but need not be cut again.
+Where a chunk ends follows from its own bytes. So bytes at a boundary that have the hash of a chunk that was
+cut before need not be cut again: the next boundary is behind them.
 """
 
 from __future__ import annotations

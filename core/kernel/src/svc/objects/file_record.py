@@ -1,7 +1,6 @@
-"""The file record: the chunk list of a file that is more than one chunk.
+"""The file record: the chunk list of a file that is more than one chunk, as CBOR (RFC 8949).
 
-CBOR (RFC 8949) in, CBOR out; a value without I/O. The payload starts with its version, so that others can be
-told and read. Version 0 is the older form: it does not state the hash of the whole content.
+The payload starts with its version. Version 0 is older: it does not state the hash of the whole content.
 """
 
 from __future__ import annotations
@@ -20,20 +19,14 @@ from svc.hashing import HASH_SIZE, Hash
 __all__ = ["PAYLOAD_VERSION", "FileRecord"]
 
 PAYLOAD_VERSION = 1
-"""The version that is written."""
 
 _FIELDS = 6
 
 
 class FileRecord(Struct, frozen=True):
-    """What a larger file is made of.
+    """What a larger file is made of: ``chunks`` and their ``lengths`` in order.
 
-    Attributes:
-        size: bytes of the whole file.
-        content_hash: BLAKE3 of the whole content; None in a record of version 0, which does not state it.
-        chunks: hashes of the chunks in order.
-        lengths: bytes of each chunk, in the same order.
-        metadata: what an application keeps with the content; empty for most files.
+    ``content_hash`` is None in a record of version 0. ``metadata`` is an application's, empty for most files.
     """
 
     size: int
@@ -50,8 +43,7 @@ class FileRecord(Struct, frozen=True):
     def encode(self) -> bytes:
         """Returns the canonical payload: ``[version, size, content hash, hashes, lengths, metadata]``.
 
-        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers. A record
-        without a content hash is of version 0, whose array has no such element.
+        Hashes are one byte string of 32 bytes each, lengths one of 32-bit little-endian numbers.
         """
         return cbor2.dumps(
             [
@@ -67,12 +59,7 @@ class FileRecord(Struct, frozen=True):
 
     @classmethod
     def decode(cls, payload: bytes) -> FileRecord:
-        """Returns the record of a payload.
-
-        Raises:
-            CorruptRecord: the payload is not a file record, or its numbers contradict each other.
-            UnsupportedFormat: its version is newer than this program.
-        """
+        """Returns the record of a payload; raises CorruptRecord, or UnsupportedFormat for a newer version."""
         try:
             fields = cbor2.loads(payload)
         except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:

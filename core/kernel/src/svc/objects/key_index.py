@@ -1,7 +1,7 @@
 """The key index: where in the log each object lies, on LMDB beside the log.
 
-It can always be made again from the log, and records how far it covers the log. LMDB runs without syncs
-(``sync=False``): a killed process leaves it whole, a power cut may not, and then it is made anew.
+It can be made again from the log, and records how far it covers it. LMDB runs without syncs (``sync=False``):
+a killed process leaves it whole, a power cut may not, and then it is made anew.
 """
 
 from __future__ import annotations
@@ -53,16 +53,7 @@ _OBJECTS, _CONDEMNED, _DAMAGED = 0, 4, 5
 
 
 class Place(NamedTuple):
-    """Where an object lies, and what its record's header says of it.
-
-    Attributes:
-        offset: of the record's header in the log, in bytes.
-        stored_length: bytes of the stored form.
-        raw_length: bytes of the content.
-        kind: an ``ObjectKind``.
-        system: 1 when the object belongs to the system tree, else 0.
-        codec: codec number of the stored form.
-    """
+    """Where an object lies, by its record's header in the log, and what that says; ``system`` is 0 or 1."""
 
     offset: int
     stored_length: int
@@ -79,7 +70,6 @@ PackedPlace = bytes
 """A place as the index keeps it. An import has thousands at once: bytes cost the collector nothing."""
 
 pack_place = _PLACE.pack
-"""Packs a place of its fields, in their order."""
 
 
 def unpack_place(packed: PackedPlace) -> Place:
@@ -93,13 +83,7 @@ def unpack_places(packed: Iterable[PackedPlace]) -> Iterator[tuple[int, ...]]:
 
 
 class CoverageMark(msgspec.Struct, frozen=True, gc=False):
-    """How far the index covers the log.
-
-    Attributes:
-        covered: every commit that ends at or before this offset is in the index.
-        sequence: number of the last of them.
-        database_id: the log that the index belongs to (16 bytes).
-    """
+    """How far the index covers the log: up to the offset ``covered``; ``sequence`` is its last commit."""
 
     covered: int
     sequence: int
@@ -109,13 +93,11 @@ class CoverageMark(msgspec.Struct, frozen=True, gc=False):
 class KeyIndex(CommitIndex):
     """An open key index. One process-wide LMDB environment serves every opening of one directory.
 
-    Reading never blocks. Writing is one short LMDB transaction; callers hold the database's commit
-    lock, so writers never wait for each other here. Where the disk is full, or fails to write, all that
-    writes raises ``InsufficientStorage`` and has written nothing.
+    Reading never blocks. Writing is one short LMDB transaction; callers hold the database's commit lock, so
+    writers never wait for each other here. Where the disk is full, or fails to write, all that writes raises
+    ``InsufficientStorage`` and has written nothing.
 
-    Raises:
-        lmdb.Error: the files are not an index of this machine; ``destroy`` them and rebuild.
-        ReadOnly: the directory cannot be written.
+    Raises ReadOnly, and lmdb.Error for files that are no index of this machine: ``destroy`` and rebuild them.
     """
 
     def __init__(self, directory: Path, read_only: bool = False) -> None:
@@ -128,10 +110,7 @@ class KeyIndex(CommitIndex):
         self._noted = False
 
     def find(self, hash: Hash) -> Place | None:
-        """Returns where an object lies, or None. Costs about 1.5 µs.
-
-        Also of one that is condemned, or that was found damaged.
-        """
+        """Returns where an object lies, condemned or damaged ones too, or None. Costs about 1.5 µs."""
         value = self._get(_OBJECTS, hash)
         if value is None:
             # One transaction for all: an object may be on its way from one to the other.
@@ -152,10 +131,7 @@ class KeyIndex(CommitIndex):
         return None if value is None else unpack_place(value)
 
     def contains(self, hash: Hash) -> bool:
-        """Whether an object is stored and stays: nobody need store it again.
-
-        False for what is condemned, and for what was found damaged.
-        """
+        """Whether an object is stored and stays, not condemned or damaged: nobody need store it again."""
         return self._get(_OBJECTS, hash) is not None
 
     def known(self, hashes: Iterable[Hash]) -> set[Hash]:
@@ -262,19 +238,9 @@ class KeyIndex(CommitIndex):
         commits: Iterable[IndexedCommit],
         mark: CoverageMark | None,
     ) -> int:
-        """Adds objects and commits and moves the mark, in one transaction.
+        """Adds objects and commits and moves the mark, in one transaction; returns how many objects are new.
 
-        Args:
-            places: objects to add; one that is there already keeps its first place, unless that was found
-                damaged.
-            commits: the commits.
-            mark: the new coverage, or None to leave it.
-
-        Returns:
-            How many of the objects are new.
-
-        Raises:
-            InsufficientStorage: the disk is full, or fails to write; nothing was written.
+        An object that is there keeps its first place, unless that was found damaged. A mark of None stays.
         """
         items = sorted(places, key=itemgetter(0))
         self._note_written()
@@ -341,8 +307,7 @@ class KeyIndex(CommitIndex):
     def condemn(self, objects: Iterable[tuple[Hash, int]]) -> list[bool]:
         """Sets objects apart: they can be read, and nobody finds them who would store them.
 
-        One that the index has at another offset stays. Says for each of them whether it is condemned
-        now.
+        One that the index has at another offset stays. Says for each whether it is condemned now.
         """
         self._note_written()
         answers: list[bool] = []
@@ -385,9 +350,7 @@ class KeyIndex(CommitIndex):
     def forget_condemned(self, is_dead: Callable[[int], bool], sweep: bytes) -> None:
         """Forgets everything that is condemned: from here on nobody finds it, in no way.
 
-        Args:
-            is_dead: says whether an object at an offset is not needed, of those that were found damaged.
-            sweep: names what destroys it, 16 bytes.
+        ``is_dead`` says whether a damaged object at an offset is not needed; ``sweep`` is the sweep's name.
         """
         self._note_written()
         with writing(), self._begin(_CONDEMNED, True) as transaction:

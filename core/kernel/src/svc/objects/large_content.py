@@ -1,7 +1,6 @@
 """Large contents: cut, hashed and appended to the log while more of them comes.
 
-While one window of the stream is processed, in a thread if there is an event loop, the next one is filled. So
-reading the stream leaves time for others.
+One window is processed, in a thread if there is an event loop, while the next one is filled.
 """
 
 from __future__ import annotations
@@ -28,15 +27,7 @@ _windows: deque[Window] = deque(maxlen=8)
 
 
 class LargeContent:
-    """One content on its way into the log; holds about 4 MiB of it.
-
-    Attributes:
-        size: bytes taken so far.
-        record: hash of its file record, once it is finished.
-        content_hash: BLAKE3 of all bytes, once it is finished.
-        placed: hash to packed place of what was appended, once it is finished.
-        chunks: hash and bytes of its chunks so far, in order.
-    """
+    """One content on its way into the log; about 4 MiB of it are held. ``finish`` gives its hashes."""
 
     def __init__(
         self,
@@ -77,7 +68,7 @@ class LargeContent:
             self._filling = _new_window()
 
     def take_bytes(self, content: bytes | bytearray) -> None:
-        """Takes bytes from elsewhere; raises what ``take`` raises."""
+        """Takes bytes from elsewhere."""
         begin = 0
         while begin < len(content):
             room = self.room
@@ -88,7 +79,7 @@ class LargeContent:
             self.take(count)
 
     def finish(self) -> None:
-        """Stores the rest and the file record; raises what ``take`` raises."""
+        """Stores the rest and the file record."""
         self.content_hash = self._hasher.digest()
         self._settle()
         self._begin(self._filling, is_last=True)
@@ -134,12 +125,7 @@ class LargeContent:
 
 
 class _Batch:
-    """Records that are appended in one piece.
-
-    Attributes:
-        pieces: their headers, payloads and paddings, one behind the other, uncopied.
-        places: hash to place of each record, the offset counted from the beginning of the first one.
-    """
+    """Records that are appended in one piece, uncopied; ``places`` count from the first one's beginning."""
 
     __slots__ = ("_size", "_system", "_time_ms", "pieces", "places")
 
@@ -151,7 +137,6 @@ class _Batch:
         self._time_ms = now_ms()
 
     def add(self, kind: ObjectKind, hash: Hash, stored: bytes | memoryview, codec: int, length: int) -> None:
-        """Adds an object: its stored form, and the length of its content."""
         pieces = frame_record(
             kind, hash, stored, codec=codec, raw_length=length, time_ms=self._time_ms, system=self._system
         )

@@ -22,18 +22,9 @@ _CHUNK, _RAW = int(ObjectKind.CHUNK), int(Codec.RAW)
 
 
 def append_chunks(log: Log, chunks: Mapping[Hash, bytes]) -> dict[Hash, PackedPlace]:
-    """Appends chunks of the user tree to the log, unsynced; a later commit makes them part of the database.
+    """Appends chunks of the user tree to the log, unsynced, for a later commit; returns their places.
 
-    Args:
-        log: where they go.
-        chunks: hash to content; none is stored or pending, and none has more than 64 KiB.
-
-    Returns:
-        Their places.
-
-    Raises:
-        InsufficientStorage: the disk is full; nothing was kept.
-        OSError: the disk failed.
+    None is stored or pending, and none has more than 64 KiB. Where the disk is full, nothing was kept.
     """
     if not chunks:
         return {}
@@ -49,7 +40,6 @@ def append_chunks(log: Log, chunks: Mapping[Hash, bytes]) -> dict[Hash, PackedPl
 
 
 def _stored_forms(contents: list[bytes], lengths: list[int]) -> tuple[list[bytes], list[int]]:
-    """Returns what is stored of each content, and the number of its codec."""
     if max(lengths) < MINIMUM_COMPRESSED_SIZE:
         return contents, [_RAW] * len(contents)
     stored, codecs = contents.copy(), [_RAW] * len(contents)

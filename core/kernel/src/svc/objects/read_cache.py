@@ -32,18 +32,16 @@ _MOST_CUT = 16384
 class ReadCache:
     """Plain dicts that readers look into themselves: a hit costs a dict read or two and takes no lock.
 
-    Nodes are young or old: whenever as many were read as take a quarter of the room, those that were used
-    since the last time are the old ones from then on, as far as there is room for them, and the others are
-    dropped; who finds a node among the old ones brings it back. What is read once passes through quickly,
-    what is read again and again stays. The rest is cheap to find again: when there is too much of a kind,
-    all of that is forgotten. Threads may race harmlessly: at worst something is looked up twice.
+    Nodes are young or old. Whenever as many were read as take a quarter of the room, those that were used
+    since the last time become the old ones, as far as there is room, and the others are dropped. Who finds a
+    node among the old ones brings it back. So what is read once passes through quickly, what is read again
+    and again stays. The rest is cheap to find again: when there is too much of a kind, all of that is
+    forgotten. Threads may race harmlessly: at worst something is looked up twice.
 
     Attributes:
-        nodes: the young nodes, by their hashes.
         entries: by the root of a directory and a name: what stands there, None where nothing does.
         offsets: where in the log the records of chunks lie that are stored raw.
-        differences: by the roots of two directories: what differs. Views come to the same commits one after
-            the other, and compare the same trees.
+        differences: by two roots: what differs. Views come to the same commits one after the other.
         cut: file records whose chunks this process has cut itself. Others state what somebody else says: an
             import looks at what chunks hold, and not at where they end.
     """

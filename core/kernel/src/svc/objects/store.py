@@ -1,7 +1,6 @@
 """The object store: hashes to verified bytes, and bytes to records that wait for a commit.
 
-Reading looks a hash up in the key index and reads the log once. Writing makes a ``PendingObjects``
-richer; nothing is in the database before a commit has taken them.
+Reading looks a hash up in the key index and reads the log once. What is written waits in ``PendingObjects``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ EMPTY_ROOT = hash_object(ObjectKind.NODE, empty_payload())
 """Identity of the empty directory of the user tree; it is known without being stored."""
 
 EMPTY_SYSTEM_ROOT = hash_object(ObjectKind.NODE, empty_payload(), system=True)
-"""Identity of the empty directory of the system tree."""
 
 _EMPTY_ROOTS = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
 _RAW, _CHUNK, _NODE = int(Codec.RAW), int(ObjectKind.CHUNK), int(ObjectKind.NODE)
@@ -41,13 +39,9 @@ _UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
 
 
 class PendingObjects(Struct):
-    """Objects on their way into the log.
+    """Objects on their way into the log; ``records`` are not yet appended, and ``size`` is their bytes.
 
-    Attributes:
-        records: hash to (framed record, what its place will be but for the offset), not yet appended.
-        placed: hash to packed place of records that were appended ahead of the commit.
-        size: bytes of ``records``.
-        unknown_in: a state of the index in which none of ``placed`` was known; None where there is none.
+    ``placed`` were appended ahead of the commit; none was known in the index's state ``unknown_in``, if any.
     """
 
     records: dict[Hash, tuple[bytes, Place]] = field(default_factory=dict)
@@ -85,11 +79,7 @@ class PendingObjects(Struct):
 
 
 class ObjectStore:
-    """Reads objects by hash.
-
-    Attributes:
-        explain_missing: says why an object is missing that another one names; None where it can't.
-    """
+    """Reads objects by hash. ``explain_missing`` may say why an object is missing that another one names."""
 
     def __init__(self, log: Log, index: KeyIndex, cache: ReadCache | None = None) -> None:
         self.log = log
@@ -103,11 +93,7 @@ class ObjectStore:
         self._empty_nodes = {EMPTY_ROOT: empty, EMPTY_SYSTEM_ROOT: empty}
 
     def find(self, hash: Hash) -> Place:
-        """Returns where an object lies.
-
-        Raises:
-            NotFound: no object has this hash.
-        """
+        """Returns where an object lies; raises NotFound."""
         place = self.index.find(hash)
         if place is None:
             raise NotFound(f"No object has the hash {hash.hex()}.")
@@ -125,13 +111,9 @@ class ObjectStore:
         return self.index.known(hashes)
 
     def read(self, hash: Hash, kind: ObjectKind | None = None) -> bytes:
-        """Returns an object's content, its record's checksums verified. Reads the log once.
+        """Returns an object's content, its record's checksums verified, or raises CorruptRecord.
 
-        A ``kind`` of None takes any.
-
-        Raises:
-            NotFound: no such object (of that kind).
-            CorruptRecord: its record is damaged.
+        A ``kind`` of None takes any; NotFound is raised for one of another kind too.
         """
         place = self.find(hash)
         if kind is not None and place.kind != kind:
@@ -220,11 +202,7 @@ class ObjectStore:
         return FileRecord.decode(self._read_part(hash, ObjectKind.FILE_RECORD))
 
     def read_chunk(self, hash: Hash, size: int) -> bytes:
-        """Returns a chunk that a file is made of, and keeps where it lies: half of a small read's time.
-
-        Raises:
-            CorruptRecord: it is missing, damaged or of another size.
-        """
+        """Returns a file's chunk; raises CorruptRecord. Keeps where it lies: half of a small read's time."""
         offset = self._offsets.get(hash)
         if offset is not None:
             try:

@@ -22,14 +22,9 @@ _errors = logging.getLogger("svc.error")
 
 
 class Exchange:
-    """An answer that is more than one piece, or is to be logged, with the body of its request.
+    """An answer that is more than one piece, or is to be logged, with the body of its request (``source``).
 
-    Attributes:
-        source: the body of the request.
-        status_line: status code and phrase of the answer.
-
-    Args:
-        began: when the request came, by ``time.perf_counter``; None where no line is wanted in the log.
+    ``began`` is by ``time.perf_counter``; None where no line is wanted in the log.
     """
 
     __slots__ = ("_began", "source", "status_line")
@@ -70,10 +65,9 @@ class Exchange:
             self.source.abandon()
 
     def finish_connection(self) -> None:
-        """After the answer: drops what a client still sends of its body.
+        """After the answer: drops what a client still sends, so that the next request starts where it should.
 
-        The next request of the connection then starts where it should. Where the connection is to be closed,
-        unread bytes would cause a reset, and the client might lose the answer.
+        If the connection is to be closed, unread bytes would cause a reset, and the answer might be lost.
         """
         if not self.source.is_finished and not self.source.drain():
             self.source.abandon()
@@ -153,8 +147,7 @@ def log_error(environ: dict[str, Any], error: BaseException) -> None:
 def first_piece(pieces: Iterable[bytes]) -> tuple[Iterator[bytes], Callable[[], None] | None]:
     """Takes the first piece of a stream, so that an error before it can still be an error answer.
 
-    Returns:
-        The whole stream again, and what closes it. What the stream raises is raised here.
+    Returns the whole stream again, and what closes it. What the stream raises is raised here.
     """
     iterator = iter(pieces)
     close = getattr(pieces, "close", None) or getattr(iterator, "close", None)

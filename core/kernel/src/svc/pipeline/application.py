@@ -1,8 +1,4 @@
-"""The WSGI application: Falcon with the kernel's middleware, and one way out for every answer.
-
-``create_app`` makes it for an open database, ``create_service_app`` for one that may still be opening. Any
-WSGI server can run it.
-"""
+"""The WSGI application: Falcon with the kernel's middleware, and one way out for every answer."""
 
 from __future__ import annotations
 
@@ -55,12 +51,7 @@ StartResponse = Callable[..., Any]
 
 
 class Application(LeanApp[SvcRequest]):
-    """The WSGI application. Made by ``create_app``.
-
-    Attributes:
-        lifetime: tells long streams when to end.
-        served: number of requests so far.
-    """
+    """The WSGI application. Made by ``create_app``. ``served`` is the number of requests so far."""
 
     def __init__(self, service: Service, settings: PipelineSettings, lifetime: Lifetime) -> None:
         limits = settings.limits
@@ -128,10 +119,7 @@ class Application(LeanApp[SvcRequest]):
         return AnswerBody(env, exchange, pieces, close)
 
     def drop_caches(self) -> None:
-        """Forgets what was kept of former requests, so that their memory can be given back.
-
-        The worker class ``svc_worker.Worker`` calls it after many connections have ended.
-        """
+        """Forgets what was kept of former requests. ``svc_worker.Worker`` calls it after many connections."""
         self._router.forget()
         forget_paths()
         live = self.service.live
@@ -169,10 +157,7 @@ class Application(LeanApp[SvcRequest]):
     def _late_answer(
         self, env: dict[str, Any], fields: Fields, error: Exception
     ) -> tuple[str, Fields, bytes]:
-        """The answer for an error that Falcon's handlers could not see.
-
-        That is one of a stream before its first piece, or of the framework itself.
-        """
+        """The answer for an error of a stream before its first piece, or of Falcon itself."""
         answer = answer_for(self._unless_collected(error))
         if not answer.expected:
             log_error(env, error)
@@ -202,17 +187,10 @@ def create_app(
     settings: PipelineSettings | None = None,
     lifetime: Lifetime | None = None,
 ) -> Application:
-    """Returns the WSGI application that serves an open database.
+    """Returns the WSGI application that serves an open database; ``app.service.close()`` closes that.
 
-    Args:
-        database: opened in this process; the caller closes it, by ``app.service.close()``.
-        plugins: the outcome of ``load_plugins``.
-        settings: see ``PipelineSettings``.
-        lifetime: tells long streams when to end.
-
-    Raises:
-        PluginMissing: the auth mode that the settings name is not at hand in this process or database.
-        PluginError: a route is not served as it was registered.
+    Raises PluginMissing if the auth mode of the settings is not at hand in this process or database, and
+    PluginError if a route is not served as it was registered.
     """
     settings = settings or PipelineSettings()
     service = Service(plugins, select_auth_mode(plugins, settings.auth), settings.startup_wait_s)

@@ -1,7 +1,6 @@
 """Request bodies: read piece by piece, under a limit, and never past what the client sent.
 
-Reading gives bytes or raises: 413 for too much, 400 for a body that breaks off or is framed wrongly, 408 for
-a client that stopped sending.
+Reading raises 413 for too much, 400 for what breaks off or is framed wrongly, 408 for a client that stopped.
 """
 
 from __future__ import annotations
@@ -181,7 +180,6 @@ class BodyStream:
         return size if self.declared is None else min(size, self.declared - self.received)
 
     def _count(self, count: int) -> None:
-        """Counts what was received; nothing is the end."""
         if not count:
             if self.declared is not None:
                 self._failed = True
@@ -220,7 +218,7 @@ class BodyStream:
 
 
 def body_of(environ: dict[str, Any], timeout_s: float | None) -> BodyStream:
-    """Returns the body of a request; arguments as those of ``BodyStream``."""
+    """Returns the body of a request."""
     if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
         return BodyStream(environ, timeout_s)
     return _NO_BODY
@@ -229,8 +227,7 @@ def body_of(environ: dict[str, Any], timeout_s: float | None) -> BodyStream:
 def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:
     """Returns the body of a request as an object with ``read(n)``.
 
-    A declared length over the limit is refused here, before anything is read; a chunked body is counted
-    as it comes.
+    A declared length over the limit is refused here, before anything is read; chunks are counted on the way.
 
     Raises:
         PayloadTooLarge: the declared length is over the limit.
@@ -268,10 +265,7 @@ def read_json(req: falcon.Request, form: type[T], limit: int | None = None) -> T
 
 
 def _declared_length(environ: dict[str, Any]) -> tuple[int | None, bool]:
-    """The body's length (None when it is chunked), and whether what the client declared is malformed.
-
-    Neither header means that there is no body (RFC 9112, 6.3).
-    """
+    """The body's length (None in chunks), and whether it is malformed; without headers 0 (RFC 9112, 6.3)."""
     text = environ.get("CONTENT_LENGTH")
     if text:
         if not (text.isascii() and text.isdigit()) or len(text) > 18:

@@ -1,8 +1,8 @@
-"""What caches may do with an answer. Decided here, for every route, method and status.
+"""What caches may do with an answer, for every route, method and status.
 
-What may change is asked for again each time (``no-cache``), an error is never kept (``no-store``), and what
-a route calls immutable may be kept for ever. Answers that depend on who asks are ``private``: a shared
-cache would hand them to those who may not read them.
+What may change is asked for again each time (``no-cache``), an error is never kept (``no-store``), and what a
+route calls immutable may be kept for ever. Answers that depend on who asks are ``private``: a shared cache
+would hand them to those who may not read them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Callers of earlier requests, with the decisions about them, so that neither is computed twice.
 
-An identity and its rights never change, so a decision for a path is valid for as long as the auth mode
-returns the same identity. The mode is asked for every request, or once for every commit if it says that this
-is enough (``AuthMode.asked_once_a_commit``).
+An identity and its rights never change, so a decision is valid for as long as the auth mode returns the same
+identity. The mode is asked for every request, or once for every commit (``AuthMode.asked_once_a_commit``).
 """
 
 from __future__ import annotations
@@ -26,15 +25,9 @@ _MOST_DECISIONS = 16_384
 class Caller:
     """One identity, with what was decided about it.
 
-    Attributes:
-        identity: who asks.
-        is_unrestricted_root: see ``Identity.is_unrestricted_root``.
-        challenge: of the mode that found the identity.
-        head: the commit at which the mode has said who this is, if it need not be asked again until the
-            next one; else None.
-        ends_s: when the credentials end, in Unix seconds; infinite: never.
-        decisions: by path: what is permitted there, as the bits of ``Operation.bit``, unless a directory is
-            meant that may be no more than on the way.
+    ``head`` is the commit at which the mode has said who this is, None if it is asked for every request;
+    ``ends_s`` is infinite for credentials that never end. ``decisions`` has what is permitted at a path, as
+    the bits of ``Operation.bit``, unless a directory is meant that may be no more than on the way.
     """
 
     __slots__ = ("_known", "challenge", "decisions", "ends_s", "head", "identity", "is_unrestricted_root")
@@ -59,11 +52,7 @@ class Caller:
 
 
 class KnownCallers:
-    """The callers of one process by the ``Authorization`` fields that they send. Bounded; safe in threads.
-
-    Attributes:
-        by_authorization: the callers; under None the last one that sent no such field.
-    """
+    """The callers of one process by ``Authorization`` field (None: without one). Bounded; safe in threads."""
 
     def __init__(self) -> None:
         self.by_authorization: dict[str | None, Caller] = {}
@@ -72,7 +61,7 @@ class KnownCallers:
     def remember(
         self, authorization: str | None, identity: Identity, challenge: str, head: Head | None
     ) -> Caller:
-        """Returns the caller with this identity, which is the one of before where that had the very same."""
+        """Returns the caller with this identity: the one of before where that had the very same."""
         callers = self.by_authorization
         caller = callers.get(authorization)
         if caller is None or caller.identity is not identity or caller.challenge != challenge:
@@ -84,7 +73,7 @@ class KnownCallers:
         return caller
 
     def count_decision(self) -> None:
-        """Called with each decision that a caller keeps; forgets all callers when they are too many."""
+        """Counts a decision that a caller keeps; forgets all callers when they are too many."""
         self._decisions += 1
         if self._decisions >= _MOST_DECISIONS:
             self.forget()

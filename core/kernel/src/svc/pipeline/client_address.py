@@ -1,9 +1,8 @@
 """Where a request comes from: the peer of the connection, or whom a trusted proxy names.
 
-A proxy adds the address of its own peer at the right end of ``X-Forwarded-For``. So the right-most address
-that is not a trusted proxy's is the last one that somebody trusted has seen; all to the left of it is
-hearsay. ``Forwarded`` (RFC 7239) is not looked at: a proxy that writes one of the two hands the other on as
-the client wrote it.
+A proxy adds the address of its peer at the right end of ``X-Forwarded-For``. So the right-most address that
+is no trusted proxy's is the last one that somebody trusted has seen; the rest is hearsay. ``Forwarded`` (RFC
+7239) is not read: a proxy that writes one of the two hands the other on as the client wrote it.
 """
 
 from __future__ import annotations
@@ -38,11 +37,9 @@ def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 class ClientAddresses:
-    """Finds the address of a request's client.
+    """Finds the address of a request's client, by the networks of proxies whose ``X-Forwarded-For`` counts.
 
-    Args:
-        trusted: networks of the proxies whose ``X-Forwarded-For`` counts. Where there are any, a peer without
-            an address, as over a Unix socket, is trusted too.
+    Where there are any, a peer without an address, as over a Unix socket, is trusted too.
     """
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:

@@ -1,7 +1,7 @@
 """Conditional requests (RFC 9110, section 13).
 
-Entity tags here are opaque texts without quotes; the tag of a file is the hex of its content hash,
-and it is strong. Times are Unix milliseconds and compare by whole seconds, as HTTP dates do.
+Entity tags here are opaque texts without quotes; a file's is the hex of its content hash, and strong. Times
+are Unix milliseconds and compare by whole seconds, as HTTP dates do.
 """
 
 from __future__ import annotations
@@ -47,14 +47,9 @@ class EntityTag(NamedTuple):
 def parse_entity_tags(field: str, value: str) -> tuple[EntityTag, ...] | str:
     """Returns the tags of an ``If-Match`` or ``If-None-Match`` field, or ``"*"``.
 
-    Args:
-        field: the field's name, for the error.
-        value: the field's value; several field lines come joined by commas. A tag without quotes is
-            taken as a strong one, because many programs send it so.
-
-    Raises:
-        InvalidInput: not a list of entity tags. To ignore it would turn a compare-and-swap into a
-            plain overwrite.
+    Several field lines come joined by commas. A tag without quotes is taken as a strong one, because many
+    programs send it so. What is no list of tags raises InvalidInput, which names the ``field``: to ignore it
+    would turn a compare-and-swap into a plain overwrite.
     """
     if value.strip() == ANY:
         return ANY
@@ -145,8 +140,8 @@ def not_modified(req: falcon.Request, etag: str | None, updated_ms: int | None) 
 def if_range_holds(req: falcon.Request, etag: str | None, updated_ms: int | None) -> bool:
     """Whether ``If-Range`` lets the ``Range`` field count (RFC 9110, 13.1.5).
 
-    A tag compares strongly. A date must equal the last modification, and is only a strong validator
-    when that lies at least a second back: within the second, the content may have changed twice.
+    A tag compares strongly. A date must equal the last modification, and is only a strong validator when that
+    lies at least a second back: within the second, the content may have changed twice.
     """
     value = req.env.get("HTTP_IF_RANGE")
     if value is None:

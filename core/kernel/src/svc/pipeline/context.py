@@ -190,7 +190,7 @@ class RequestContext:
 
 
 def denial(identity: Identity, operation: Operation, path: Path) -> Exception:
-    """The error that tells ``identity`` that it may not do ``operation`` to ``path``."""
+    """Returns the error that tells ``identity`` that it may not do ``operation`` to ``path``."""
     if identity.is_unrestricted_root or identity.hides_denials:
         # Root is denied nothing but the system namespace, which is a missing path to everyone.
         return hidden_path(path)

@@ -54,11 +54,8 @@ class AccessKind(Enum):
 class Access(Struct, frozen=True):
     """The declaration of one responder.
 
-    Attributes:
-        kind: who may call it.
-        operations: what is needed: on the path of the route (``ALL``, ``ANY``), or on paths that the
-            responder finds in the request (``BODY``).
-        path_field: name of the template field that holds the path, for ``ALL`` and ``ANY``.
+    ``operations`` are needed on the path in the template field ``path_field`` (``ALL``, ``ANY``), or on paths
+    that the responder finds in the request (``BODY``).
     """
 
     kind: AccessKind
@@ -118,8 +115,7 @@ def errors_as_page(fill: ErrorPage) -> Callable[[F], F]:
     """Those who ask the responder for HTML get its errors as a page, also the pipeline's; all others JSON.
 
     Args:
-        fill: puts the page and its header fields into the response, whose status is set already. It is called
-            with the response and the status.
+        fill: gets the response, whose status is set, and the status; puts the page and its header fields in.
     """
 
     def declare(responder: F) -> F:

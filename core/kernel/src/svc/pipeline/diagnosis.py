@@ -26,11 +26,9 @@ _log = logging.getLogger("svc.health")
 
 
 class CheckAnswer(Struct, frozen=True):
-    """What a health check says.
+    """What a health check says; its report is fit for strangers.
 
-    Attributes:
-        report: the answer, fit for strangers.
-        error: what it raised, as a sentence for whoever runs the server; else empty.
+    ``error`` is what it raised, as a sentence for whoever runs the server; else empty.
     """
 
     name: str

@@ -72,10 +72,7 @@ _share_constants()
 class LeanResponse(falcon.Response):
     """Falcon's response. Its context is made when somebody asks for it.
 
-    Attributes:
-        header_fields: the header fields themselves, by name in lower case; without ``set-cookie``.
-        complete: see Falcon.
-        is_immutable: whether caches may keep the answer for ever.
+    ``header_fields`` are by name in lower case, without ``set-cookie``; caches may keep what is immutable.
     """
 
     __slots__ = ("_made_context", "complete", "is_immutable")

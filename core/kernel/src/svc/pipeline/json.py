@@ -20,8 +20,7 @@ def encode_json(value: Any) -> bytes:
     """Returns ``value`` as JSON.
 
     Args:
-        value: built-in containers, msgspec Structs, dataclasses; what JSON has no form for becomes
-            its text.
+        value: built-in containers, msgspec Structs, dataclasses; what JSON has no form for becomes its text.
     """
     try:
         return _ENCODER.encode(value)
@@ -37,11 +36,7 @@ def json_body(value: Any) -> bytes:
 
 
 def decode_json(body: bytes, form: type[T]) -> T:
-    """Returns the value that ``body`` spells, checked against ``form``.
-
-    Raises:
-        InvalidInput: not JSON, or not of that form; ``field`` names the member where it is known.
-    """
+    """Returns the value that ``body`` spells, checked against ``form``; InvalidInput names the ``field``."""
     try:
         return msgspec.json.decode(body, type=form)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
 """The kernel's middleware, in its fixed order: request id, CORS, routing, identity, permission.
 
-Each class does one step and raises to refuse. Nothing here depends on
-which plugins are installed or in which order. Limits are checked where a body is read: see ``bodies``.
+Each class does one step and raises to refuse. Nothing here depends on which plugins are installed or in which
+order. Limits are checked where a body is read: see ``bodies``.
 """
 
 from __future__ import annotations
@@ -72,10 +72,7 @@ os.register_at_fork(after_in_child=_begin_process)
 
 
 class RequestIds:
-    """Names the request: by the client's ``X-Request-Id`` when it is well formed, else by a new id.
-
-    Says where it comes from, too.
-    """
+    """Names the request, by its ``X-Request-Id`` when that is well formed, and says where it is from."""
 
     def __init__(
         self, lifetime: Lifetime, limits: Limits, addresses: ClientAddresses, hsts_s: int = 0
@@ -142,10 +139,7 @@ class CrossOrigin:
 
 
 class Routing:
-    """Parses paths, and answers 404 for the system namespace and routes of plugins that are not enabled.
-
-    Answers OPTIONS, and 405 for methods that nobody serves.
-    """
+    """Parses paths, answers OPTIONS, 404 for the system's paths and unused plugins, 405 for other methods."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -225,7 +219,6 @@ class Identification:
 
 
 def _identify(state: CommitState, req: SvcRequest) -> Caller:
-    """Returns the caller that the requests before have found, or asks the mode."""
     authorization = req.env.get("HTTP_AUTHORIZATION")
     caller = state.live.callers.by_authorization.get(authorization)
     if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:

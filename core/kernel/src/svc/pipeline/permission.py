@@ -1,10 +1,10 @@
 """May this identity do this to this path? ``permits`` decides, for every route, listing and event.
 
-Root may do everything; everyone else may do what the rights of the user grant, and silence denies. The rules
-of a scoped key then narrow what is left, root's too. A share key has no user: its rules are all it has.
+Root may do everything; everyone else what the rights of the user grant, and silence denies. The rules of a
+scoped key then narrow what is left, root's too. A share key has no user: its rules are all it has.
 
-A file that configures something is not a file like others: to store one in a directory ``.svc-config`` takes
-the right to configure besides, and ``/.config`` is changed by root alone.
+A file that configures something is not like others: to store one in a directory ``.svc-config`` takes the
+right to configure besides, and ``/.config`` is changed by root alone.
 """
 
 from __future__ import annotations
@@ -34,20 +34,16 @@ _FLAGS = tuple(
 def permits(
     identity: Identity, operation: Operation, path: Path, *, below: bool = False, directory: bool = False
 ) -> bool:
-    """Whether ``identity`` may do ``operation`` to ``path``.
+    """Whether ``identity`` may do ``operation`` to ``path``, whose links the caller has resolved.
 
-    Nobody may do anything to a path of the system namespace through this function: what belongs to the
-    system is reached by routes of its own.
+    Nobody may do anything to a path of the system namespace this way: the system has routes of its own.
 
-    Args:
-        identity: who asks.
-        operation: what for.
-        path: segments of the path, links resolved by the caller where they are followed.
-        below: asks for the path and everything below it, whatever that is; what configures directories
-            below goes with them. Decided from what was granted alone, without a look at the tree: yes is
-            certain, and no means that each path must be asked for.
-        directory: whether a directory stands at the path. A scoped key may read and list the directories on
-            the way to what its rules name; a file or a link at such a place is none of its business.
+    ``below`` asks for the path and everything below it, whatever that is; what configures directories below
+    goes with them. It is decided from what was granted alone, without a look at the tree: yes is certain, and
+    no means that each path must be asked for.
+
+    ``directory`` says whether a directory stands at the path. A scoped key may read and list the directories
+    on the way to what its rules name; a file or a link at such a place is none of its business.
     """
     if path and path[0] in SYSTEM_NAMES:
         return False
@@ -102,7 +98,7 @@ def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int
 
 
 def _granted(identity: Identity, path: Path, mask: int) -> int:
-    """The bits that the user's own rights, or the rules of a share key, leave of a mask."""
+    """Returns the bits that the user's own rights, or the rules of a share key, leave of a mask."""
     rights = identity.rights
     if rights is None:
         return mask if identity.user_id is None and identity.rules else 0
@@ -115,7 +111,6 @@ def _granted(identity: Identity, path: Path, mask: int) -> int:
 
 
 def _of_configuration(identity: Identity, path: Path, mask: int) -> int:
-    """What is left of a mask at a path that configures something."""
     if path[0] == SERVER_CONFIGURATION and not identity.is_root:
         mask &= ~_CHANGE
     return mask if mask & Operation.CONFIGURE.bit else mask & ~_STORE

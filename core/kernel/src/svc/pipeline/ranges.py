@@ -1,8 +1,7 @@
-"""Byte ranges (RFC 9110, section 14).
+"""Byte ranges (RFC 9110, section 14): ``a-b``, ``a-``, ``-n``, and lists of them.
 
-Taken: ``a-b``, ``a-``, ``-n``, and lists of them. Ranges that overlap or touch are joined; if several are
-left, they are sent as ``multipart/byteranges``. A field that is malformed, of another unit or a list of more
-than ``MAXIMUM_RANGES`` is ignored, as the RFC allows: the answer is the whole, 200.
+Ranges that overlap or touch are joined; if several are left, they are sent as ``multipart/byteranges``. A
+field that is malformed, of another unit or over ``MAXIMUM_RANGES`` is ignored, as the RFC allows (200).
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from svc.pipeline.conditions import if_range_holds
 __all__ = ["MAXIMUM_RANGES", "ByteRange", "MultipartRanges", "parse_range", "select_range"]
 
 MAXIMUM_RANGES = 16
-"""More ranges than this in one field are answered with the whole content."""
 
 _FIELD = re.compile(r"bytes[ \t]*=(.*)", re.IGNORECASE | re.DOTALL)
 _SPEC = re.compile(r"[ \t]*(\d*)[ \t]*-[ \t]*(\d*)[ \t]*", re.ASCII)
@@ -41,12 +39,9 @@ class ByteRange(NamedTuple):
 def select_range(
     req: falcon.Request, size: int, etag: str | None, updated_ms: int | None
 ) -> tuple[ByteRange, ...] | None:
-    """Returns the pieces of a content that a GET asks for, or None for the whole.
+    """Returns the pieces of a content that a GET asks for, or None for the whole; HEAD has no ranges.
 
-    Only GET has ranges: on HEAD the field is ignored.
-
-    Raises:
-        RangeNotSatisfiable: no byte of what is asked for exists (416 with ``Content-Range``).
+    Raises RangeNotSatisfiable where no byte of what is asked for exists (416 with ``Content-Range``).
     """
     value = req.env.get("HTTP_RANGE")
     if value is None or req.method != "GET" or not if_range_holds(req, etag, updated_ms):
@@ -55,9 +50,9 @@ def select_range(
 
 
 def parse_range(value: str, size: int) -> tuple[ByteRange, ...] | None:
-    """Returns the ranges that a ``Range`` field names in a content of ``size`` bytes.
+    """Returns the ranges that a ``Range`` field names; None for the whole.
 
-    Ranges come joined where they overlap or touch, in ascending order unless they are apart.
+    They come joined where they overlap or touch, in ascending order unless they are apart.
     """
     field = _FIELD.fullmatch(value.strip())
     if field is None:

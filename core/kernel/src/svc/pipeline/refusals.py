@@ -2,7 +2,6 @@
 
 These are callers who are not signed in or may not do what they ask for, whether they were told so or not,
 those who ask too often, and paths that break the rules. Routes that sign callers in write for themselves.
-Lines are bounded by address, so that nobody fills a disk with them.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class RefusalLog:
 
 
 def _reason_of(req: SvcRequest, error: Exception) -> str | None:
-    """Why a request was refused, in words of ours; None where it was not, or where its route says it."""
+    """Why a request was refused, in our own words; None where it was not, or where its route says it."""
     if isinstance(error, InvalidPath):
         return "the path breaks the rules"
     if isinstance(error, HiddenPath):

@@ -57,8 +57,8 @@ def send_json(resp: falcon.Response, value: Any, status: int = 200) -> None:
 class _Held(Iterator[bytes]):
     """Pieces that are read of a version, which is held until they are sent, or nobody wants them any more.
 
-    Or for an hour: a client that takes a few bytes a second would keep collections from giving space back
-    for days. It goes on to be sent what a later collection does not destroy.
+    Or for an hour: a client that takes a few bytes a second would keep collections from giving space back for
+    days. It goes on to be sent what a later collection does not destroy.
     """
 
     def __init__(self, pieces: Iterator[bytes], hold: Hold) -> None:

@@ -1,9 +1,9 @@
 """Routes: from what plugins registered to what Falcon serves. What declares no permission is refused.
 
-Each URI template becomes one ``BoundRoute`` that knows, for every method, whose responder answers and
-what it needs. A GET answers HEAD too. A template that ends in ``/{path:path}`` also serves its stem, as
-the empty path; and where a fixed template lies inside such a one (``/files/query`` in
-``/files/{path:path}``), methods that only the latter has reach it, so that no file is hidden by a route.
+Each URI template becomes one ``BoundRoute`` that knows, for every method, whose responder answers and what it
+needs. A GET answers HEAD too. A template that ends in ``/{path:path}`` also serves its stem, as the empty
+path. Where a fixed template lies inside such a one (``/files/query`` in ``/files/{path:path}``), methods that
+only the latter has reach it, so that no file is hidden by a route.
 """
 
 from __future__ import annotations
@@ -41,14 +41,10 @@ _FIELD = re.compile(r"\{([^}:]+)(?::[^}]*)?\}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one route.
+    """One method of one route, with the template fields that hold paths.
 
-    Attributes:
-        path_fields: names of the template fields that hold paths.
-        query_token: whether it takes its token in the query too.
-        prefix: of an endpoint that serves another template's URL: what stands before its path there.
-        is_public: whether nobody is asked who it is.
-        is_of_kernel: whether it is always there, whatever plugins are.
+    ``prefix``, of an endpoint that serves another template's URL, is what stands before its path there. One
+    of the kernel is always there, whatever plugins are.
     """
 
     plugin_id: str
@@ -66,12 +62,7 @@ class Endpoint:
 
 
 class BoundRoute:
-    """The resource that Falcon gets for one URI template. Its responders are those of the endpoints.
-
-    Attributes:
-        endpoints: by HTTP method.
-        answers_early: whether it answers while the database is being opened.
-    """
+    """The resource that Falcon gets for one URI template. Its responders are those of the endpoints."""
 
     def __init__(self, template: str, endpoints: Mapping[str, Endpoint]) -> None:
         self.template = template
@@ -95,11 +86,7 @@ class BoundRoute:
 
 
 def check_route(route: Route) -> None:
-    """Refuses a route with a responder that does not declare what it needs. Given to ``load_plugins``.
-
-    Raises:
-        PluginError: a responder has no declaration, or one that names a field the template lacks.
-    """
+    """Refuses a route whose responders declare nothing, or a path field that it has not."""
     _endpoints_of(route)
 
 

@@ -76,10 +76,8 @@ class RuleSet:
     def mask(self, path: Path, *, directory: bool) -> int:
         """Returns the operations that the rules allow at a path, as the bits of ``Operation.bit``.
 
-        Args:
-            path: the path.
-            directory: whether a directory stands there. One that no rule matches may be read and listed if
-                it is on the way to what a rule allows, so that a client can walk down to it.
+        A ``directory`` that no rule matches may be read and listed if it is on the way to what a rule allows,
+        so that a client can walk down to it.
         """
         found: list[_Rule] | None = None
         depth = len(path)
@@ -105,8 +103,7 @@ class RuleSet:
     def allows_below(self, operation: Operation, path: Path) -> bool:
         """Whether the rules allow an operation on a path and on everything that may lie below it.
 
-        The first rule that matches all of it decides. Rules before that one may match a part only if they
-        allow the operation.
+        The first rule that matches all of it decides; those before it may match a part only if they allow it.
         """
         text = format_path(path)
         for rule in self._rules:

@@ -1,7 +1,6 @@
 """One form for every error: status, header fields and a JSON body.
 
-The router, the parser, responders, views and streams all end here. Messages of ``SvcError`` are shown;
-of anything else only that it failed, and the log has the rest under the request's id.
+Messages of ``SvcError`` are shown; of all else only that it failed: the log has it under the request's id.
 """
 
 from __future__ import annotations
@@ -65,12 +64,7 @@ _OF_STATUS: dict[int, tuple[type[SvcError], str]] = {
 
 
 class ErrorAnswer(Struct, frozen=True):
-    """An error as it goes to the client.
-
-    Attributes:
-        body: the JSON object: ``error``, ``code`` and what else helps.
-        expected: False when the error is ours and its traceback belongs into the log.
-    """
+    """An error as it goes to the client. Where it is not ``expected``, its traceback belongs into the log."""
 
     status: int
     body: dict[str, Any]

@@ -1,7 +1,6 @@
 """What one process serves: a database, which may still be opening, and the plugins in use for it.
 
-``Service`` is there from the start; ``LiveService`` once the database is open. Until then a request is
-answered 503, with the reason and when to come back.
+``Service`` is there from the start; ``LiveService`` once the database is open. Until then requests get 503.
 """
 
 from __future__ import annotations
@@ -42,11 +41,8 @@ _log = logging.getLogger("svc.service")
 class StartState(Struct, frozen=True):
     """How far the opening of the database is.
 
-    Attributes:
-        phase: ``opening``, ``indexing`` (the key index is being made anew), ``ready`` or ``failed``.
-        progress: 0.0 to 1.0, of the phase.
-        eta_ms: estimated rest of the phase in milliseconds; None when unknown.
-        message: of a failure: what is wrong.
+    ``phase`` is ``opening``, ``indexing`` (the key index is made anew), ``ready`` or ``failed``, of which
+    ``message`` says why. ``progress`` (0.0 to 1.0) and ``eta_ms`` (None when unknown) are the phase's.
     """
 
     phase: str
@@ -56,14 +52,7 @@ class StartState(Struct, frozen=True):
 
 
 class CommitState(Struct, frozen=True):
-    """The database and its plugins at one commit, as requests see them until the next one.
-
-    Attributes:
-        active: the plugins in use, by id.
-        contexts: of each of them, with the settings that it has.
-        auth_plugin: the plugin of the auth mode; None when it is not in use.
-        live: the service that has this state.
-    """
+    """The database and its plugins in use at one commit. ``auth_plugin`` is None where that is not in use."""
 
     head: Head
     version: Version
@@ -129,14 +118,13 @@ class LiveService:
 
     @property
     def auth_mode(self) -> AuthMode:
-        """The mode that judges requests now; raises as ``auth_mode_of``."""
+        """The mode that judges requests now."""
         return self.auth_mode_of(self.commit_state())
 
     def auth_mode_of(self, state: CommitState) -> AuthMode:
         """The mode that judges requests, bound to the settings that its plugin has.
 
-        Raises:
-            ServiceUnavailable: its plugin was disabled in the database. No other mode takes its place.
+        Raises ServiceUnavailable if that was disabled in the database. No other mode takes its place.
         """
         settings = state.auth_plugin
         if settings is None:
@@ -240,12 +228,7 @@ class Service:
             raise
 
     def require(self) -> LiveService:
-        """Returns the live service; waits a moment for a database that is being opened.
-
-        Raises:
-            ServiceUnavailable: it is still being opened (``retry_after`` says when to come back), or
-                could not be opened.
-        """
+        """Returns the live service; waits a moment while it opens. ServiceUnavailable has ``retry_after``."""
         live = self._live
         if live is not None:
             return live

@@ -28,12 +28,9 @@ class PipelineSettings(Struct, frozen=True):
 
     Attributes:
         auth: name of the auth mode, with ``://argument`` when it takes one.
-        cors_origins: origins that browsers may call from; ``"*"`` for all; empty for none.
-        access_log: whether each request is a line of the log.
-        startup_wait_s: how long a request waits for a database that is being opened before it is
-            answered 503.
-        trusted_proxies: addresses and networks of the proxies whose ``X-Forwarded-For`` says who the client
-            is.
+        cors_origins: origins that browsers may call from; ``"*"`` for all.
+        startup_wait_s: how long a request waits for a database that is being opened before it gets 503.
+        trusted_proxies: addresses and networks of proxies whose ``X-Forwarded-For`` says who the client is.
         hsts_s: for how long browsers that came by TLS come by nothing else, in seconds; 0: they are not told.
     """
 

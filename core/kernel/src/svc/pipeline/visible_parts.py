@@ -11,7 +11,6 @@ from svc.plugins.contracts import Identity, Operation
 __all__ = ["MOST_PARTS", "Parts", "visible_parts"]
 
 MOST_PARTS = 10_000
-"""More are not told."""
 
 Parts = tuple[tuple[Path, bool], ...]
 """Paths, none below another, and whether everything at and below it is allowed."""

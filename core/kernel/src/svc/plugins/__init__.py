@@ -1,8 +1,7 @@
 """The plugin framework: everything with an opinion in svc is added through it.
 
 From entry points of installed distributions it makes frozen registries of routes, commands, auth modes and
-other families, and a list of what is wrong with which plugin. A database records which plugins it has
-enabled.
+other families, and a list of what is wrong with which plugin. A database records which it has enabled.
 """
 
 from __future__ import annotations

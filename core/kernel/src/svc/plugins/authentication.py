@@ -24,41 +24,24 @@ __all__ = ["SelectedAuthMode", "accepts_root_key", "select_auth_mode"]
 
 
 class SelectedAuthMode(Struct, frozen=True):
-    """The auth mode of a server, chosen before its database is open.
-
-    Attributes:
-        mode: the mode as registered.
-        plugin_id: the plugin that brought it.
-        argument: what follows ``name://``, else an empty text.
-    """
+    """The auth mode of a server, chosen before its database is open, with what follows ``name://``."""
 
     mode: AuthMode
     plugin_id: str
     argument: str
 
     def context(self, database: Database, plugins: Plugins) -> AuthContext:
-        """Returns what the mode works with in an open database.
-
-        Raises:
-            PluginMissing: the mode's plugin is not enabled in this database.
-            PluginError: its settings there are not valid.
-        """
+        """Returns what the mode works with in an open database; raises as ``require_enabled``."""
         plugin = require_enabled(database, plugins, self.plugin_id, f"--auth {self.mode.name}")
         return AuthContext(database, self.argument, plugin.configuration)
 
     def bind(self, database: Database, plugins: Plugins) -> AuthMode:
-        """Returns the object that judges the requests of one worker; errors as those of ``context``."""
+        """Returns the object that judges the requests of one worker; raises as ``context``."""
         return self.mode.bind(self.context(database, plugins))
 
 
 def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
-    """Returns the auth mode that ``--auth`` names.
-
-    Raises:
-        UsageError: the text is empty.
-        PluginMissing: no plugin in use has a mode of that name; plugins that are out of use are named, since
-            the mode may be one of theirs.
-    """
+    """Returns the auth mode that ``--auth`` names; PluginMissing also tells which plugins are out of use."""
     name, separator, argument = text.strip().partition("://")
     if not name:
         raise UsageError("--auth needs the name of a mode.", field="auth")
@@ -75,12 +58,8 @@ def accepts_root_key(database: Database, plugins: Plugins, key: str, auth: str |
     Every mode that has keys is asked: one that refuses decides, and a key that none accepts is refused. Where
     no enabled mode has keys, every caller is root, and so is who has the file. May block.
 
-    ``auth`` is a mode as ``--auth`` takes it.
-
-    Raises:
-        PluginMissing: ``auth`` names a mode that is not enabled; or a plugin that is enabled here is out of
-            use, so that nobody can tell what its mode would say.
-        UsageError: a mode needs its argument, and ``auth`` does not give it.
+    Raises PluginMissing if ``auth`` names a mode that is not enabled, or an enabled plugin is out of use:
+    nobody can tell what its mode would say. UsageError if a mode needs an argument that ``auth`` lacks.
     """
     named = None if auth is None else select_auth_mode(plugins, auth)
     if named is not None:
@@ -118,7 +97,6 @@ def _refuse_unknown_modes(plugins: Plugins, enabled: Mapping[str, EnabledPlugin]
 
 
 def _missing(plugins: Plugins, name: str) -> str:
-    """Why nobody has a mode, what there is instead, and how to get one."""
     for plugin_id, names in plugins.auth_modes.items():
         if name in names and plugin_id not in plugins.descriptors:
             try:

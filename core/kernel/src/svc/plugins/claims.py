@@ -40,11 +40,7 @@ class Claims:
         self._paths: list[tuple[Path, str]] = []
 
     def add(self, descriptor: PluginDescriptor) -> None:
-        """Gives a plugin what it claims: all of it, or nothing.
-
-        Raises:
-            PluginError: something of it belongs to another plugin or to the kernel, or is claimed twice.
-        """
+        """Gives a plugin all that it claims, or raises PluginError: a name is taken, or claimed twice."""
         names = list(_names_of(descriptor))
         for kind, name in _twice(names):
             raise PluginError(f"The plugin {descriptor.id!r} claims the {kind} {name!r} twice.")

@@ -36,13 +36,8 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 def validate_settings(descriptor: PluginDescriptor, settings: Mapping[str, Any]) -> Any:
     """Returns the settings as an instance of the plugin's struct, defaults filled in; None without a struct.
 
-    Args:
-        descriptor: whose settings they are.
-        settings: members as JSON gives them. Types are strict: ``"8080"`` is no integer.
-
-    Raises:
-        PluginError: a member is unknown, missing or of a wrong type; ``field`` names it, its value is not
-            shown.
+    ``settings`` are members as JSON gives them. Types are strict: ``"8080"`` is no integer. PluginError names
+    the wrong or missing ``field``, and does not show its value.
     """
     if descriptor.configuration is None:
         if settings:
@@ -52,12 +47,9 @@ def validate_settings(descriptor: PluginDescriptor, settings: Mapping[str, Any])
 
 
 def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Reads settings that were typed as text, by the types of the plugin's fields.
+    """Reads settings that were typed as text, by the types of the plugin's fields: dotted names and texts.
 
-    Args:
-        descriptor: whose settings they are.
-        assignments: pairs of a dotted field name and the text given for it. It is taken as it is where the
-            field is a text; otherwise it is JSON (``8080``, ``true``, ``["a", "b"]``).
+    A text is taken as it is where the field is one; else it is JSON (``8080``, ``true``, ``["a", "b"]``).
     """
     settings: dict[str, Any] = {}
     for name, text in assignments:
@@ -67,11 +59,7 @@ def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[
 
 
 def option_settings(descriptor: PluginDescriptor, option: StartOption, value: Any) -> dict[str, Any]:
-    """Returns the setting that an option of ``svc start`` makes of a value.
-
-    Raises:
-        ValueError: the value is not of the type of the setting; the message does not show it.
-    """
+    """Returns the setting that an option of ``svc start`` makes of a value; a ValueError does not show it."""
     assert descriptor.configuration is not None
     name = option.target
     if isinstance(value, str):
@@ -122,10 +110,7 @@ def settings_as_shown(configuration: Any) -> dict[str, Any]:
 
 
 def hide_all(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Names of settings with stars for every value.
-
-    For a plugin whose struct is not at hand to tell which of them are secret.
-    """
+    """Names of settings with stars for every value: no struct is at hand to tell which of them are secret."""
     return dict.fromkeys(settings, HIDDEN)
 
 
@@ -162,7 +147,7 @@ def _without_value(message: str) -> str:
 
 
 def _unknown(configuration: Any, settings: Any, prefix: str = "") -> str | None:
-    """The dotted name of the first member that the struct has no field for; msgspec would ignore it."""
+    """Returns the dotted name of the first member without a field in the struct; msgspec would ignore it."""
     if isinstance(configuration, msgspec.Struct) and isinstance(settings, Mapping):
         fields = {field.encode_name: field.name for field in msgspec.structs.fields(configuration)}
         for name, value in settings.items():

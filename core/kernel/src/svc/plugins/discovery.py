@@ -1,7 +1,4 @@
-"""Which plugins are installed: what the entry points of all distributions say, without importing any.
-
-Problems that can be seen without running a plugin's code are found here.
-"""
+"""Which plugins are installed: what the entry points of all distributions say, without importing any."""
 
 from __future__ import annotations
 
@@ -43,13 +40,7 @@ class ProblemKind(Enum):
 
 
 class PluginProblem(Struct, frozen=True):
-    """Something wrong with one plugin. The plugin is out of use, and everything else goes on.
-
-    Attributes:
-        plugin_id: the plugin, or ``set:<name>`` for a plugin set.
-        kind: what is wrong.
-        message: one sentence for people; never a secret.
-    """
+    """Something wrong with one plugin (or ``set:<name>``), which is out of use; ``message`` has no secret."""
 
     plugin_id: str
     kind: ProblemKind
@@ -59,13 +50,7 @@ class PluginProblem(Struct, frozen=True):
 class InstalledPlugin(Struct, frozen=True):
     """A plugin as its distribution declares it. None of its code has been imported.
 
-    Attributes:
-        id: name of the entry point.
-        value: where the descriptor is, ``module:attribute``.
-        distribution: name of the distribution, or an empty text when its metadata has none.
-        version: version of the distribution.
-        summary: one line about the distribution.
-        entry_point: loads the descriptor.
+    ``value`` is where the descriptor is, ``module:attribute``; ``distribution`` is empty if it has no name.
     """
 
     id: str
@@ -77,11 +62,9 @@ class InstalledPlugin(Struct, frozen=True):
 
 
 def parse_allowed(text: str | None) -> tuple[str, ...] | None:
-    """Reads a list of plugin ids as ``--plugins`` and ``SVC_PLUGINS`` give it.
+    """Reads plugin ids, with commas or spaces between them, as ``--plugins`` and ``SVC_PLUGINS`` give them.
 
-    Args:
-        text: ids with commas or spaces between them. None means that nothing was said, and all installed
-            plugins are allowed; an empty text means that none is.
+    None means that nothing was said, and all installed plugins are allowed; an empty text that none is.
     """
     if text is None:
         return None

@@ -1,8 +1,7 @@
 """The third level: which plugins a database uses, and with which settings.
 
-A record for each enabled plugin stands in the system tree at ``("plugins", id)``: JSON with its id, the
-version that was enabled, and its settings. Workers, replicas and backups therefore agree, and restoring an
-old snapshot changes none of it.
+Each enabled plugin has a record in the system tree at ``("plugins", id)``: JSON with id, enabled version and
+settings. So workers, replicas and backups agree, and restoring an old snapshot changes none of it.
 """
 
 from __future__ import annotations
@@ -65,10 +64,7 @@ class _Record(msgspec.Struct):
 
 
 class _InitialSet(msgspec.Struct, omit_defaults=True):
-    """The JSON at ``INITIAL_SET_PATH``: the database has been given its first plugins, and which.
-
-    ``refused`` are those that it was to be given and that could not be enabled.
-    """
+    """The JSON at ``INITIAL_SET_PATH``: which first plugins the database was given, and which refused."""
 
     plugins: list[str]
     refused: list[str] = []
@@ -76,15 +72,10 @@ class _InitialSet(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class EnabledPlugin:
-    """A plugin that a database has enabled.
+    """A plugin that a database has enabled, with the version that was enabled or configured last.
 
-    Attributes:
-        id: the plugin.
-        version: the version that was enabled or configured last.
-        configuration: the validated settings, an instance of the plugin's struct; None when it has none, or
-            when they could not be validated (see ``problem``).
-        problem: why the plugin cannot be used here although it is enabled, or None.
-        settings: the settings as they are stored; they may hold secrets, and are not shown.
+    ``configuration`` is an instance of the plugin's struct; None when it has none, or when it could not be
+    validated: ``problem`` says why it cannot be used here. ``settings`` are as stored, secrets included.
     """
 
     id: str
@@ -101,15 +92,11 @@ _raw_cache: WeakKeyDictionary[Any, tuple[Hash, Mapping[str, EnabledPlugin]]] = W
 
 
 def enabled_plugins(database: Database, plugins: Plugins | None = None) -> Mapping[str, EnabledPlugin]:
-    """The plugins that are enabled in a database, by id; unusable ones too, each with its problem.
+    """The plugins that are enabled in a database, by id, each behind those that it needs.
 
-    Cheap enough for every request: one read of HEAD and one lookup, unless the system tree has changed. Each
-    stands behind those that it needs.
-
-    Args:
-        database: an open database.
-        plugins: the outcome of the boot, to validate settings and find problems; without it, the records
-            alone speak, and ``configuration`` is None.
+    Unusable ones are there too, each with its problem. Cheap enough for every request: one read of HEAD and
+    one lookup, unless the system tree has changed. Without ``plugins``, the outcome of the boot, the records
+    alone speak, and ``configuration`` is None.
     """
     system_root = database.head().system_root
     cache = _raw_cache if plugins is None else plugins.enabled_cache
@@ -129,13 +116,10 @@ def enabled_plugins(database: Database, plugins: Plugins | None = None) -> Mappi
 def require_enabled(
     database: Database, plugins: Plugins, plugin_id: str, purpose: str | None = None
 ) -> EnabledPlugin:
-    """Returns a plugin that must be usable in a database.
+    """Returns a plugin that must be usable in a database; ``purpose`` (``"--join"``) begins the error's text.
 
-    ``purpose`` begins the sentence of the error: ``"--join"``.
-
-    Raises:
-        PluginMissing: it is not in use in this process, or not enabled in the database.
-        PluginError: it is enabled with settings that it does not accept.
+    Raises PluginMissing where it is not in use in this process or not enabled in the database, and
+    PluginError where it does not accept its settings.
     """
     plugins.require(plugin_id, purpose)
     plugin = enabled_plugins(database, plugins).get(plugin_id)
@@ -219,7 +203,6 @@ def unreadable_plugins(database: Database) -> tuple[str, ...]:
 
 
 def _left_out(database: Database) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The plugins that refused to be enabled, and those whose record can't be read."""
     system_root = database.head().system_root
     cached = _left_out_cache.get(database)
     if cached is None or cached[0] != system_root:
@@ -240,12 +223,9 @@ def enable(
 ) -> EnabledPlugin:
     """Enables a plugin in a database, durably when this returns. Blocks.
 
-    Where it is enabled already, ``settings`` are laid over those that it has.
-
-    Raises:
-        PluginMissing: the plugin is not installed, not allowed, or has a problem.
-        PluginError: the settings are not valid; ``field`` names the wrong one. Or its ``svc_enable`` failed.
-            Or a plugin that it needs is not enabled in the database; nothing is enabled unasked.
+    Where it is enabled already, ``settings`` are laid over those that it has. Raises PluginMissing if it is
+    not installed, not allowed or has a problem; PluginError if the settings are not valid (``field`` names
+    one), its ``svc_enable`` failed, or a plugin that it needs is not enabled: nothing is enabled unasked.
     """
     _require_writable(database)
     plugins.require(plugin_id)
@@ -263,11 +243,7 @@ def configure(
     *,
     actor: str | None = None,
 ) -> EnabledPlugin:
-    """Replaces all settings of an enabled plugin. Blocks; see ``enable`` for arguments and errors.
-
-    Raises:
-        PluginMissing: the plugin is not enabled in this database, too.
-    """
+    """Replaces all settings of a plugin, which must be enabled. Blocks; raises as ``enable``."""
     _require_writable(database)
     plugins.require(plugin_id)
     if _record(database, plugin_id) is None:
@@ -278,15 +254,10 @@ def configure(
 def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str | None = None) -> str | None:
     """Disables a plugin in a database; its settings are forgotten. Blocks.
 
-    It works for a plugin that is not installed too, whatever the plugin's own ``svc_disable`` does, and where
-    its record can't be read. One of ``refused_plugins`` is given up.
-
-    Returns:
-        None, or a sentence when the plugin's ``svc_disable`` failed; secrets are left out of it.
-
-    Raises:
-        PluginMissing: the plugin is not enabled in this database.
-        Conflict: another plugin that is enabled in this database needs it; the message says which.
+    It works for a plugin that is not installed too, whatever its ``svc_disable`` does, and where its record
+    can't be read. One of ``refused_plugins`` is given up. If ``svc_disable`` failed, returns a sentence,
+    without secrets. Raises PluginMissing where it is not enabled, and Conflict, which names those that need
+    it.
     """
     from svc.plugins.lifecycle import make_context
 
@@ -313,8 +284,7 @@ def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str 
 def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
     """The settings of an enabled plugin as they are stored, defaults not filled in; they may hold secrets.
 
-    A database that was never given any plugins is taken for what its first start makes of it, as where a
-    command opens it: nothing is stored there.
+    Of a database that was never given any plugins there are none, as its first start would have it.
     """
     record = _record(database, plugin_id)
     if record is None and awaits_first_plugins(database):
@@ -369,10 +339,9 @@ def _accepted(database: Database, plugins: Plugins, plugin_id: str, settings: Ma
 def _encode(
     plugins: Plugins, plugin_id: str, configuration: Any, settings: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The record of a plugin.
+    """Returns the record of a plugin, with only what was set, in its checked form.
 
-    Only what was set is stored, in its checked form, so that new defaults of a newer version reach a database
-    that never asked for the old ones.
+    So new defaults of a newer version reach a database that never asked for the old ones.
     """
     checked = settings_as_stored(configuration)
     kept = {name: checked[name] for name in settings or {} if name in checked}
@@ -457,7 +426,7 @@ def _record(database: Database, plugin_id: str) -> _Record | None:
 
 
 def _read(system: Version, name: str, entry: Entry) -> _Record | None:
-    """A record; None for one that can't be read, or that a repair has given up: it can be written again."""
+    """Reads a record; None for one that can't be read, or that a repair gave up: it can be written again."""
     try:
         record = msgspec.json.decode(system.read_all(entry), type=_Record)
     except (msgspec.DecodeError, CorruptRecord) as error:

@@ -42,8 +42,7 @@ class Family(Struct, Generic[T], frozen=True):
         title: what one thing of the family is called in messages: ``greeting style``.
         contract: class that a thing must be an instance of, or a function that returns what is wrong with a
             thing, or None when it is fine.
-        names: gives the names that a thing is looked up by, the first of them being the main one; None takes
-            its attribute ``name``.
+        names: gives the names that a thing is looked up by, the main one first; None takes its ``name``.
 
     Raises:
         PluginError: a field is not of the form described here.
@@ -107,10 +106,7 @@ NO_EXTENSIONS: ExtensionSource = _NoExtensions()
 def find_extensions(
     registries: Registries, contexts: Mapping[str, PluginContext]
 ) -> dict[str, Mapping[str, Extension[Any]]]:
-    """Returns what plugins have added to the families of other plugins, by family and name.
-
-    Only plugins that have a context count.
-    """
+    """Returns what plugins that have a context have added to the families of others, by family and name."""
     return {
         family: MappingProxyType(
             {
@@ -124,11 +120,7 @@ def find_extensions(
 
 
 def require_driver(registries: Registries, driver_id: str, family: Family[Any]) -> None:
-    """Refuses a plugin that asks for a family of another.
-
-    Raises:
-        PluginError: the plugin does not drive the family, or this process has not loaded it.
-    """
+    """Raises PluginError if a plugin asks for another's family, or one that this process has not loaded."""
     driven = registries.driven.get(family.name)
     if driven is None:
         raise PluginError(f"The family {family.name!r} was not loaded in this process.", plugin=driver_id)
@@ -140,13 +132,10 @@ def require_driver(registries: Registries, driver_id: str, family: Family[Any]) 
 
 
 def load_families(module_name: str) -> tuple[ModuleType, tuple[Family[Any], ...]]:
-    """Imports the module of a driver's families, and checks it.
+    """Imports the module of a driver's families, and checks it; returns both.
 
-    Returns:
-        The module, whose functions marked with ``@hookspec`` are one for each family, and the families.
-
-    Raises:
-        PluginError: the module is not of that form. Whatever else its import raises passes.
+    Its functions marked with ``@hookspec`` are one for each family. Raises PluginError where the module is
+    not of that form; whatever else its import raises passes.
     """
     module = importlib.import_module(module_name)
     families = getattr(module, "FAMILIES", None)

@@ -24,12 +24,9 @@ HOOK_NAMES = frozenset(name for name in vars(hookspecs) if name.startswith("svc_
 
 
 class KnownFamilies(Struct, frozen=True):
-    """The families of plugins that a boot knows.
+    """The families of plugins that a boot knows, each by its name with the plugin that drives it.
 
-    Attributes:
-        drivers: the plugin that drives each family, by the family's name.
-        is_complete: whether all families of the plugins in use are among them; a boot that fills only some
-            registries does not ask the others' drivers.
+    A boot that fills only some registries is not ``is_complete``: it does not ask the others' drivers.
     """
 
     drivers: Mapping[str, str]
@@ -41,9 +38,7 @@ def check_implementation(
 ) -> list[PluginProblem]:
     """Returns what is wrong with the hook implementations of an object; empty when all is well.
 
-    A hook of a family whose driver is not among the known ones rests: it is checked and not missed.
-
-    Nothing of it is called; properties are not read.
+    A hook of a family with an unknown driver rests: checked, not missed. Calls nothing, reads no property.
     """
     check = _Check(descriptor, families)
     problems = [*map(check.extended, descriptor.extends)]
@@ -70,7 +65,6 @@ class _Check:
         self._usable = {*HOOK_NAMES, *(REGISTRATION_PREFIX + name for name in names)}
 
     def extended(self, item: str) -> PluginProblem | None:
-        """The problem with an entry of ``extends``: its driver is known, and has no such family."""
         driver, _, family = item.partition(":")
         known = [name for name, other in self._families.drivers.items() if other == driver]
         if not known or family in known:

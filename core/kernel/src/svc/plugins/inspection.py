@@ -68,17 +68,9 @@ class PluginReport(msgspec.Struct, frozen=True, omit_defaults=False):
     """One plugin as the command line and ``GET /system/plugins`` show it.
 
     Attributes:
-        id: the plugin.
         version: of the plugin in use, else of its distribution, else of the database's record.
-        summary: one line, or an empty text.
-        distribution: name of its distribution, or None when it is not installed.
-        installed: whether a distribution has it.
-        allowed: whether the deployment lets it run.
         enabled: whether the database uses it; None when no database was looked at.
-        problem: what is wrong with it here, or None.
-        problem_kind: the kind of that problem, or the code of the finding, or None.
-        adds: names of what it has registered, by family.
-        drives: the families of extensions that it drives.
+        problem_kind: the kind of its problem, or the code of the finding, or None.
         rests: what it extends and cannot, as ``driver:family``: that driver is not in use here.
         configuration: its settings with secrets hidden; None when it is not enabled.
     """
@@ -130,8 +122,7 @@ def describe_plugins(
 def diagnose(plugins: Plugins, database: Database | None = None) -> list[PluginProblem]:
     """Returns everything that is wrong with the plugins of this process and, if given, of a database.
 
-    A database that needs a missing plugin is told which one. Plugins whose version is older than the one that
-    the database was last configured with are named too: they may not understand its settings.
+    Also plugins older than the database was last configured with: they may not understand its settings.
     """
     found = list(plugins.problems)
     if database is None:
@@ -152,10 +143,10 @@ def diagnose(plugins: Plugins, database: Database | None = None) -> list[PluginP
 
 
 def plugin_findings(plugins: Plugins, database: Database | None = None) -> list[Finding]:
-    """Returns what is wrong with the plugins of this process and, if given, of a database.
+    """Returns what is wrong with the plugins of this process and, if given, of a database, as findings.
 
-    A plugin that is allowed and broken is among them whether or not the database has it enabled. Of one that
-    is not allowed nothing is known; it is among them where the database has it enabled.
+    An allowed and broken plugin is among them whether or not the database has it enabled. Of one that is not
+    allowed nothing is known; it is among them where the database has it enabled.
     """
     found = [_as_finding(problem) for problem in diagnose(plugins, database)]
     if database is None:
@@ -188,11 +179,7 @@ def parse_options(
 ) -> Plugins:
     """Returns the boot's outcome with settings of this deployment laid over those of any database.
 
-    ``given`` come before ``texts``.
-
-    Raises:
-        UsageError: a text is not of that form, or names no plugin in use.
-        PluginError: a key is not a setting of its plugin, or a value is not valid.
+    ``given`` come before ``texts``. UsageError: a text names no plugin in use; PluginError: no valid setting.
     """
     overrides = {plugin_id: dict(settings) for plugin_id, settings in plugins.overrides.items()}
     for text in texts:
@@ -219,10 +206,7 @@ def with_overrides(plugins: Plugins, overrides: Mapping[str, Mapping[str, Any]])
 
 
 def shown_settings(plugins: Plugins, plugin: EnabledPlugin) -> dict[str, Any]:
-    """The settings of an enabled plugin for output.
-
-    Without the plugin's struct nothing tells which of them are secret, and all values are hidden.
-    """
+    """The settings of an enabled plugin for output, all values hidden where no struct tells the secrets."""
     if plugin.problem is not None or plugin.id not in plugins.descriptors:
         return hide_all(plugin.settings)
     return settings_as_shown(plugin.configuration)

@@ -1,7 +1,6 @@
 """Which plugins a process uses for a database, and their start and stop.
 
-The records in the system tree say what is enabled; ``ActivePlugins`` follows them in a running process, so
-that enabling and disabling take effect in every worker without a restart where the plugin allows it.
+``ActivePlugins`` follows the records in the system tree, without a restart where the plugin allows it.
 """
 
 from __future__ import annotations
@@ -89,11 +88,7 @@ def make_context(
 def usable_extensions(
     database: Database, plugins: Plugins, driver_id: str, family: Family[T]
 ) -> Mapping[str, Extension[T]]:
-    """Returns the extensions that plugins enabled in a database have added, for commands, which start none.
-
-    Raises:
-        PluginError: the plugin does not drive the family, or this boot has not filled it.
-    """
+    """Returns the extensions by plugins that are enabled in a database, for commands, which start none."""
     require_driver(plugins.registries, driver_id, family)
     contexts = {
         plugin.id: make_context(plugin.id, plugin.configuration, database)
@@ -119,11 +114,7 @@ def register_views(database: Database, plugins: Plugins) -> None:
 
 
 def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchView:
-    """Returns a view as it is for one database; see ``BatchView``.
-
-    Raises:
-        PluginError: what ``bind`` gave is not this view.
-    """
+    """Returns a view as it is for one database; PluginError if ``bind`` gave another. See ``BatchView``."""
     bind: Callable[[PluginContext], View | BatchView] | None = getattr(view, "bind", None)
     if bind is None:
         return view
@@ -153,10 +144,7 @@ class _EnabledExtensions:
 
 
 def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -> list[PathCheck]:
-    """Returns the content checks of plugins, as a database takes them.
-
-    Only plugins that have a context count.
-    """
+    """Returns the content checks of plugins that have a context, as a database takes them."""
     from svc.database.content_checks import PathCheck
 
     return [
@@ -203,11 +191,7 @@ def renewed_view(plugin_id: str, name: str, reason: str, since_ms: int) -> Findi
 
 
 class ActivePlugins:
-    """The plugins that one process uses for one database, kept in step with the records in it.
-
-    Args:
-        plugins: the outcome of the boot.
-        database: the open database, opened in this process.
+    """The plugins that one process uses for one open database, kept in step with the records in it.
 
     ``current`` may be called from any thread or greenlet, for every request: it reads HEAD and compares one
     hash. A change of the records starts and stops plugins in the call that notices it.

@@ -1,7 +1,6 @@
 """The boot of the plugin framework: from installed distributions to frozen registries.
 
-Each step of each plugin stands alone: what goes wrong with one is a ``PluginProblem`` of that one, whatever
-it had registered is withdrawn, and the others go on.
+What goes wrong with one plugin is a ``PluginProblem``: what it had registered is withdrawn, others go on.
 """
 
 from __future__ import annotations
@@ -47,12 +46,9 @@ class Plugins:
     """The outcome of the boot: frozen registries, and everything known about the plugins. Immutable.
 
     Attributes:
-        registries: what the plugins added, one registry for each family.
         installed: every installed plugin by id; ids that several distributions claim are not among them.
         allowed: the ids that the deployment allows, or None for all installed ones.
-        default_set: the ids of the default plugin set.
         descriptors: the descriptors of the plugins in use, by id, in the order of registration.
-        problems: everything that went wrong.
         hooks: for each plugin in use, its implementations of lifecycle hooks.
         auth_modes: names of auth modes by the plugin that declares them, also where that is out of use.
         overrides: settings of this deployment, by plugin id, which come before those in a database.
@@ -78,11 +74,7 @@ class Plugins:
         return next((problem for problem in self.problems if problem.plugin_id == plugin_id), None)
 
     def require(self, plugin_id: str, purpose: str | None = None) -> PluginDescriptor:
-        """Returns the descriptor of a plugin that must be in use in this process.
-
-        Raises:
-            PluginMissing: it is not installed, not allowed, or has a problem; the message says which.
-        """
+        """Returns the descriptor of a plugin that must be in use here; PluginMissing says why it is not."""
         descriptor = self.descriptors.get(plugin_id)
         if descriptor is not None:
             return descriptor
@@ -114,21 +106,14 @@ def load_plugins(
 ) -> Plugins:
     """Finds, checks and registers the plugins of this process. Called once, at boot; imports plugin code.
 
-    Args:
-        allowed: the ids that may be used; None for all that are installed; an empty sequence for none, which
-            starts without any external plugin. Code of plugins that are not allowed is never imported.
-        check_route: is called with each route before it is added, and raises ``PluginError`` to refuse it.
-        overrides: settings of this deployment by plugin id.
-        families: the registries to fill: those of the kernel by the names of ``Registries``, those of drivers
-            as ``driver:family``; None for all. A short command fills ``commands`` alone, and so imports
-            neither what answers requests nor the families of drivers.
-        without: registries of the kernel to leave empty all the same: the background process answers no
-            requests, and so imports nothing of what does.
-        known: what a whole boot of the same plugins found wrong. A plugin that is out of use there is so
-            here, although what is wrong with it may be in a registry that stays empty.
+    Nothing that is wrong with a plugin raises: see ``Plugins.problems``. ``allowed`` is None for all that are
+    installed; code of others is never imported. ``check_route`` raises ``PluginError`` to refuse a route.
 
-    Returns:
-        The frozen outcome. Nothing that is wrong with a plugin raises: see ``Plugins.problems``.
+    ``families`` are the registries to fill: those of the kernel by the names of ``Registries``, those of
+    drivers as ``driver:family``; None for all. A short command fills ``commands`` alone, and so imports
+    neither what answers requests nor the families of drivers. The background process, which answers no
+    requests, leaves theirs empty by ``without``. ``known`` is what a whole boot of the same plugins found
+    wrong: what is out of use there is so here, although the reason may be in a registry that stays empty.
     """
     installed, problems = find_installed()
     default_set, set_problems = find_plugin_set()
@@ -166,8 +151,7 @@ def load_plugins(
 def load_descriptors(allowed: Sequence[str] | None = None) -> tuple[PluginDescriptor, ...]:
     """Returns the descriptors of the plugins that may be used, in the order of registration.
 
-    Nothing else of any plugin is imported. What is wrong with one is not said here: ``load_plugins`` finds
-    the same, and reports it.
+    Nothing else of any plugin is imported. ``load_plugins`` finds what is wrong with one, and reports it.
     """
     installed, _ = find_installed()
     default_set, _ = find_plugin_set()
@@ -189,8 +173,6 @@ class _Refused(Exception):
 
 
 class _Boot:
-    """What the boot has gathered so far."""
-
     def __init__(
         self,
         registries: Registries,
@@ -328,10 +310,9 @@ class _Boot:
 
 
 def _in_order(plugin_ids: Iterable[str], default_set: Sequence[str]) -> list[str]:
-    """The default set first, then the others by id.
+    """The default set first, then the others by id, whatever the command line says.
 
-    No command line can change this order, so that when two plugins add the same name, it is always the same
-    one that stays.
+    So when two plugins add the same name, it is always the same one that stays.
     """
     places = {plugin_id: place for place, plugin_id in enumerate(default_set)}
     return sorted(plugin_ids, key=lambda plugin_id: (places.get(plugin_id, len(places)), plugin_id))

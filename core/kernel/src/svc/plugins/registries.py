@@ -68,11 +68,7 @@ class Registries(Struct, frozen=True):
         }
 
     def add_families(self, driver: str, families: tuple[Family[Any], ...]) -> None:
-        """Makes room for the families of a plugin, all or none.
-
-        Raises:
-            PluginError: the name of one is taken, or the boot is over.
-        """
+        """Makes room for the families of a plugin, all or none; not for a taken name, or after the boot."""
         if self.routes.frozen:
             raise PluginError("Families are added at boot only.")
         known = self.named()
@@ -87,10 +83,7 @@ class Registries(Struct, frozen=True):
         self._driven.update({item.name: DrivenFamily(driver, item.make_registry()) for item in families})
 
     def drop_families(self, driver: str) -> None:
-        """Takes out the families of a plugin that is out of use, with what others have added to them.
-
-        Called by the loader, before the freeze.
-        """
+        """Takes out the families of a plugin that is out of use, with what others have added to them."""
         for name in [name for name, driven in self._driven.items() if driven.driver == driver]:
             del self._driven[name]
 

@@ -1,7 +1,6 @@
 """Registries: where plugins put what they add, once, at boot.
 
-Hooks write into a registry while it is open, in the name of the plugin being registered; then it is
-frozen, and a lookup is one read of a dictionary.
+Hooks add to an open one, in the name of the plugin being registered; a frozen one is only read.
 """
 
 from __future__ import annotations
@@ -180,13 +179,10 @@ class NamedRegistry(Registry[T]):
 
 
 class Route(Struct, frozen=True):
-    """A resource and where it is served.
+    """A resource, shared by all requests, and where it is served, as a Falcon URI template.
 
-    Attributes:
-        template: Falcon URI template, such as ``/files/{path:path}``.
-        resource: object with responders ``on_get``, ``on_put``, ... It is shared by all requests.
-        suffix: takes the responders ``on_get_<suffix>``, ... instead; None for the plain ones.
-        plugin_id: who added it; while that plugin is disabled in a database, the route answers 404 there.
+    ``suffix`` takes the responders ``on_get_<suffix>``, ... instead of the plain ones. While its plugin is
+    disabled in a database, the route answers 404 there.
     """
 
     template: str
@@ -269,13 +265,7 @@ class RouteRegistry(Registry[Route]):
 
 
 class Command(Struct, frozen=True):
-    """A command of the command line.
-
-    Attributes:
-        command: the click command or group.
-        needs_database: whether it works on a database, so that its plugin must be enabled in that one.
-        plugin_id: who added it.
-    """
+    """A command of the command line; one that needs a database needs its plugin enabled in that."""
 
     command: click.Command
     needs_database: bool

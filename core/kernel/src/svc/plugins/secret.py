@@ -8,7 +8,6 @@ from typing import Any
 __all__ = ["HIDDEN", "Secret", "decode_secret", "encode_hidden", "encode_revealed"]
 
 HIDDEN = "********"
-"""What is shown in place of a secret."""
 
 
 class Secret:

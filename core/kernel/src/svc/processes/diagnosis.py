@@ -19,12 +19,7 @@ _FULL_BYTES = 64 * 1024
 
 
 def allowed_by(lists: Sequence[Published], own: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Returns the plugins that count as allowed for a database.
-
-    Args:
-        lists: what the processes that serve it publish: what one of them allows is allowed.
-        own: what the caller's environment allows, which counts where nobody serves it; None for all.
-    """
+    """Returns the plugins that a database may use, None for all: what any server allows, else ``own``."""
     if not lists:
         return None if own is None else tuple(own)
     if any(each.allowed is None for each in lists):
@@ -35,10 +30,7 @@ def allowed_by(lists: Sequence[Published], own: Sequence[str] | None) -> tuple[s
 def storage_findings(database: Database, *, serving: bool = True) -> Iterator[Finding]:
     """Yields what keeps a database from taking writes, apart from what it says itself.
 
-    Args:
-        database: open in this process.
-        serving: whether this process serves the database. What the user of another process may not do
-            is nothing that is wrong.
+    Where this process is not ``serving`` it, what its user may not do is nothing that is wrong.
     """
     if not serving:
         yield from finding_of_lock(database, look=True)

@@ -1,7 +1,7 @@
 """Who is the background process of a database: whoever holds one byte of its lock file locked.
 
 Where the log is a local file, that file is it, as for the other locks: what lies beside the log may be
-removed at any time, and a lock file there would exclude nobody. The lock ends with the process that holds it.
+removed at any time, and a lock file there would exclude nobody.
 """
 
 from __future__ import annotations
@@ -18,13 +18,7 @@ __all__ = ["Candidate", "is_elected"]
 
 
 class Candidate:
-    """One process that wants to be the background process of a database.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        ForeignFile: it is a directory.
-        Forbidden, ReadOnly: the file can't be opened for writing.
-    """
+    """One process that wants to be the background process; it must be able to write the database file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -49,11 +43,7 @@ class Candidate:
         self.close()
 
     def acquire(self) -> bool:
-        """Takes the lease if it is free; returns whether this candidate holds it. Never blocks.
-
-        Raises:
-            ReadOnly: the filesystem has no such locks.
-        """
+        """Takes the lease if it is free; returns whether it is held. Never blocks. May raise ReadOnly."""
         if not self._elected:
             try:
                 self._elected = try_exclusive(self._descriptor, BACKGROUND)
@@ -79,10 +69,7 @@ class Candidate:
 
 
 def is_elected(path: str | os.PathLike[str]) -> bool:
-    """Whether a database has a background process now, by its lock file.
-
-    Never blocks; False where it can't be told.
-    """
+    """Whether a database has a background process now; False where it can't be told. Never blocks."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError:

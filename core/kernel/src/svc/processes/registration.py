@@ -1,8 +1,7 @@
 """Which processes serve a database: each keeps a small file of its own, locked as long as it lives.
 
-A process makes its own entry; readers get the entries of living processes. A lock ends with its process,
-however that ends, so the entry of a killed one is recognised, and removed by the next process. Beside its
-entry a process publishes its findings, which count as long as the entry does.
+A lock ends with its process, however that ends, so the entry of a killed one is recognised, and removed by
+the next process. Beside its entry a process publishes its findings, which count as long as the entry does.
 """
 
 from __future__ import annotations
@@ -38,15 +37,10 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 class RegisteredProcess(msgspec.Struct, frozen=True):
-    """A process that uses the database.
+    """A process that uses the database; ``requests`` it has served, as it last said.
 
-    Attributes:
-        pid: its number.
-        kind: ``worker``; ``background``; ``standby``, which would become the background process.
-        started_ms: since when, Unix milliseconds.
-        requests: how many requests it has served, as it last said.
-        keeps_background: whether its server keeps a background process.
-        unpublished: whether it has found something wrong that it could not write down.
+    A ``standby`` would become the background process. ``keeps_background`` says whether its server keeps one,
+    ``unpublished`` whether it has found something wrong that it could not write down.
     """
 
     pid: int
@@ -58,27 +52,14 @@ class RegisteredProcess(msgspec.Struct, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True):
-    """What a process publishes.
-
-    Attributes:
-        findings: what it finds wrong.
-        allowed: the plugins that its deployment allows; None for all that are installed.
-    """
+    """What a process publishes: what it finds wrong, and the plugins that it allows (None for all)."""
 
     findings: tuple[Finding, ...] = ()
     allowed: tuple[str, ...] | None = None
 
 
 class Registration:
-    """The entry of this process, until ``close`` or its end.
-
-    Args:
-        directory: what lies beside the log.
-        kind: what the process is.
-        keeps_background: whether its server keeps a background process.
-
-    Where nothing can be written there (the disk is full), the process works on without an entry.
-    """
+    """The entry of this process beside the log; where the disk is full the process works on without one."""
 
     def __init__(self, directory: Path, kind: ProcessKind, *, keeps_background: bool = False) -> None:
         self._directory = directory / _DIRECTORY

@@ -1,7 +1,6 @@
 """The report of the background process: a small file beside the log, and its heartbeat.
 
-The content is replaced when it changes. The heartbeat is the file's modification time, which can be set even
-if the disk is full.
+The heartbeat is the file's modification time, which can be set even if the disk is full.
 """
 
 from __future__ import annotations
@@ -21,16 +20,7 @@ LASTING_SECONDS = 60.0
 
 
 class ViewState(msgspec.Struct, frozen=True):
-    """How one view is.
-
-    Attributes:
-        name: of the view.
-        plugin: id of the plugin that brought it.
-        applied: number of the last commit that is in it.
-        failures: how many attempts have failed since it last got on.
-        error: why, of the last one; None when all is well.
-        failing_since_ms: when the first of them failed, Unix milliseconds.
-    """
+    """How far one view is (``applied``); ``failures`` since it last got on, and the last one's ``error``."""
 
     name: str
     plugin: str
@@ -41,18 +31,9 @@ class ViewState(msgspec.Struct, frozen=True):
 
 
 class JobState(msgspec.Struct, frozen=True):
-    """How one periodic job is.
+    """How one periodic job is: ``runs`` ended, well or not; of the last ones ``failures`` in a row failed.
 
-    Attributes:
-        name: of the job.
-        plugin: id of the plugin that added it.
-        interval_s: seconds between runs.
-        runs: how many have ended, well or not.
-        failures: how many of the last ones in a row failed.
-        running_since_ms: when the present run began; None between runs.
-        ended_ms: when the last run ended.
-        duration_ms: how long it took.
-        error: why it failed; None when it did not.
+    ``running_since_ms`` is None between runs; ``duration_ms`` and ``error`` are those of the last run.
     """
 
     name: str
@@ -67,17 +48,10 @@ class JobState(msgspec.Struct, frozen=True):
 
 
 class BackgroundState(msgspec.Struct, frozen=True):
-    """What the background process tells.
+    """What the background process tells; it is the one since ``elected_ms``.
 
-    Attributes:
-        pid: its process.
-        elected_ms: since when it is the one, Unix milliseconds.
-        views: the views that it keeps current.
-        jobs: the jobs that it runs.
-        crashes: how many background processes before it ended without being told to, each soon after its
-            start.
-        last_error: the last thing that went wrong, also if all is well again.
-        last_error_ms: when.
+    ``crashes`` counts those before it that ended without being told to, each soon after its start.
+    ``last_error`` stays when all is well again.
     """
 
     pid: int
@@ -90,12 +64,7 @@ class BackgroundState(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A state as a reader finds it.
-
-    Attributes:
-        state: what was told last.
-        heartbeat_ms: when the process was last known to be alive, Unix milliseconds.
-    """
+    """A state as a reader finds it; at ``heartbeat_ms`` the process was last known to be alive."""
 
     state: BackgroundState
     heartbeat_ms: int
@@ -150,10 +119,7 @@ def read_report(directory: Path) -> Report | None:
 
 
 def _crashes_before(left: Report | None) -> int:
-    """How many times in a row a process has ended soon after its start, by the file that the last one left.
-
-    A process that is stopped removes its file.
-    """
+    """Counts the ends in a row soon after the start; a process that is stopped removes its file."""
     if left is None:
         return 0
     lasted_ms = left.heartbeat_ms - left.state.elected_ms

@@ -25,11 +25,8 @@ def background_findings(
 ) -> Iterator[Finding]:
     """Yields what is wrong with the background process; blocks for less than a millisecond.
 
-    Args:
-        place: where what belongs to the database lies.
-        processes: those that serve it.
-        expected_since_ms: since when the caller's own server keeps one, Unix milliseconds; None when it
-            keeps none, or asks as somebody else.
+    ``expected_since_ms``: since when the caller's own server keeps one; None if it keeps none, or another
+    asks.
     """
     report = read_report(place.state_directory)
     is_alive = is_elected(place.lock_file)

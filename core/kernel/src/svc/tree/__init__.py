@@ -1,7 +1,6 @@
 """Directories as Merkle trees: lookup, edit, walk, diff and merge, as functions of hashes and a store.
 
-Nothing here does I/O or keeps state: nodes come from a ``NodeStore`` and go to it. Any change gives a new
-root hash, and the old root stays readable.
+Nothing here does I/O or keeps state: nodes come from a ``NodeStore`` and go to it. Old roots stay readable.
 """
 
 from __future__ import annotations

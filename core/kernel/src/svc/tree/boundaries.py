@@ -1,7 +1,6 @@
 """Where one node ends and the next begins: a function of the keys alone.
 
-Neither the values nor the order of writes matter: the same entries make the same nodes on every machine,
-and a change moves only the boundaries near it.
+The same entries make the same nodes on every machine, and a change moves only the boundaries near it.
 """
 
 from __future__ import annotations
@@ -23,11 +22,9 @@ def is_boundary(key: str, level: int) -> bool:
 
 
 def closed_ends(keys: Sequence[str], level: int) -> list[int]:
-    """Returns where nodes end among ``keys``, of which the first begins a node.
+    """Returns where nodes end among ``keys``, of which the first begins a node: behind each node's last key.
 
-    Returns:
-        For each node that is complete, the position after its last key, ascending. What follows the
-        last of them is a node only if no keys follow.
+    What follows the last of these ends is a node only if no keys follow.
     """
     ends: list[int] = []
     start, count = 0, len(keys)

@@ -1,7 +1,6 @@
 """The bytes of a node: encoding, decoding, and the columns of new entries.
 
-Everything that decoding accepts is safe to walk: what is malformed raises ``CorruptRecord`` here and nowhere
-later.
+What is malformed raises ``CorruptRecord`` here and nowhere later: what decoding accepts is safe to walk.
 
 cbor2 decodes nodes and encodes texts and maps; the heads of arrays and byte strings are made once and joined
 by hand. That takes 15,700 instructions for a leaf of 32 entries (42,600 where its names are not encoded yet),
@@ -74,9 +73,7 @@ _HEADS = [
 def leaf_columns(items: Sequence[tuple[str, Entry]]) -> Columns:
     """Returns the columns of some entries, which are sorted by name already.
 
-    Raises:
-        InvalidPath: a name that no path can hold.
-        InvalidInput: an entry that does not fit its kind, or a number out of range.
+    Raises InvalidPath for a name that no path can hold, InvalidInput for a number or entry that does not fit.
     """
     if len(items) == 1:
         return _leaf_row(*items[0])
@@ -145,9 +142,7 @@ def encode_names(names: Sequence[str]) -> bytes:
 def encode_columns(level: int, columns: Columns, names: bytes | None = None) -> bytes:
     """Returns the payload of a node: the only byte string for its content.
 
-    Raises:
-        InvalidPath: a name that is not valid Unicode.
-        InvalidInput: the node is over ``MAXIMUM_NODE_BYTES``.
+    Raises InvalidPath for a name that is not valid Unicode, and InvalidInput over ``MAXIMUM_NODE_BYTES``.
     """
     count = len(columns[0])
     if names is None:
@@ -297,7 +292,6 @@ def _decode_inner(level: int, document: list[Any]) -> Inner:
 
 
 def _check_names(names: Any, minimum: int) -> int:
-    """Refuses what is not an ascending list of names; returns their number."""
     if type(names) is not list or not minimum <= len(names) <= MAXIMUM_ENTRIES:
         _corrupt("the number of its names is out of range")
     if not names:
@@ -320,7 +314,6 @@ def _encode_types(types: Sequence[str | None]) -> tuple[bytes, bytes]:
 
 @lru_cache(128)
 def _type_table(types: frozenset[str | None]) -> tuple[bytes, dict[str | None, int]]:
-    """Returns the encoded array of the different content types of a node, and their numbers in its index."""
     texts = sorted([text for text in types if text is not None])
     return _dumps(texts), {None: 0, **{text: number for number, text in enumerate(texts, 1)}}
 
@@ -361,7 +354,7 @@ def _dumps(value: Any) -> bytes:
 
 
 def _extra_of(entry: Entry) -> tuple[Any, ...]:
-    """The sparse part of an entry that has one; refuses what does not fit the entry's kind."""
+    """Returns the sparse part of an entry that has one; refuses what does not fit the entry's kind."""
     kind, record, target, totals = entry.kind, entry.record, entry.target, entry.totals
     if kind == _FILE:
         fits = target is None and totals is None and record is not None and len(record) == HASH_SIZE

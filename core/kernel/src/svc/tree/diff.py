@@ -1,7 +1,6 @@
-"""What differs between two trees.
+"""What differs between two trees, in O(changes * log n).
 
-Nodes with equal hashes are passed over unread, also where the two sides are cut into nodes differently: the
-cost is O(changes * log n).
+Nodes with equal hashes are passed over unread, also where the two sides are cut into nodes differently.
 """
 
 from __future__ import annotations
@@ -43,18 +42,12 @@ def diff(
 ) -> Iterator[Change]:
     """Yields what must change to make the right tree of the left one, in path order.
 
-    Files and links that differ are changes. A directory is one when it appears, vanishes, takes the place
-    of something else or gives way to it (everything below it then follows as changes too), and when
-    it becomes empty, since then it has times of its own. A move is a path that vanishes and one that
-    appears.
+    Files and links that differ are changes. A directory is one when it appears, vanishes, takes the place of
+    something else or gives way to it (everything below it then follows as changes too), and when it becomes
+    empty, since then it has times of its own. A move is a path that vanishes and one that appears.
 
-    Args:
-        store: gives the nodes, one at a time as they are needed.
-        left: root of the tree before.
-        right: root of the tree after.
-        path: compares only what lies at and below this path; where a side has nothing there, it
-            counts as empty.
-        after: begins behind this path, which need not differ or exist, in O(depth * log n).
+    Only what lies at and below ``path`` is compared; where a side has nothing there, it counts as empty. What
+    ``after`` names need not differ or exist; the diff begins behind it, in O(depth * log n).
     """
     if after is not None and after[: len(path)] == path:
         stack = _behind(store, left, right, path, after)
@@ -175,7 +168,6 @@ class _Side:
             self.pending.append((store.read_node(root).level, root))
 
     def rest(self) -> list[tuple[str, Entry]]:
-        """Returns the names and entries that are left of the open leaf, and passes them."""
         found = self.leaf.items(self.position)
         self.position = self.end
         return found

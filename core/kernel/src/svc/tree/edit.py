@@ -1,7 +1,6 @@
 """Making directories: from nothing, and from what they were.
 
-Both ways give the same root for the same entries: an edit redoes boundaries from the first changed key of a
-node until they fall together with the old ones again, level by level.
+Both give the same root: an edit redoes boundaries, level by level, until they meet the old ones again.
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ def empty_directory(store: NodeStore) -> Hash:
 def build(store: NodeStore, entries: Iterable[tuple[str, Entry]]) -> Hash:
     """Makes a directory of all its entries, as a stream.
 
-    Raises:
-        InvalidInput: names out of order or doubled, or an entry that does not fit its kind.
-        InvalidPath: a name that no path can hold.
+    Raises as ``leaf_columns``, and InvalidInput for names out of order or doubled.
     """
     source = iter(entries)
     rows: list[Columns] = []
@@ -64,17 +61,10 @@ def build(store: NodeStore, entries: Iterable[tuple[str, Entry]]) -> Hash:
 
 
 def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> Hash:
-    """Changes entries of one directory, in O(changes * log(entries)).
+    """Changes entries of one directory, in O(changes * log(entries)); returns the new root.
 
-    Removing what is not there, and putting what is there already, change nothing.
-
-    Returns:
-        The hash of the new root; ``root`` itself when nothing changed.
-
-    Raises:
-        InvalidInput: an entry that does not fit its kind.
-        InvalidPath: a name that no path can hold.
-        CorruptRecord: a node of the directory is damaged.
+    That is ``root`` itself when nothing changed: removing what is not there, and putting what is there
+    already, change nothing. Raises InvalidInput and InvalidPath as ``build``, and CorruptRecord.
     """
     if len(changes) == 1:
         new = edit_one(store, root, *next(iter(changes.items())))
@@ -95,8 +85,6 @@ def edit(store: NodeStore, root: Hash, changes: Mapping[str, Entry | None]) -> H
 
 
 class _LevelCursor:
-    """Stands on one node of a level and moves to the node of a key, or to the next one."""
-
     def __init__(self, store: NodeStore, top: Node, level: int) -> None:
         self._store = store
         self._top = top
@@ -129,13 +117,10 @@ class _LevelCursor:
 
 
 class _Changes:
-    """What becomes of some keys of one level, the new rows in columns.
+    """What becomes of some ``keys`` of one level, ascending.
 
-    Attributes:
-        keys: the keys, ascending.
-        values: for each an Entry (leaves), a row of columns (above), or None to remove it.
-        columns: the rows of all that are not removed, in order.
-        rows: for each key how many rows stand before its own; one more number at the end.
+    ``values`` has for each key an Entry (leaves), a row of columns (above), or None to remove it; ``columns``
+    the rows of all that stay; ``rows`` how many rows stand before each key's own, and one more number.
     """
 
     __slots__ = ("columns", "keys", "rows", "values")

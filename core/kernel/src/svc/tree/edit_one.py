@@ -31,12 +31,7 @@ __all__ = ["edit_one"]
 
 
 def edit_one(store: NodeStore, root: Hash, name: str, entry: Entry | None) -> Hash | None:
-    """Changes one entry of a directory, as ``svc.tree.edit`` does.
-
-    Returns:
-        The hash of the new root, ``root`` itself when nothing changed. None when a boundary may move; then
-        nothing is written.
-    """
+    """Changes one entry as ``svc.tree.edit`` does; None when a boundary may move: then nothing is written."""
     above: list[tuple[Inner, int]] = []
     leaf = store.read_node(root)
     while isinstance(leaf, Inner):
@@ -73,7 +68,6 @@ def edit_one(store: NodeStore, root: Hash, name: str, entry: Entry | None) -> Ha
 def _replace(
     store: NodeStore, old: Node, start: int, stop: int, rows: Columns, summary: Summary | None
 ) -> tuple[Node, Hash]:
-    """Writes a node that has other rows in place of ``start`` to ``stop``; returns it and its hash."""
     level = old.level
     columns = old.spliced(start, stop, rows)
     node = node_of(level, columns, summary)
@@ -87,7 +81,6 @@ def _replace(
 
 
 def _splice_names(encoded_names: bytes, before: list[str], start: int, stop: int, names: list[str]) -> bytes:
-    """Returns the encoded names ``before`` with others in place of ``start`` to ``stop``."""
     gone = before[start:stop]
     if names == gone:
         return encoded_names

@@ -1,7 +1,6 @@
 """What a directory holds: entries, and the totals that every level of a tree carries.
 
-Plain values without I/O. An entry says everything about a file of one chunk; a larger file's entry
-names a file record that lists its chunks.
+An entry says everything about a file of one chunk; a larger file's names a file record that lists its chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Three-way merge of trees.
+"""Three-way merge of trees, in O(changes of theirs * log n).
 
-The result has the changes of both sides since their common base, or lists what conflicts. It costs
-O(changes of theirs * log n).
+The result has the changes of both sides since their common base, or lists what conflicts.
 """
 
 from __future__ import annotations
@@ -45,11 +44,9 @@ class MergeConflict(Struct, frozen=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """The outcome of a merge.
+    """The outcome of a merge, with all conflicts in path order, also those that a strategy decided.
 
-    Attributes:
-        root: root of the merged tree; None when there are conflicts and the strategy is ``fail``.
-        conflicts: all conflicts, also those that a strategy decided, in path order.
+    ``root`` is that of the merged tree; None when there are conflicts and the strategy is ``fail``.
     """
 
     root: Hash | None
@@ -103,7 +100,6 @@ class _Merge:
         self._deleted: list[Path] = []
 
     def merge_directory(self, path: Path, base: Hash | None, ours: Hash | None, theirs: Hash | None) -> None:
-        """Takes over what their side changed at and below a directory."""
         self._stack.append((path, differences(self._store, base, theirs), ours))
         while self._stack:
             prefix, remaining, our_root = self._stack[-1]
@@ -147,7 +143,6 @@ class _Merge:
     def _merge_containers(
         self, path: Path, base: Entry | None, ours: Entry | None, theirs: Entry | None
     ) -> None:
-        """Merges what is a directory, or nothing, on both sides."""
         if base is None or _is_leaf(base):
             if ours is None or theirs is None:
                 if ours is None:

@@ -1,7 +1,4 @@
-"""What a root keeps alive, and whether it is whole: for collection, verification and transfer.
-
-Each node is visited once, and nothing below a node that the caller knows already.
-"""
+"""What a root keeps alive, and whether it is whole: for collection, verification and transfer."""
 
 from __future__ import annotations
 
@@ -25,13 +22,9 @@ def walk_nodes(
 ) -> Iterator[tuple[Hash, Node]]:
     """Yields all nodes of a directory and of the directories below it, parents first.
 
-    ``Leaf.contents`` of what it yields gives the file records and chunks that the tree keeps alive.
-
-    Args:
-        store: gives the nodes; one is read when it is about to be yielded.
-        root: the directory's root.
-        seen: called once for each mention of a node before it is read; where it answers True, neither the
-            node nor what lies below is visited. By default each node is visited once.
+    A node is read when it is about to be yielded; its ``Leaf.contents`` gives the file records and chunks
+    that the tree keeps alive. ``seen`` is called once for each mention of a node before that is read; where
+    it answers True, neither the node nor what lies below is visited. By default each node is visited once.
     """
     if seen is None:
         seen = _remember()
@@ -59,15 +52,10 @@ def check_node(payload: bytes) -> Node:
 def check_directory(store: NodeReader, root: Hash, known: Callable[[Hash], bool] | None = None) -> None:
     """Makes sure that a directory's nodes fit together and are the only ones for its entries.
 
-    Checks every node of the directory itself: order of keys, boundaries, levels, counts and totals, and
-    that the entry of each subdirectory says what that directory's root says. Deeper directories are for
-    the caller to check. Blocks for as long as the store takes to give all nodes.
-
-    Args:
-        store: gives the nodes.
-        root: the directory's root.
-        known: whether a node was part of a directory that was checked before. Of what is below such a node
-            only the two edges are looked at, so that the cost follows what is new.
+    Checks order of keys, boundaries, levels, counts and totals of every node of the directory itself, and
+    that the entry of each subdirectory says what its root says; what is deeper is for the caller. Blocks
+    while the store gives all nodes. Below a node that was ``known``, as part of a directory that was checked
+    before, only the two edges are looked at, so that the cost follows what is new.
     """
     top = store.read_node(root)
     if isinstance(top, Inner) and len(top.names) < 2:

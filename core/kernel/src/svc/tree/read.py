@@ -1,6 +1,6 @@
 """Reading trees: one name, a page of a directory, a path, everything below a path in order.
 
-Every function reads O(log n) nodes to get to where it begins, and streams what it gives.
+Every function reads O(log n) nodes to where it begins, and streams. A damaged node raises CorruptRecord.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ _DIRECTORY = EntryKind.DIRECTORY  # a member is read through its class for ten t
 
 
 def lookup(store: NodeReader, root: Hash, name: str) -> Entry | None:
-    """Returns the entry of a name in one directory, or None.
-
-    Raises:
-        CorruptRecord: a node on the way is damaged. So do all functions here.
-    """
+    """Returns the entry of a name in one directory, or None."""
     leaf, index = _locate(store, root, name)
     return None if leaf is None else leaf.entry(index)
 
@@ -77,11 +73,7 @@ def rank(store: NodeReader, root: Hash, name: str) -> int:
 def directory_entry(store: NodeReader, root: Hash, own_ms: int) -> Entry:
     """Returns the entry by which a parent names a directory.
 
-    Args:
-        store: gives the directory's root node.
-        root: the directory's root.
-        own_ms: Unix milliseconds at which the directory was made or emptied; it counts only while the
-            directory is empty, since otherwise its times are those of what it holds.
+    ``own_ms``, when it was made or emptied, counts only while it is empty: else its times are its contents'.
     """
     below = totals(store, root)
     if below is NO_TOTALS:
@@ -110,12 +102,7 @@ def entries(
 ) -> Iterator[tuple[str, Entry]]:
     """Yields names and entries of one directory in order; reaches the first in O(log n).
 
-    Args:
-        store: gives the nodes, one at a time as they are needed.
-        root: the directory's root.
-        after: begins behind this name, in the direction of reading; it need not exist.
-        offset: leaves out that many entries from there, 0 or more.
-        reverse: reads from the last name to the first.
+    Begins behind ``after``, which need not exist, in the direction of reading; leaves out ``offset`` entries.
     """
     if reverse:
         start = (
@@ -139,17 +126,10 @@ def walk(
 ) -> Iterator[tuple[Path, Entry]]:
     """Yields everything below a path, depth first: the order of paths compared as tuples.
 
-    Args:
-        store: gives the nodes, one at a time as they are needed.
-        root: the root that paths are relative to.
-        path: the directory to walk; when there is no directory at it, nothing is yielded. Yielded paths
-            begin with it.
-        after: begins behind this path (relative to ``root``), which need not exist, in
-            O(depth * log n); what lies below it follows it.
-        files_only: leaves out directories (files and links stay), and never enters one that holds
-            neither.
-        max_depth: how many levels of subdirectories to enter; 0 yields the directory's own entries
-            only, -1 everything.
+    Yielded paths begin with ``path``; where no directory is there, nothing is yielded. The walk begins behind
+    ``after`` (relative to ``root``; need not exist), in O(depth * log n), first with what lies below it.
+    ``files_only`` leaves out directories, and never enters one without files and links. ``max_depth`` says
+    how many levels of subdirectories to enter, -1 all.
     """
     start = resolve(store, root, path)
     if start is None or start.kind is not _DIRECTORY:
@@ -179,26 +159,14 @@ def walk_files(
     max_depth: int = -1,
     enters: Callable[[Path], bool] | None = None,
 ) -> Iterator[tuple[Path, Entry | None]]:
-    """Yields the files below a path and the directories that hold some, in the order of ``walk``.
+    """Yields the files below a path, and the directories that hold some (with None), in ``walk``'s order.
 
     What holds no file is passed over by the counts that the nodes keep. So each step costs little, whatever
     the tree holds: whoever bounds the number of steps bounds the work.
 
-    Args:
-        store: gives the nodes, one at a time as they are needed.
-        root: the root that paths are relative to.
-        path: the directory to walk; when there is no directory at it, nothing is yielded. Yielded paths
-            begin with it.
-        after: begins behind this path (relative to ``root``), which need not exist, in
-            O(depth * log n); what lies below it follows it.
-        offset: leaves out that many files from there; whole subtrees are skipped by their counts, in
-            O(depth * log n), and what is skipped is not yielded. Only where all directories are entered.
-        max_depth: how many levels of subdirectories to enter; 0 enters none, -1 all. Directories that are
-            not entered are yielded.
-        enters: whether to enter a directory; asked after it was yielded.
-
-    Yields:
-        A path, with the entry of a file and None for a directory.
+    ``path``, ``after`` and ``max_depth`` are as for ``walk``; directories that are not entered are yielded
+    too, and ``enters`` is asked after that. ``offset`` leaves out that many files by the counts of whole
+    subtrees, which are not yielded, in O(depth * log n): only where all directories are entered.
     """
     start = resolve(store, root, path)
     if start is None or start.kind is not _DIRECTORY:
@@ -320,10 +288,6 @@ def _rank(store: NodeReader, root: Hash, name: str, *, after: bool) -> int:
 
 
 def _descend(store: NodeReader, root: Hash, position: int) -> tuple[list[tuple[Inner, int]], Leaf, int]:
-    """Returns the way to the entry at a position, its leaf, and its place there.
-
-    ``position`` is at least 0 and less than the number of entries.
-    """
     way: list[tuple[Inner, int]] = []
     node = store.read_node(root)
     while isinstance(node, Inner):

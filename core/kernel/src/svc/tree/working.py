@@ -1,6 +1,6 @@
 """A tree that is being changed: pending edits over a base, taken back or written as a whole.
 
-Nothing is written until ``write``, which makes one edit of each changed directory, and returns the new root.
+Nothing is written until ``write``, which makes one edit of each changed directory.
 """
 
 from __future__ import annotations
@@ -43,14 +43,11 @@ class Savepoint(Struct, frozen=True):
 
 
 class _Directory:
-    """A directory with pending changes.
+    """A directory with pending changes: entries and directories by name; None removes.
 
-    Attributes:
-        base: root of what it was; None when it was made here.
-        own_ms: its own time, which counts while it is empty and unchanged.
-        changes: pending entries and directories by name; None removes.
-        shared: several places hold it (it was copied): whoever wants to change it takes a copy.
-        counted: number of rollbacks before it was counted, and entries then; only of a shared directory.
+    ``base`` is None for one that was made here; ``own_ms`` counts while it is empty and unchanged. Whoever
+    wants to change a ``shared`` one (several places hold it) takes a copy. ``counted``, only of a shared one,
+    is the number of rollbacks before it was counted, and entries then.
     """
 
     __slots__ = ("base", "changes", "counted", "own_ms", "shared")
@@ -69,14 +66,12 @@ _Value = Entry | _Directory | None
 class WorkingTree:
     """A tree with pending changes, kept in memory. Not thread safe; one transaction owns it.
 
-    Moving or copying a directory costs nothing, however much it holds, and changes made later in a copy
-    do not show in the source. A directory that loses its last entry stays, empty; its time is that
-    of the write.
+    Moving or copying a directory costs nothing, however much it holds, and changes made later in a copy do
+    not show in the source. A directory that loses its last entry stays, empty; its time is that of the write.
 
-    A subtree may belong to another store (the user's tree inside the system tree, say): ``store_of``
-    names the store that writes the nodes of the directory at a path. It must answer every path, and
-    for all paths below such a subtree's root the same. A directory moves or is copied only within
-    one store.
+    A subtree may belong to another store, as the user's tree inside the system tree: ``store_of`` names the
+    store that writes the nodes of the directory at a path. It must answer every path, and the same for all
+    paths below such a subtree's root. A directory moves or is copied only within one store.
     """
 
     def __init__(
@@ -100,10 +95,9 @@ class WorkingTree:
         return value if value is None or type(value) is Entry else self._shown(value)
 
     def children(self, path: Path = ()) -> Iterator[tuple[str, Entry]]:
-        """Yields names and entries of a directory as they are now, in order of names.
+        """Yields names and entries of a directory as they are now, in order of names; nothing where none is.
 
-        Changes made while the iterator is in use do not show in it. A path without a directory
-        yields nothing.
+        Changes made while the iterator is in use do not show in it.
         """
         for name, value in self._children(self._find(path)):
             shown = self._shown(value)
@@ -147,12 +141,11 @@ class WorkingTree:
     def put(self, path: Path, entry: Entry) -> None:
         """Puts an entry at a path, in place of what is there; makes the directories above it.
 
-        A directory's entry brings all that the directory holds, and replaces all that a directory at
-        the path held. The empty path takes a directory only: the new root.
+        A directory's entry brings all that the directory holds, and replaces all that a directory at the path
+        held. The empty path takes a directory only: the new root.
 
-        Raises:
-            Conflict: a file or link stands where a directory is needed, or the reverse.
-            InvalidInput: the entry is one that ``get`` showed of a directory not written yet.
+        Raises Conflict where a file or link stands where a directory is needed, or the reverse; InvalidInput
+        for an entry that ``get`` showed of a directory not written yet.
         """
         if entry.hash == UNWRITTEN and entry.kind is _DIRECTORY:
             raise InvalidInput("This directory is not written yet: copy it instead.", path=format_path(path))
@@ -176,18 +169,9 @@ class WorkingTree:
         changes[name] = entry
 
     def put_file(self, path: Path, entry: Entry, *, keeps_creation: bool) -> tuple[Entry | None, Entry]:
-        """Puts a file at a path, as ``put`` does, and says what it took the place of.
+        """Puts a file, not at the root, as ``put`` does; returns what stood there, and what stands now.
 
-        Args:
-            path: where; not the root.
-            entry: the file.
-            keeps_creation: whether it has the creation time of the file that stands there, if one does.
-
-        Returns:
-            What stood there, or None; and what stands there now.
-
-        Raises:
-            Conflict: a directory stands there, or a file or link where a directory is needed.
+        With ``keeps_creation`` it has the creation time of the file that stands there, if one does.
         """
         parent = path[:-1]
         directory = self._opened.get(parent)
@@ -210,14 +194,9 @@ class WorkingTree:
     ) -> list[Entry | None] | None:
         """Puts many files, as ``put_file`` does with each: directory by directory, which costs less.
 
-        Args:
-            paths: where; none is the root.
-            files: for each path the file; afterwards, where all were put, what stands there now.
-            keeps_creation: for each path as for ``put_file``.
-
-        Returns:
-            What stood at each path. None where they are to be put one by one, and the tree is as it was: a
-            path is refused, was changed before, or stands twice or above another.
+        Returns what stood at each path, and ``files`` then has what stands there now. None, with the tree as
+        it was, where they are to be put one by one: a path is refused, was changed before, or stands twice or
+        above another.
         """
         savepoint = self.savepoint()
         by_directory: defaultdict[Path, list[int]] = defaultdict(list)
@@ -245,12 +224,7 @@ class WorkingTree:
         return None
 
     def remove(self, path: Path) -> None:
-        """Removes what is at a path; a directory goes with all that it holds.
-
-        Raises:
-            NotFound: nothing is there.
-            Conflict: the path is the root, which stays.
-        """
+        """Removes what is at a path, and all that it holds; raises NotFound, and Conflict for the root."""
         value = self._require_removable(path)
         parent = self._open(path[:-1])
         if _is_directory(value):
@@ -260,11 +234,8 @@ class WorkingTree:
     def move(self, source: Path, destination: Path) -> None:
         """Moves what is at a path to another, where nothing may be; makes the directories above it.
 
-        Raises:
-            NotFound: nothing is at the source.
-            AlreadyExists: something is at the destination.
-            Conflict: the root or a directory into itself; a file or link stands above the destination.
-            InvalidInput: a directory of one store into another.
+        Raises NotFound, AlreadyExists; Conflict for the root, a directory into itself, or a file or link
+        above the destination; InvalidInput for a directory of one store into another.
         """
         value = self._require_removable(source)
         if source == destination:
@@ -281,13 +252,7 @@ class WorkingTree:
     def copy(self, source: Path, destination: Path) -> None:
         """Copies what is at a path to another, where nothing may be; makes the directories above it.
 
-        A directory may be copied into itself: the copy holds what was there before.
-
-        Raises:
-            NotFound: nothing is at the source.
-            AlreadyExists: something is at the destination.
-            Conflict: a file or link stands above the destination.
-            InvalidInput: a directory of one store into another.
+        A directory may be copied into itself: the copy holds what was there before. Raises as ``move``.
         """
         value = self._find(source)
         if value is None:
@@ -303,11 +268,7 @@ class WorkingTree:
         return Savepoint(self._generation, len(self._journal), self._journal[-1] if self._journal else None)
 
     def rollback(self, savepoint: Savepoint) -> None:
-        """Takes back all changes made since a savepoint.
-
-        Raises:
-            ValueError: the tree was written since, or went back to before the savepoint.
-        """
+        """Takes back all changes since a savepoint; ValueError if a write or a rollback has made it void."""
         position = savepoint.position
         known = savepoint.generation == self._generation and position <= len(self._journal)
         if not known or (position and self._journal[position - 1] is not savepoint.last):
@@ -324,8 +285,7 @@ class WorkingTree:
     def write(self, now_ms: int) -> Hash:
         """Writes all pending changes and returns the new root; the same one when nothing changed.
 
-        The tree then stands on the new root and takes further changes. If the store fails, all changes
-        are still pending.
+        The tree then stands on it and takes further changes; if the store fails, all are still pending.
         """
         root = self._open(())
         new = self._write_directories(root, now_ms) if self._journal or root.base is None else root.base
@@ -362,7 +322,6 @@ class WorkingTree:
         return directory_entry(store, root, directory.own_ms if root == directory.base else now_ms)
 
     def _count(self, value: Entry | _Directory) -> int:
-        """How many entries a value stands for, itself counted."""
         if isinstance(value, Entry):
             return entries_of(value)
         counted: dict[int, int] = {}

@@ -27,13 +27,7 @@ _LEAST_GAIN = 64 * 1024
 
 
 class CompactReport(Struct, frozen=True):
-    """What compacting did.
-
-    Attributes:
-        allocated_before: bytes that the file took on its disk.
-        allocated_after: the same afterwards.
-        replaced: whether the copy took the file's place; it does not where nothing would be won.
-    """
+    """Bytes on disk before and after, and whether a copy replaced the file: not if nothing would be won."""
 
     allocated_before: int
     allocated_after: int

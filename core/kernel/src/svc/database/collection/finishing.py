@@ -44,13 +44,9 @@ def carry_out(
 ) -> bool | None:
     """Carries out the plan that stands in the database, if one does; blocks.
 
-    Returns:
-        Whether the file system could take the space back; None where there was no plan.
-
-    Raises:
-        DatabaseLatched: the disk failed.
-        InsufficientStorage, ServiceUnavailable: the disk is full, or failed: the next collection, or whoever
-            opens the database, carries the plan out.
+    Returns whether the file system could take the space back; None where there was no plan. After
+    ``InsufficientStorage`` or ``ServiceUnavailable`` (the disk is full, or failed) the next collection, or
+    whoever opens the database, carries the plan out. ``DatabaseLatched``: the disk failed.
     """
     state = database._state
     system = database.system()
@@ -92,17 +88,10 @@ def knows_last_sweep(state: SharedState) -> bool:
 def carry_out_at_opening(state: SharedState, rebuilt: bool) -> bool:
     """As ``carry_out``, for who opens the log and has it alone; the caller holds the commit lock.
 
-    Args:
-        state: the log, the index and HEAD's cell.
-        rebuilt: whether the index was made anew in this opening. Else a disk that fails is no reason not to
-            open: the index knows nothing of what is to be destroyed.
-
-    Returns:
-        Whether there was a plan: then an index that was made before this holds what is not there any more.
-
-    Raises:
-        CorruptRecord: the plan cannot be read.
-        InsufficientStorage, ServiceUnavailable: the disk is full, or failed.
+    Returns whether there was a plan: then an index that was made before this holds what is not there any
+    more. If the index was ``rebuilt`` in this opening, a disk that is full or fails raises as in
+    ``carry_out``. Else it is no reason not to open: the index knows nothing of what is to be destroyed.
+    ``CorruptRecord``: the plan cannot be read.
     """
     system = Version(state.objects, state.head().system_root)
     try:

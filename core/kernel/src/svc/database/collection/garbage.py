@@ -23,9 +23,7 @@ _BATCH = 2048
 class YoungChunks(Struct, frozen=True):
     """Which chunks are kept that nobody marked, since a client may have uploaded them ahead.
 
-    Attributes:
-        after_ms: chunks of this time and later are young.
-        before_ms: of chunks before this time nobody knows who was told of them.
+    Those from ``after_ms`` on are young; before ``before_ms`` nobody knows who was told of a chunk.
     """
 
     after_ms: int
@@ -76,10 +74,7 @@ def find_garbage(
 
     What is dead is noted in ``marker.dead``; what is kept for its youth in ``marker.live``. Damaged regions,
     commits that no pack holds, clean-end marks and records of other kinds stay. The runs are complete when it
-    has ended.
-
-    Raises:
-        CorruptRecord: the key index is damaged: by it something looks dead that may be needed.
+    has ended. ``CorruptRecord``: by a damaged key index something looks dead that may be needed.
     """
     garbage = Garbage()
     dead = marker.dead

@@ -20,9 +20,7 @@ def first_kept(database: Database, head: Head, since_ms: int | None) -> int:
     """Returns the number of the last commit before the time from which on versions are kept.
 
     What is before the horizon is not kept in any case, and may be damaged or lost. Of a damaged commit behind
-    it the next whole one says how old it is at least.
-
-    A ``since_ms`` of None keeps the present version alone.
+    it the next whole one says how old it is at least. None keeps the present version alone.
     """
     last = head.sequence
     if since_ms is None or not last:
@@ -42,11 +40,7 @@ def needed_roots(database: Database, sequence: int, head: Head) -> tuple[Hash, .
     """Returns the roots of the trees that a commit's version is made of.
 
     Of a commit whose record is damaged or lost the next one says it. Where that is gone too, a commit that a
-    repair has given up needs nothing: nobody can come to its version any more.
-
-    Raises:
-        CorruptRecord: nobody can say it.
-        UnsupportedFormat: a commit record is newer than this program.
+    repair has given up needs nothing: nobody can come to its version any more. Else raises ``CorruptRecord``.
     """
     if sequence == head.sequence:
         return head.root, head.system_root

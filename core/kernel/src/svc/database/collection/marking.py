@@ -29,9 +29,7 @@ class Marker:
     """What is needed so far. Each node and each file record is read once, and no cache is filled with it.
 
     Attributes:
-        live: the places of what is needed.
-        dead: places that were found dead. One of them that is marked later was needed by somebody who was
-            faster, and comes to life again.
+        dead: places found dead; one that is marked later is needed after all, and comes to life again.
         revived: hash and place of each that came to life again since this was last emptied.
         missing: chunks that are needed and that the key index does not know.
     """
@@ -48,8 +46,7 @@ class Marker:
     def mark_root(self, root: Hash) -> bool:
         """Marks a tree with everything that it needs; returns whether its root was new.
 
-        Raises:
-            CorruptRecord: a node or a file record is damaged or missing: nobody can say what it needs.
+        ``CorruptRecord``: a node or a file record is damaged or missing, and nobody can say what it needs.
         """
         if root in _EMPTY:
             return False

@@ -42,10 +42,7 @@ Pack = tuple[int, dict[int, bytes]]
 
 
 def missing_packs(state: SharedState, head: Head) -> Iterator[Pack]:
-    """Yields the packs that can be made and are not there; reads the log.
-
-    A range with a commit that is damaged is left alone: a repair may restore it.
-    """
+    """Reads the log and yields missing packs; ranges with a damaged commit wait: a repair may restore it."""
     known = state.packs.ranges(head.system_root)
     for last in range(RANGE, head.sequence - LAST_COMMITS + 1, RANGE):
         if last in known:
@@ -122,10 +119,7 @@ def _held_twice(state: SharedState, head: Head) -> Iterator[list[int]]:
 
 
 class LoggedCommits:
-    """Which commit records of the log are needed there.
-
-    Commits after ``head`` are not asked for.
-    """
+    """Which commit records of the log are needed there; commits after ``head`` are not asked for."""
 
     def __init__(self, state: SharedState, head: Head) -> None:
         self._state = state

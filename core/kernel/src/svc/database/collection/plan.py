@@ -33,10 +33,7 @@ _BYTES_AT_ONCE = 256 << 20
 
 
 class Plan:
-    """Runs of the log, each from the header of a record to the end of one; some bytes of memory a run.
-
-    Runs are added in the order of the log.
-    """
+    """Runs of the log, each from the header of a record to the end of one; some bytes of memory a run."""
 
     def __init__(self) -> None:
         # Parts of some thousand runs: where each begins, and its runs as pairs of gap and length.

@@ -1,7 +1,6 @@
 """What the system tree says of collections: the horizon, and whether one is unfinished.
 
-The kernel's own paths ``/collection`` and ``/collection-plan`` of the system tree. They are in no backup,
-since they concern offsets of this log.
+They stand at ``/collection`` and ``/collection-plan``, and in no backup: they concern offsets of this log.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ class CollectionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     Attributes:
         horizon: number of the first commit whose version is whole; 0 when nothing was collected.
         pending: whether the plan at ``/collection-plan`` is being carried out: its runs mean nothing.
-        at_ms: when this was written, Unix milliseconds.
         sweep: names the last plan, 32 hexadecimal digits; empty before the first. A key index that does not
             know it may hold what that has destroyed.
     """

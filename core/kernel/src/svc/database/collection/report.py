@@ -24,11 +24,8 @@ class CollectionReport(Struct, frozen=True):
         live_entries: objects that are needed.
         garbage_entries: whole records that are not; with ``dry_run`` or ``waiting`` they still stand.
         reclaimed_bytes: bytes of the log that were voided; with ``dry_run`` those that would have been.
-        duration_ms: how long it took.
-        dry_run: whether nothing was to be changed.
         horizon: number of the first commit whose version is whole.
         allocated_before: bytes that the file took on its disk; None where the medium does not tell.
-        allocated_after: the same afterwards.
         waiting: why what was found dead still stands, a sentence; None when it does not.
         warning: why little space came back, a sentence; None when there is nothing to say.
     """

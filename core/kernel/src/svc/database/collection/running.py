@@ -62,10 +62,7 @@ class _Late(Exception):
 
 
 class Collection:
-    """One collection of a database.
-
-    The arguments are those of ``collect``.
-    """
+    """One collection of a database; the arguments are those of ``collect``."""
 
     def __init__(
         self,

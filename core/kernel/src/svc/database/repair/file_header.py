@@ -23,10 +23,8 @@ def repair_file_header(path: Path, file: Overwriter, sources: Sources) -> bool:
     """Restores the header of the file where it is damaged; returns whether it was.
 
     It comes from the damaged one, if one byte has changed; from a copy of the same file; or from what the
-    state directory says of the database id, with the time of the first record.
-
-    Raises:
-        ForeignFile, UnsupportedFormat, CorruptRecord: it can't be restored, or the file is no database.
+    state directory says of the database id, with the time of the first record. Raises as ``repair`` where it
+    can't be restored, or the file is no database.
     """
     data = file.read(0, FIRST)
     try:

@@ -28,11 +28,7 @@ _MESSAGE = "repair"
 def give_up_directories(
     database: Database, before: Iterable[Path], system_roots: Iterable[Hash]
 ) -> list[Path]:
-    """Brings directories of the system tree back, and takes those away that cannot be read.
-
-    Returns:
-        All directories that are given up now.
-    """
+    """Brings system directories back, removes unreadable ones, and returns all that are given up now."""
     roots = list(system_roots)
     absent = [path for path in before if database.system().get(path) is None]
     found = {path: entry for path in absent if (entry := _latest_whole(database, path, roots)) is not None}
@@ -57,10 +53,7 @@ def _latest_whole(database: Database, path: Path, roots: list[Hash]) -> Entry | 
 
 
 def _unreadable(system: Version, path: Path) -> Iterator[Path]:
-    """Yields the directories at and below a path that have an unreadable node.
-
-    The user trees that refs name are not looked at: they are not given up.
-    """
+    """Yields directories at and below a path with an unreadable node; not of user trees that refs name."""
     if len(path) == 3 and path[0] == REFERENCES:
         return
     try:

@@ -84,8 +84,6 @@ class ObjectRepair:
             if sequence % 64 == 0:
                 self._told(sequence, until)
 
-    # -- fetching ----------------------------------------------------------------------------------
-
     def _fetch_for(self, system_root: Hash) -> bool:
         self._roots = [(EMPTY_ROOT, system_root)]
         return not self._fetch_all()
@@ -139,8 +137,6 @@ class ObjectRepair:
     def _submit(self, pending: PendingObjects) -> None:
         self._database.submit(CommitRequest(HEAD_NAME, [], pending))
 
-    # -- what is lost ------------------------------------------------------------------------------
-
     def _replace_roots(self, missing: set[Hash]) -> None:
         """Replaces a lost root of HEAD by the latest one available: without a root nothing can be written.
 
@@ -178,7 +174,6 @@ class ObjectRepair:
         return next((roots[number] for roots in reversed(self._roots) if roots[number] not in missing), None)
 
     def _give_up_directories(self) -> None:
-        """Removes unreadable directories from the system tree."""
         system_roots = [system_root for _, system_root in self._roots]
         given_up = give_up_directories(self._database, self._given_up, system_roots)
         self._given_up = tuple(given_up)

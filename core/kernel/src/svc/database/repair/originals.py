@@ -79,9 +79,7 @@ class Overwriter:
     def flush(self) -> None:
         """Saves what stands there, makes the copy durable, and then changes the file, durably.
 
-        Raises:
-            InsufficientStorage: there is no space for the copy; nothing was changed.
-            OSError: the disk failed. What is changed was saved.
+        After ``InsufficientStorage`` nothing was changed; after an OSError, what is changed was saved.
         """
         if not self._waiting:
             return
@@ -136,10 +134,7 @@ class Overwriter:
 
 
 def saved_originals(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields (offset, bytes) of what a repair has overwritten, in the order in which it did.
-
-    Written back in the opposite order they give the file as it was before.
-    """
+    """Yields (offset, bytes) that a repair overwrote, in order; written back in reverse they undo it."""
     with open(path, "rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise CorruptRecord(f"{path} is no copy of what a repair has overwritten.")

@@ -65,8 +65,6 @@ class _Guess(NamedTuple):
 
 
 class _What(Enum):
-    """What is wrong at a place."""
-
     PADDING = 0
     PAYLOAD = 1
     REGION = 2
@@ -159,11 +157,7 @@ class RecordRepair:
     # -- a region without a header ---------------------------------------------------------------
 
     def _repair_region(self, start: int, end: int) -> Stretch | None:
-        """Restores the record at the beginning of a region, or makes the region a void.
-
-        Returns:
-            What was found when the region was checked again; None if that was not needed.
-        """
+        """Restores the record that begins a region, or voids it; returns what a new check found, if any."""
         if self._places_later is not None:
             self._places, self._places_later = self._places_later(), None
         restored = corrected_header(self._file.read(start, RECORD_HEADER_SIZE))

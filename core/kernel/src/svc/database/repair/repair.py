@@ -45,16 +45,13 @@ def repair(
 ) -> RepairReport:
     """Repairs a database in a file, which nobody else may have open. Blocks: it reads the file several times.
 
-    Args:
-        path: the file.
-        sources: where whole copies of what is damaged may be; the caller closes them.
-        progress: called now and then.
+    Whole copies of what is damaged come from ``sources``; the caller closes them.
 
     Raises:
         DatabaseBusy: somebody else has the file open.
         ForeignFile, UnsupportedFormat, CorruptRecord: it is no database, or its header can't be restored.
         InsufficientStorage: there is no space for the bytes that would be overwritten, or for what is
-        fetched. Other errors as ``Database``.
+            fetched. Other errors as ``Database``.
     """
     work = _Repair(Path(path), Sources(sources), progress)
     try:
@@ -103,8 +100,6 @@ class _Repair:
             if self._report.changed:
                 write_report(database, self._report)
         return self._report
-
-    # -- the log -----------------------------------------------------------------------------------
 
     def _repair_log(self, *, spare_end: bool) -> None:
         """Repairs the records of the log, and makes it end with a valid commit."""
@@ -177,8 +172,7 @@ class _Repair:
     def _settle_end(self, log: Log) -> bool:
         """Makes sure that the proved commits are there, or are given up.
 
-        Returns:
-            False if the state directory must be moved away: it proves commits that no copy has.
+        Returns False if the state directory must be moved away: it proves commits that no copy has.
         """
         for _ in range(_MOST_LOSSES):
             history = self._examine(log)

@@ -15,18 +15,15 @@ class RepairReport(Struct):
     Attributes:
         restored_records: records that stand in the log again exactly as they were.
         fetched_objects: objects that were stored anew, since their records could not be restored in place.
-        voided_records: damaged records and regions that were put out of the way; what of them is not fetched
-            or elsewhere in the log, and is needed, is lost.
+        voided_records: damaged records and regions that became voids; what is needed of them, and is neither
+            fetched nor elsewhere in the log, is lost.
         cleaned: bytes between records, marks and the file's own header that were put right.
-        lost_commits: numbers of commits whose records are lost: who, when and what for. Their versions are
-            there, but for what ``lost`` says.
-        extended_from: where the end of the log was taken from, that a copy had and the file had not: a
-            sentence each.
+        lost_commits: numbers of commits whose records are lost; their versions are there, but for ``lost``.
+        extended_from: from where the log got an end that a copy had and the file had not: a sentence each.
         given_up_commits: what was lost at the end of the log: a sentence each.
         lost: what can't be read any more, each path with the versions that have it.
         is_complete: whether ``lost`` names all paths.
-        replaced_roots: roots of HEAD or of the system tree that were lost, and what stands for them: a
-            sentence each.
+        replaced_roots: lost roots of HEAD or of the system tree, and what stands for them: a sentence each.
         given_up_directories: directories of the system tree that were lost, now or before, and are not there
             any more, so that what looks there finds nothing and does not fail.
         saved_to: names of the files beside the database that hold the bytes that were overwritten.

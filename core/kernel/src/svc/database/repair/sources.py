@@ -94,12 +94,7 @@ class FileSource:
     def stretch(self, database_id: bytes, start: int, end: int, following: bytes) -> bytes | None:
         """Returns the bytes between two offsets of a copy of a database, where they are whole records.
 
-        Args:
-            database_id: of the database.
-            start: where they begin.
-            end: where they end.
-            following: what stands behind them, the header of the next record: a copy that went its own way
-                has another one there.
+        ``following`` is the header of the next record: a copy that went its own way has another one there.
         """
         if self._log.database_id != database_id or end > self._log.storage.size():
             return None

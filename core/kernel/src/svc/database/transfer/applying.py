@@ -50,16 +50,9 @@ def take_objects(
 ) -> TakenObjects:
     """Appends verified objects to a database, those that it has not; nothing names them yet. Blocks.
 
-    Args:
-        database: the database, open for writing; the one that the objects were checked against.
-        checked: the objects.
-        with_system: also take what only the system tree needs.
-        pause: called after every few megabytes, to let others run.
-        progress: told (bytes done, bytes in all).
-
-    Raises:
-        RefusedFile: they were changed since they were checked.
-        InsufficientStorage: the disk is full.
+    The objects were checked against this database, which is open for writing. ``with_system`` also takes what
+    only the system tree needs. ``pause`` is called after every few megabytes, to let others run; ``progress``
+    is told (bytes done, bytes in all). ``RefusedFile``: the objects were changed since they were checked.
     """
     wanted = OF_USER | (OF_SYSTEM if with_system else 0)
     return _Appending(database, checked, wanted, pause, progress).run()
@@ -74,14 +67,7 @@ def name_objects(
 ) -> None:
     """Makes refs and entries of the system tree name objects that were taken, in one durable commit. Blocks.
 
-    Args:
-        database: the database.
-        operations: what names them; none makes no commit.
-        actor: who does it.
-        message: for the commit.
-
-    Raises:
-        PreconditionFailed: a ref is not what was expected.
+    No ``operations``, no commit. ``PreconditionFailed``: a ref is not what was expected.
     """
     if operations:
         database.submit(CommitRequest(HEAD_NAME, [*operations], PendingObjects(), actor, message))

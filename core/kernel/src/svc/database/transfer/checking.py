@@ -48,11 +48,8 @@ def is_reference(path: Path) -> bool:
 class CheckedObjects(Struct, frozen=True):
     """Objects that were verified, and may be taken.
 
-    Attributes:
-        source: the objects.
-        marks: for each of them, by ordinal, ``OF_USER`` or ``OF_SYSTEM``, or both.
-        directories: directories of the version whose index is among them, the root included.
-        nodes: reads the nodes of the version, from the objects or from the database.
+    ``marks`` has for each, by ordinal, ``OF_USER`` or ``OF_SYSTEM``, or both. ``directories`` counts those
+    whose index is among them, the root included. ``nodes`` reads the version's nodes, also from the database.
     """
 
     source: ObjectSource
@@ -73,16 +70,9 @@ def check_objects(
 ) -> CheckedObjects:
     """Verifies objects wholly: each is reached from a version, hashed, and compared with what names it.
 
-    Args:
-        source: the objects.
-        database: the database that they come into, whose objects they may name; None takes only those that
-            need no other.
-        root: the version that they make.
-        system_root: root of the system tree that comes with it.
-        most_content: most bytes of content that the file records may state, since a content may name one
-            chunk a million times.
-        pause: called after every megabyte or so, to let others run.
-        progress: told how far it is.
+    They may name objects of the ``database`` that they come into; if it is None, they must need no other. The
+    file records may state ``most_content`` bytes of content, since a content may name one chunk a million
+    times. ``pause`` is called after every megabyte or so, to let others run.
 
     Raises:
         CorruptRecord: something is damaged, forged, missing, or belongs to no version.
@@ -127,8 +117,6 @@ class _Check:
             raise CorruptRecord(f"{unnamed} of its objects belong to no version.")
         return CheckedObjects(self._source, self._marks, directories, self._objects)
 
-    # -- directories ---------------------------------------------------------------------------
-
     def _check_tree(self, root: Hash, system: bool) -> None:
         if not system:
             self._check_top(root)
@@ -159,9 +147,8 @@ class _Check:
     ) -> Iterator[tuple[int, Hash, bool, Path, int]]:
         """Checks one directory itself.
 
-        Yields:
-            For each subdirectory: bytes of its name, root, whether it is the system's, its path in the
-            system tree, ordinal of the node that names it.
+        Yields for each subdirectory: bytes of its name, root, whether it is the system's, its path in the
+        system tree, ordinal of the node that names it.
         """
         self._objects.require(root, ObjectKind.NODE, system, before=named_by)
         if self._objects.is_known(root):
@@ -203,8 +190,6 @@ class _Check:
         self._objects.require(root, ObjectKind.NODE, False)
         if any(lookup(self._objects, root, name) is not None for name in SYSTEM_NAMES):
             raise CorruptRecord("it holds a path of the system namespace.")
-
-    # -- files ---------------------------------------------------------------------------------
 
     def _check_file(self, entry: Entry, ordinal: int, system: bool) -> None:
         if entry.content_type is not None and len(entry.content_type) > MAXIMUM_CONTENT_TYPE:
@@ -251,10 +236,7 @@ class _Check:
     def _check_record(
         self, record: FileRecord, payload: bytes, place: FilePlace | None, system: bool
     ) -> Hash:
-        """Reads all that a record names: its chunks must be there, and make the content that it states.
-
-        Returns the hash of the content.
-        """
+        """Reads all that a record names: it must be there and make its content, whose hash is returned."""
         offset = None if place is None else place.offset
         encoded = decoded(lambda _: record.encode(), payload, "a file record")
         if encoded != payload or not record.chunks or 0 in record.lengths:

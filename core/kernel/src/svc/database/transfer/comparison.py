@@ -76,11 +76,7 @@ def compare_versions(store: NodeReader, base: Hash, target: Hash, told: Differen
     """Tells what changes from one version to another, and returns how much that is.
 
     Two directories that differ in the same way at many paths are compared once, unless they differ in paths
-    that go: each of those is told.
-
-    Raises:
-        CorruptRecord: a node that differs is damaged.
-        PayloadTooLarge: more than 10,000,000 files and links go.
+    that go: each of those is told. ``PayloadTooLarge``: more than ``MOST_DELETIONS`` files and links go.
     """
     added = modified = deleted = 0
     if base == target:

@@ -1,7 +1,6 @@
 """Objects that are imported, together with those of the importing database.
 
-An object that neither has is refused, and so is a system object in the place of a user object, or the
-reverse.
+An object that neither has is refused, and so is a system object in place of a user object, or the reverse.
 """
 
 from __future__ import annotations
@@ -48,13 +47,8 @@ class JoinedObjects:
     ) -> tuple[FilePlace | None, int]:
         """Makes sure that an object which another one names is there, and is of the right kind.
 
-        An object of the file must lie before the one that names it, whose ordinal is ``before``.
-
-        Returns:
-            Its place in the file (None when the database has it), and the bytes of its content.
-
-        Raises:
-            CorruptRecord: it is not there, of another kind, or behind what names it.
+        One of the file must lie before the one that names it, whose ordinal is ``before``. Returns its place
+        in the file (None when the database has it), and the bytes of its content; else ``CorruptRecord``.
         """
         if hash in _EMPTY:
             if kind is not ObjectKind.NODE or _EMPTY[hash] != system:

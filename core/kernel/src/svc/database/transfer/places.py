@@ -1,7 +1,6 @@
 """A sorted set of offsets in the log, kept on disk if it is too large for memory.
 
-Offsets are added in any order, also repeatedly, and are returned ascending, so that a log is read once, front
-to back.
+Offsets are added in any order, also repeatedly, and come back ascending: a log is read once, front to back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One record from elsewhere: its place, and whether it is what it claims.
-
-Nothing that a record states is trusted: its lengths have limits, and its content is hashed.
-"""
+"""Records from elsewhere: nothing that they state is trusted; lengths have limits, contents are hashed."""
 
 from __future__ import annotations
 
@@ -39,14 +36,7 @@ LARGEST_CONTENT = {
 class FilePlace(NamedTuple):
     """Where in a file an object lies, and what its record's header says.
 
-    Attributes:
-        ordinal: which of the objects it is, from 0.
-        offset: of the record's header.
-        stored_length: bytes of the stored form.
-        raw_length: bytes of the content.
-        kind: an ``ObjectKind``.
-        system: 1 when it belongs to a system tree.
-        codec: of the stored form.
+    ``ordinal`` counts from 0; ``offset`` is the header's; ``kind`` is an ``ObjectKind``, ``system`` a flag.
     """
 
     ordinal: int
@@ -59,12 +49,7 @@ class FilePlace(NamedTuple):
 
 
 def decoded(decode: Callable[[bytes], T], payload: bytes, what: str) -> T:
-    """Returns what a payload of unknown origin decodes to.
-
-    Raises:
-        CorruptRecord: it is not that.
-        UnsupportedFormat: it is of a newer version.
-    """
+    """Returns what a payload from elsewhere decodes to; raises ``CorruptRecord`` or ``UnsupportedFormat``."""
     try:
         return decode(payload)
     except SvcError:
@@ -76,9 +61,7 @@ def decoded(decode: Callable[[bytes], T], payload: bytes, what: str) -> T:
 class ObjectSource(Protocol):
     """Objects that come from elsewhere, in an order in which none stands before one that it names.
 
-    Attributes:
-        size: bytes of their records, for progress.
-        objects: number of objects: chunks, file records and nodes.
+    ``size`` is bytes of their records, for progress; ``objects`` counts chunks, file records and nodes.
     """
 
     size: int
@@ -104,9 +87,7 @@ class ObjectSource(Protocol):
 def check_record(record: ScannedRecord) -> None:
     """Makes sure that a record states nothing that none may state, before anything of it is read.
 
-    Raises:
-        RefusedFile: it states more content than its kind may have.
-        CorruptRecord: its codec, its lengths or its time can't be.
+    ``RefusedFile``: more content than its kind may have. ``CorruptRecord``: codec, lengths or time can't be.
     """
     if record.codec not in (Codec.RAW, Codec.ZSTD):
         raise CorruptRecord(f"a record names codec {record.codec}.", offset=record.offset)

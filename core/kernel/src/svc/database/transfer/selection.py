@@ -43,9 +43,8 @@ _EMPTY = (EMPTY_ROOT, EMPTY_SYSTEM_ROOT)
 class Selection:
     """Gathers records: first roots are added, then the records are asked for. The caller closes it.
 
-    Attributes:
-        directories: number of directories whose index is among the nodes, those of the roots included.
-        new_nodes: framed records of nodes that the database does not have, which come last.
+    ``directories`` counts those whose index is among the nodes, those of the roots too. ``new_nodes``, framed
+    records of nodes that the database does not have, come last.
     """
 
     def __init__(self, database: Database, pause: Callable[[], None]) -> None:
@@ -59,8 +58,6 @@ class Selection:
         self._steps = 0
         self.directories = 0
         self.new_nodes: list[bytes] = []
-
-    # -- what is taken -------------------------------------------------------------------------
 
     def add_version(self, root: Hash) -> None:
         """Takes everything that a root needs; a system root too, with the versions that its refs name."""
@@ -92,8 +89,6 @@ class Selection:
             self._take_tree(target, _Changed(reader.opened, gathering.added))
         return counts
 
-    # -- in order ------------------------------------------------------------------------------
-
     def pieces(self) -> Iterator[bytes]:
         """Yields the records as they are stored, each verified against its checksums."""
         for places in (self.chunks(), self.records(), self.nodes()):
@@ -116,8 +111,6 @@ class Selection:
         """Gives temporary files back."""
         for places in (self._chunks, self._records, self._base_chunks, self._base_records):
             places.close()
-
-    # -- inside --------------------------------------------------------------------------------
 
     def take_content(self, named: Hash, is_record: bool, *, base: bool = False) -> None:
         """Takes a file's record with its chunks, or its only chunk; or notes that the base has them."""
@@ -188,12 +181,7 @@ class Selection:
 
 
 class _Changed:
-    """Where in the target something is new.
-
-    Attributes:
-        opened: nodes of directories that both versions have and that differ.
-        added: roots of directories that the base does not have at their path.
-    """
+    """Where the target has something new: in nodes of directories that differ, and below added roots."""
 
     __slots__ = ("added", "opened")
 

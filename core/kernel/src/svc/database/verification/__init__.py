@@ -1,8 +1,7 @@
 """Checks a database completely: every record, every hash, every path of every version.
 
-Two passes. First the log is checked from its first byte to its last, a large one by as many processes as
-there are cores. Then every version is walked, each node once, and damaged or missing objects are named by all
-their paths, with the versions that have them.
+First the log is checked, a large one by as many processes as there are cores. Then every version is walked,
+each node once, and damaged or missing objects are named by all paths and versions that have them.
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ Report = Callable[[str, int], None]
 def check_end(database: Database, start: int, take: Take, report: Report) -> tuple[int, int]:
     """Accounts for every byte from the end of the last commit on; blocks, for seconds where somebody writes.
 
-    Returns:
-        How many whole records there are that no commit names, and how many others.
+    Returns how many whole records there are that no commit names, and how many others.
     """
     log = database.objects.log
     tail, size = _settled(log)
@@ -60,8 +59,7 @@ def check_end(database: Database, start: int, take: Take, report: Report) -> tup
 def _settled(log: Log) -> tuple[int, int]:
     """Returns tail and size, once no append is under way; stops waiting after seconds.
 
-    The next appender cuts what a killed one left. So if the tail moves, the bytes behind it are from a
-    living process.
+    If the tail moves, a living process wrote behind it: the next appender cuts what a killed one left.
     """
     first = log.tail
     deadline = time.monotonic() + _SETTLE_SECONDS
@@ -80,9 +78,8 @@ def _check_records(
 ) -> tuple[int, int, int]:
     """Checks the records between the last commit and the tail.
 
-    Returns:
-        The number of records at the end that no commit names and no clean-end mark follows, the number of
-        others, and the offset of the first of these.
+    Returns how many at the end no commit names and no clean-end mark follows, how many others there are, and
+    the offset of the first of these.
     """
     log = database.objects.log
     unnamed = others = 0

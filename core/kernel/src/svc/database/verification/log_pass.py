@@ -1,8 +1,7 @@
 """The first pass: every record of the log, checked in stretches, in several processes where that pays.
 
-A stretch begins at what looks like a record. If the stretch before it ends elsewhere (file content looked
-like a record), it is checked again from there. So the result is the same as that of one process that goes
-from record to record.
+A stretch begins at what looks like a record. If the one before it ends elsewhere (file content looked like a
+record), it is checked again from there. So the result is the same as that of one process.
 """
 
 from __future__ import annotations

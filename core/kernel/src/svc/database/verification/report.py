@@ -14,11 +14,7 @@ _SHOWN = 4
 class Held(Struct, frozen=True):
     """Versions that hold something: those of one tree from one commit to another.
 
-    Attributes:
-        ref: the tree: ``HEAD``, or the name of a ref such as ``snapshots/monday``.
-        first: number of the first commit of the range.
-        last: number of the last one.
-        is_present: whether the tree is still as the last of them left it.
+    ``ref`` is ``HEAD`` or a name such as ``snapshots/a``; ``is_present``: the tree is as ``last`` left it.
     """
 
     ref: str
@@ -32,15 +28,10 @@ class Held(Struct, frozen=True):
 
 
 class Damage(Struct, frozen=True):
-    """One thing that is wrong.
+    """One thing that is wrong: a sentence, the object's hash in hex, and where it lies in the log, if known.
 
-    Attributes:
-        message: what, as a sentence.
-        path: the damaged path; None when the damage belongs to no path.
-        version: root hash in hex of the latest version that has the path, or None.
-        hash: identity of the damaged object in hex, or None.
-        offset: where in the log the damage lies, or None.
-        held: the versions that have the path, all of them.
+    ``path`` is None when it belongs to no path. Else ``version`` is the root hash in hex of the latest
+    version that has the path, and ``held`` are all of them.
     """
 
     message: str

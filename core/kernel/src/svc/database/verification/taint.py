@@ -36,12 +36,7 @@ class DamagedThing(NamedTuple):
 
 
 class Place(Struct, frozen=True):
-    """What an entry of a directory leads to.
-
-    Attributes:
-        things: what is damaged of the entry itself.
-        below: root of the directory that it is, where damage lies in that; else None.
-    """
+    """What an entry of a directory leads to: its own damage, or the root of a directory with damage."""
 
     things: tuple[DamagedThing, ...] = ()
     below: Hash | None = None
@@ -56,11 +51,7 @@ class _Node(Struct, frozen=True):
 
 
 class Taint:
-    """Follows roots and remembers what leads to damage.
-
-    What is whole takes some bytes of memory in a bitmap of the places in the log; only what leads to damage
-    is kept by its identity.
-    """
+    """Follows roots and remembers what leads to damage; of what is whole only the place, in a bitmap."""
 
     def __init__(
         self,

@@ -82,14 +82,8 @@ def verify_versions(
 ) -> VerifyReport:
     """Walks all versions of a database whose log was checked elsewhere, and names what is damaged; blocks.
 
-    Args:
-        database: the open database.
-        damaged: records whose content is damaged.
-        regions: (begin, end) of bytes in which no record can be read.
-        progress: called now and then.
-        most_paths: how many damaged paths are named at most.
-        pace: called with the bytes of each record that is read, before or after that; may wait. Not while a
-            collection waits for this to end.
+    In ``regions`` (begin, end) no record can be read. ``pace`` is called with the bytes of each record that
+    is read, before or after that, and may wait. It is not called while a collection waits for this to end.
     """
     with database.hold() as hold:
 
@@ -339,10 +333,7 @@ class _Verification:
             self._damage(f"The totals of commit {last.sequence} do not agree with its tree.")
 
     def _check_structure(self, last: Commit) -> None:
-        """Makes sure that the nodes of HEAD's directories fit together and are the only ones possible.
-
-        Each directory once, wherever it is.
-        """
+        """Checks each of HEAD's directories once: its nodes fit together and are the only ones possible."""
         stack: list[tuple[Hash, Path]] = [(last.root, ())]
         checked: set[Hash] = set()
         while stack:

@@ -1,7 +1,6 @@
 """The contracts of the families that the kernel drives: what a plugin implements, and what it is handed.
 
-Values and abstract classes only; nothing here does I/O. A plugin subclasses a contract and adds an
-object of it to the registry of its family; the kernel calls it through the contract.
+Values and abstract classes, without I/O. A plugin adds an object of a subclass to the registry of its family.
 """
 
 from __future__ import annotations

@@ -120,8 +120,7 @@ class Identity(Struct, frozen=True):
         key_id: the API key behind the request, if there is one.
         groups: names of the groups that the user is in.
         rights: what the user may do; None means nothing, unless ``is_root``.
-        rules: rules of a scoped key, in order; empty means no restriction. For a share key they are the
-            only authority.
+        rules: rules of a scoped key, in order; empty means no restriction. They are all that a share key has.
         expires_ms: when the credentials end, in Unix milliseconds; long streams close then. None: never.
     """
 
@@ -220,8 +219,7 @@ class AuthMode(ABC):
     gives the object that judges requests.
 
     Attributes:
-        name: what ``--auth`` calls the mode. A mode that takes an argument is chosen as
-            ``name://argument``.
+        name: what ``--auth`` calls the mode. A mode that takes an argument is chosen as ``name://argument``.
         aliases: other names of the mode.
         loopback_only: True refuses to listen anywhere but on a loopback address unless the person who
             starts the server names a host.
