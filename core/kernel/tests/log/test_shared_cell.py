@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import struct
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.errors import InsufficientStorage
 from svc.log import SharedCell
 
 SIZE = 64
@@ -128,6 +130,20 @@ def test_a_file_of_another_kind_reads_as_no_value(cell_path):
     reader = SharedCell(cell_path, SIZE, read_only=True)
     assert reader.read() is None
     reader.close()
+
+
+def test_a_full_disk_is_named_and_the_cell_is_made_when_there_is_room_again(cell_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+    try:
+        with pytest.raises(InsufficientStorage, match=cell_path.name):
+            SharedCell(cell_path, 8)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    made = SharedCell(cell_path, 8)
+    made.write(b"eight by")
+    assert made.read() == b"eight by"
+    made.close()
 
 
 def test_a_value_of_the_wrong_size_is_refused(cell):

@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Self
 
 from svc.log import CollectableStorage, LogStorage, SharedCell
-from svc.log.creation import open_error
 from svc.native_locks import native_lock
 
 __all__ = ["Hold", "Holds", "Phase"]
@@ -101,10 +100,7 @@ class Holds:
         """Returns the present generation and the phase; about a microsecond."""
         cell = self._cell
         if cell is None:
-            try:
-                cell = self._cell = SharedCell(self._path, _CELL.size, read_only=self._read_only)
-            except OSError as error:
-                raise open_error(error, self._path) from error
+            cell = self._cell = SharedCell(self._path, _CELL.size, read_only=self._read_only)
         payload = cell.read()
         seen, generation, phase = self._seen
         if payload is not seen:

@@ -82,12 +82,9 @@ class LocalFileStorage(CollectableFile):
         self._commit_lock = native_lock()
         if not read_only:
             make_state_directory(self.state_directory)
-        try:
-            self._cell = SharedCell(
-                self.state_directory / "tail", _TAIL.size + _IDENTITY.size, read_only=read_only
-            )
-        except OSError as error:
-            raise open_error(error, self.state_directory / "tail", readable=True) from error
+        self._cell = SharedCell(
+            self.state_directory / "tail", _TAIL.size + _IDENTITY.size, read_only=read_only
+        )
         found = os.fstat(fd)
         database_id = decode_file_header(header, self.name).database_id
         self._database_id = database_id

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
 
+from svc.log.creation import open_error
+
 __all__ = ["SharedCell", "boot_id"]
 
 _HEADER = struct.Struct("<8sII")
@@ -48,7 +50,7 @@ class SharedCell:
     Writers exclude each other by means of their own (a lock of the log); readers need none.
 
     The file is made when it is missing, and emptied when it is of another shape; where it may only be
-    read it then holds no value.
+    read it then holds no value. ``ReadOnly``, ``Forbidden``, ``InsufficientStorage``: it cannot be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], payload_size: int, *, read_only: bool = False) -> None:
@@ -72,7 +74,10 @@ class SharedCell:
         # Both slots as the last write here left them, where the next one goes, and its counter.
         self._next = (b"", self._first, 1)
         if not read_only:
-            self._map = self._open_writable()
+            try:
+                self._map = self._open_writable()
+            except OSError as error:
+                raise open_error(error, self.path, readable=True) from error
 
     def read(self) -> bytes | None:
         """Returns the newest value that was written whole, or None when there is none. Never blocks."""
