@@ -54,8 +54,6 @@ _FATAL = (ServiceUnavailable, InsufficientStorage, InternalError, AuthRequired, 
 
 
 class _Batch(Struct):
-    """The operations of the commit that is being filled."""
-
     operations: list[Operation] = field(default_factory=list)
     size: int = 0
 
@@ -63,10 +61,10 @@ class _Batch(Struct):
 class SinkImporter:
     """Imports into a sink; one thread uses it.
 
-    Groups of small files are read a few groups ahead, in order, so what the import does does not
-    depend on how fast which thread was: by a pool of threads, or at once where the files are tiny and
-    the disk does not make us wait. A large file is a group of its own. Where the sink takes several
-    commits at once, threads of the pool send them.
+    Groups of small files are read a few groups ahead, in order, so what the import does does not depend on
+    how fast which thread was: by a pool of threads, or at once where the files are tiny and the disk does not
+    make us wait. A large file is a group of its own. Where the sink takes several commits at once, threads of
+    the pool send them.
     """
 
     def __init__(self, sink: Sink, jobs: int, listener: ImportListener) -> None:

@@ -114,11 +114,7 @@ def queue_copy(
 ) -> Place:
     """Adds a copy to a transaction if the caller may read everything that it copies.
 
-    Returns:
-        The source, links on the way resolved.
-
-    Raises:
-        NotFound, Forbidden: the source is not there, or the caller may not copy it.
+    Returns the source, links on the way resolved. Raises NotFound or Forbidden.
     """
     context = writing.context
     place = writing.follow(source, final=False)
