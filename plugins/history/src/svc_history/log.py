@@ -270,7 +270,6 @@ def _counts_of_row(row: PathRow) -> Counts | None:
 
 
 def _entry_of_fork(database: Database, fork: str, sequence: int, row: ForkRow, path: Path) -> LogEntry | None:
-    """The entry of a commit of a fork; None when it did not touch the path."""
     if not path or row.root is None or row.parent_root is None:
         return _fork_entry(fork, sequence, row, row.counts)
     before = database.version_of(row.parent_root).get(path)

@@ -78,12 +78,7 @@ class History:
         self._view = database.view(HISTORY_VIEW)
 
     def catch_up(self) -> None:
-        """Waits until the view has HEAD's commit.
-
-        Raises:
-            CorruptRecord: the record of a commit on the way is damaged, or a tree.
-            InsufficientStorage: the disk is full.
-        """
+        """Waits until the view has HEAD's commit; CorruptRecord where one on the way, or a tree, is bad."""
         self._view.read(lambda storage: None)
 
     def commits(self, before: int | None = None) -> Iterator[tuple[int, CommitRow]]:

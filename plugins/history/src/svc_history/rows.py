@@ -107,8 +107,8 @@ class CommitRow(msgspec.Struct, frozen=True, array_like=True):
 class FileRow(msgspec.Struct, frozen=True, array_like=True, tag=0):
     """What a commit did to a path that holds a file or a link, or held one.
 
-    ``author`` is which of the commit's authors did it. ``kind`` and what follows are of what stands there
-    after it, or of what stood there when nothing does.
+    ``author`` is which of the commit's authors did it. ``kind``, an ``EntryKind``, and what follows are of
+    what stands there after it, or of what stood there when nothing does.
     """
 
     change: ChangeType
@@ -120,12 +120,10 @@ class FileRow(msgspec.Struct, frozen=True, array_like=True, tag=0):
 
 
 class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """What a commit did at and below a directory.
+    """What a commit did at and below a directory, which is modified when it was there and is there.
 
-    Attributes:
-        change: ``ChangeType`` of the directory itself: modified when it was there and is there.
-        author: which of the commit's authors did it, or ``MIXED``.
-        counts: of everything below it, at every depth; None: whoever asks has to count.
+    ``author`` is which of the commit's authors did it, or ``MIXED``. ``counts`` are of everything below it,
+    at every depth; None: whoever asks has to count.
     """
 
     change: ChangeType
