@@ -43,7 +43,7 @@ _COMPARED = 16
 
 
 class DeletedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file or link that was deleted, as it was; ``root`` is of the last version that holds it."""
+    """A file or link that was deleted, as it was, with its ``EntryKind``; ``root`` last held it."""
 
     deleted_ms: int
     root: Hash

@@ -161,7 +161,6 @@ class _Walk:
     def _children(
         self, path: Path, trees: list[TreeEvent], has_below: bool, after: str | None
     ) -> Iterator[_Child]:
-        """Yields every name of a directory that rows or deleted trees know of, in order."""
         sources: list[Iterator[_Child]] = [
             _names_of(self._version.sibling(event.gone), after) for event in trees if event.gone is not None
         ]

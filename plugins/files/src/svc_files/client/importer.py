@@ -152,7 +152,6 @@ class SinkImporter:
         return done
 
     def _take_groups(self, leave: int) -> None:
-        """Moves what was read into the batch until at most ``leave`` groups are on their way."""
         while self._groups and (self._running > leave or not isinstance(self._groups[0], Future)):
             self._take(self._next_group())
         if not leave:
@@ -205,7 +204,6 @@ class SinkImporter:
             self._commit_operations(batch.operations)
 
     def _await_sends(self, leave: int) -> None:
-        """Waits until at most ``leave`` commits are on their way; raises what ended one of them."""
         while self._sends and (len(self._sends) > leave or self._sends[0].done()):
             self._sends.popleft().result()
 

@@ -176,7 +176,6 @@ class Dumper:
 
 
 def _relative(directory: Path, target: Path) -> str:
-    """The relative text of a link in a directory to a target, both below the same root."""
     common = 0
     while common < min(len(directory), len(target)) and directory[common] == target[common]:
         common += 1

@@ -136,7 +136,6 @@ class Loader:
     def _subdirectory(
         self, path: Path, location: str, known: FileInfo | None
     ) -> tuple[bool, FileInfo | None]:
-        """Whether to go into a subdirectory, and what stands at its path."""
         if known is None or known.kind is EntryKind.DIRECTORY:
             return True, known
         if not self._options.mirror:

@@ -101,7 +101,6 @@ class CopyResource:
 
 
 def _target(writing: Writing, directory: Path, source: Path) -> Path:
-    """Where a copy of ``source`` goes, if the caller may make it there."""
     if not source:
         raise InvalidInput("The root directory cannot be copied into itself.", path="/")
     target = (*directory, source[-1])

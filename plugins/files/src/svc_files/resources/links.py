@@ -167,7 +167,6 @@ def refuse_circle(
 
 
 def _next_made(path: Path, made: Mapping[Path, Path | None]) -> Path | None:
-    """Where the first of some links on a path leads; None when none is on it."""
     for length in range(1, len(path) + 1 if made else 0):
         target = made.get(path[:length])
         if target is not None:
