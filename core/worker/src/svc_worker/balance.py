@@ -104,7 +104,7 @@ class Patience:
         self._smallest: int | None = None
 
     def is_left(self, own: int, smallest: int | None) -> bool:
-        """Whether a worker with ``own`` connections leaves one that waits alone; see ``Place.smallest``."""
+        """Whether a worker with ``own`` connections leaves a new one to others; see ``Place.smallest``."""
         if smallest != self._smallest:
             # Somebody else is there, and takes some.
             self._smallest, self._seconds, self._began_at = smallest, PATIENCE_SECONDS, None

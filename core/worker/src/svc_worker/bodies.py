@@ -116,7 +116,7 @@ class RequestBody(abc.ABC):
         return b"".join(pieces)
 
     def read1(self, size: int = -1) -> bytes:
-        """Returns what the next receive gives, at most ``size`` bytes, ``b""`` at the end; as ``read``."""
+        """Returns what the next receive gives, up to ``size`` bytes, none at the end; raises as ``read``."""
         if size == 0:
             return b""
         limit = PIECE_BYTES if size < 0 else size

@@ -170,7 +170,7 @@ class Connection:
         return self.keep_alive
 
     def _set_scheme(self, environ: dict[str, Any]) -> None:
-        """By what a trusted peer says about its client's TLS."""
+        """Believes what a trusted peer says about its client's TLS."""
         said = {environ[name] == value for name, value in self._scheme_fields if name in environ}
         if said:
             if len(said) > 1:

@@ -27,7 +27,7 @@ class RequestView:
 
 
 class Hooks:
-    """The hooks of a worker: whether any is to be called for a request, and its duration is wanted."""
+    """The hooks of a worker: ``active`` if a request calls any, ``timed`` if one wants its duration."""
 
     def __init__(self, worker: Any, cfg: Any, log: Any) -> None:
         self._worker = worker

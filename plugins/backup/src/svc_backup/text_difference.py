@@ -164,6 +164,7 @@ class _Writer:
 
 
 def _regions(left: list[bytes], right: list[bytes]) -> Iterator[_Region]:
+    """Where the lines differ: from and to on the left, from and to on the right."""
     i = j = 0
     for block in matching_blocks(left, right):
         if (block.before, block.after) != (i, j):
