@@ -203,7 +203,7 @@ def _show_entries(rows: list[dict[str, Any]]) -> None:
 
 
 def _version(row: dict[str, Any]) -> str:
-    """The beginning of a version; as ``blame`` prints it, behind ``^`` or ``?``."""
+    """The beginning of a version, behind ``^`` or ``?`` as the help of ``blame`` explains."""
     version: str = row["version"]
     mark = "?" if row.get("damaged") else "^" if row.get("collected") else ""
     return (mark + version)[:_HASH]
