@@ -38,13 +38,9 @@ class Caller(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The documents that a query is about.
+    """The documents that a query is about: those that the caller may read, and the ``unchecked``.
 
-    Attributes:
-        numbers: those that the caller may read, and those that must be asked for.
-        unchecked: the latter.
-        parts: where they all stand, in path order, disjoint.
-        caller: who asks.
+    For the latter the caller must be asked. ``parts`` is where they all stand, in path order, disjoint.
     """
 
     numbers: BitMap
