@@ -28,8 +28,8 @@ _TURN = 128
 class OpenedLink(Struct, frozen=True):
     """A link in the hands of whoever asks. The permission function decides; this narrows what is shown.
 
-    A key may read the directories above its paths, so that a program finds down to them; pages show none of
-    that, but the ``roots``, which the link is for.
+    A key may read the directories above its paths, so that a program finds down to them; pages show the
+    ``roots``, which the link is for, and what is below.
     """
 
     context: RequestContext

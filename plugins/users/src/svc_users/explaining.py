@@ -60,7 +60,7 @@ class Level(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What came out for an operation, which has a letter as its flag; ``reason`` says it in words.
+    """What came out for an operation; ``flag`` is its letter, ``reason`` says the same in words.
 
     ``level`` is the path whose grants decided; None: no grant says anything. Groups and grants are those that
     decided.

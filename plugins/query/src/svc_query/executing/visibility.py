@@ -38,9 +38,10 @@ class Caller(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The documents that a query is about: those that the caller may read, and the ``unchecked``.
+    """The documents that a query is about.
 
-    For the latter the caller must be asked. ``parts`` is where they all stand, in path order, disjoint.
+    ``unchecked`` are those of the ``numbers`` for which the caller's permission is still to be asked.
+    ``parts`` is where they all stand, in path order, disjoint.
     """
 
     numbers: BitMap
