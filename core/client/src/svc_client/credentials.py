@@ -44,8 +44,6 @@ class SignIn(Confidential, frozen=True, kw_only=True):
 
 
 class _Document(msgspec.Struct, kw_only=True):
-    """The file: sign-ins by the URL of the server."""
-
     version: int = 1
     servers: dict[str, SignIn] = {}
 

@@ -58,11 +58,9 @@ _OF_PROXIES = frozenset((401, 403, 407, 408, 413, 429, 500, 502, 503, 504, 507))
 def error_of_answer(
     url: str, status: int, reason: str, headers: Mapping[str, str], content: bytes
 ) -> errors.SvcError:
-    """Returns the error that an answer reports.
+    """Returns the error that an answer reports, of the class that the server raised.
 
-    Returns:
-        An error of the class that the server raised, with its further members and ``request_id`` in the
-        details.
+    Its further members and ``request_id`` are in the details.
     """
     kind = _BY_STATUS.get(status, errors.InternalError if status >= 500 else errors.InvalidInput)
     request_id = headers.get("X-Request-Id")

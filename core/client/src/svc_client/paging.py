@@ -32,8 +32,7 @@ def all_items(page_of: Callable[[str | None], Page[T]]) -> Iterator[T]:
 class ArrayReader:
     """Reads ``{"<head>": [...], <members>}`` while it comes, so that memory holds one item at a time.
 
-    Attributes:
-        members: the other members; complete when the items have been read to their end.
+    ``members`` are complete when the items have been read to their end.
     """
 
     def __init__(self, pieces: Iterable[bytes], head: str) -> None:
@@ -46,11 +45,7 @@ class ArrayReader:
         self.members: dict[str, Any] = {}
 
     def items(self) -> Iterator[Any]:
-        """Yields the items of the array.
-
-        Raises:
-            ValueError: the document is not of this form, or ends early.
-        """
+        """Yields the items of the array; ValueError where the document is not of this form, or ends early."""
         start = json.dumps({self._head: []}, separators=(",", ":"))[:-2]
         self._fill(len(start))
         if not self._text.startswith(start):

@@ -46,9 +46,7 @@ _RENEW_BEFORE_S = 30.0
 class Response:
     """An answer whose head has arrived. Read it to its end, or ``close`` it; a context does that.
 
-    Attributes:
-        status: HTTP status.
-        headers: header fields; names in any case.
+    ``headers`` take names in any case.
     """
 
     __slots__ = ("_bearer", "_raw", "_transport", "headers", "status")
@@ -76,8 +74,7 @@ class Response:
     def read(self, size: int = PIECE) -> bytes:
         """Returns the next bytes of the body, at most so many; nothing at its end.
 
-        Raises:
-            ServiceUnavailable: the connection ended before the body did.
+        Raises ServiceUnavailable where the connection ended before the body did.
         """
         try:
             return self._raw.read(size, decode_content=False)
@@ -95,8 +92,7 @@ class Response:
     def arriving(self) -> Iterator[bytes]:
         """Yields the body as it arrives, without waiting for more: for streams that go on.
 
-        Raises:
-            ServiceUnavailable: the connection ended before the body did, or nothing came for too long.
+        Raises ServiceUnavailable where the connection ended before the body, or nothing came for too long.
         """
         try:
             while True:
@@ -117,8 +113,7 @@ class Response:
     def json(self, form: type[T]) -> T:
         """Returns the body as a value of a type.
 
-        Raises:
-            ServiceUnavailable: it is not such a value, or longer than any: no server of svc answered.
+        Raises ServiceUnavailable where it is not such a value, or longer than any: no server of svc answered.
         """
         content = bytearray()
         for piece in self.pieces():
@@ -131,11 +126,7 @@ class Response:
             raise foreign_answer(self._transport.address.url) from None
 
     def header(self, name: str) -> str:
-        """Returns a header field that every server of svc sends.
-
-        Raises:
-            ServiceUnavailable: it is missing.
-        """
+        """Returns a header field that every server of svc sends; ServiceUnavailable where it is missing."""
         value = self.headers.get(name)
         if value is None:
             raise ServiceUnavailable(
@@ -147,12 +138,8 @@ class Response:
 class Transport:
     """Sends requests to one server. Any number of threads may use it at once.
 
-    Args:
-        address: the server.
-        credentials: who calls.
-        stored: a sign-in that was kept, for when there are no credentials.
-        timeout: seconds that a connect, a send or a receive may take.
-        attempts: how often a request is sent at most.
+    ``stored`` is a sign-in that was kept, for when there are no credentials. ``timeout`` is the seconds that
+    a connect, a send or a receive may take; ``attempts`` how often a request is sent at most.
     """
 
     def __init__(
@@ -187,21 +174,14 @@ class Transport:
     ) -> Response:
         """Sends a request and returns the answer once its head has arrived; blocks.
 
-        A server that is too busy (429, 503) is asked again when it says, if the request carries a
-        condition or may be repeated; a lost connection is made anew only if it may be repeated.
+        A server that is too busy (429, 503) is asked again when it says, if the request carries a condition
+        or may be repeated; a lost connection is made anew only if it may be repeated.
 
-        Args:
-            method: ``GET`` and so on.
-            url: encoded path below the address's prefix.
-            query: query parameters.
-            headers: header fields.
-            body: what to send.
-            repeatable: whether to send it twice does what sending it once does; by default what HTTP says
-                of the method, but not of ``DELETE``, which is 404 the second time.
-            anonymous: send no credentials.
+        ``url`` is an encoded path below the address's prefix. ``repeatable`` says whether to send it twice
+        does what sending it once does; by default what HTTP says of the method, but not of ``DELETE``, which
+        is 404 the second time. ``anonymous`` sends no credentials.
 
-        Raises:
-            SvcError: the server answered with an error, or cannot be reached.
+        Raises the error that the server answered with, or that it cannot be reached.
         """
         target = self.address.prefix + url + (f"?{urlencode(query)}" if query else "")
         fields = dict(headers or {})

@@ -48,9 +48,8 @@ class Assembly(Struct, frozen=True):
 def assemble(settings: ServerSettings) -> Assembly:
     """Boots the plugins and chooses the auth mode.
 
-    Raises:
-        PluginMissing: an option or the auth mode needs a plugin that is not in use here.
-        UsageError, PluginError: a plugin option is not valid.
+    Raises PluginMissing where an option or the auth mode needs a plugin that is not in use here, and
+    UsageError or PluginError for a plugin option that is not valid.
     """
     plugins = boot_plugins(settings)
     return Assembly(plugins, select_auth_mode(plugins, settings["auth"]))
@@ -96,10 +95,7 @@ def make_application(settings: ServerSettings, lifetime: Lifetime) -> Applicatio
 def opener_of(
     settings: ServerSettings, plugins: Plugins, auth: SelectedAuthMode, executor: Executor | None = None
 ) -> Callable[[Callable[[int, int], None]], Database]:
-    """Returns what opens the settings' database, making it with its first plugins when it is missing.
-
-    The plugin of the auth mode is one of them.
-    """
+    """Returns what opens the database; a missing one is made with its first plugins, the auth mode's too."""
 
     def open_database(progress: Callable[[int, int], None]) -> Database:
         database = Database(

@@ -16,10 +16,7 @@ _LENGTH = struct.Struct("<I")
 
 
 class BootReport:
-    """Made before the fork; written by workers, read by the master.
-
-    Holds the first error that keeps workers from serving, and which worker may print the ready line.
-    """
+    """The first error that keeps workers from serving, and which may say that the server is ready."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _SIZE)

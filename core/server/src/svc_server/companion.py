@@ -73,7 +73,6 @@ class Companion:
             self._ending.wait(_TICK_SECONDS)
 
     def _tell(self) -> None:
-        """Says what is wrong, to the log and to everybody who asks."""
         live = self._application.service.live
         if live is None:
             return

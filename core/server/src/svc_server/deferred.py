@@ -28,9 +28,6 @@ __all__ = ["DeferredApplication", "defer_application", "open_in_background"]
 class DeferredApplication:
     """A WSGI callable that makes its application in the process that calls it.
 
-    Args:
-        settings: the settings.
-
     The first request of a process begins to open the database, in a thread (a greenlet under gevent);
     requests wait for a moment, and are then answered 503 until it is open.
     """

@@ -1,8 +1,7 @@
 """The one list of what is wrong: what all living processes have found, and what can be seen by looking.
 
 A process tells of itself by a ``Reporter``: what is new is a line of its log, and all of it is published
-beside the database. Whoever asks (``svc status``, ``svc plugins doctor``, health) reads what all of them
-publish.
+beside the database, for whoever asks (``svc status``, ``svc plugins doctor``, health).
 """
 
 from __future__ import annotations

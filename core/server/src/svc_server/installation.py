@@ -1,8 +1,7 @@
 """Looks at the installed plugins and their commands while a server runs, in a process of its own.
 
 A worker has imported the plugins as they were at its start, and no command. What is broken beyond that (a
-command that can't be imported, a plugin that was installed since) would show when somebody needs it; here it
-is found before.
+command that can't be imported, a plugin that was installed since) is found here before somebody needs it.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ logger = logging.getLogger("svc.worker")
 class InstallationCheck:
     """Keeps the findings about what is installed up to date. For one thread or greenlet; never blocks.
 
-    Only one worker of a database looks, the one with the lowest number, once at the beginning and again when
-    something is installed or removed.
+    Only the worker of a database with the lowest number looks, first and whenever something is installed or
+    removed.
     """
 
     def __init__(self, allowed: Sequence[str] | None) -> None:

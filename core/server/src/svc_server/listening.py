@@ -15,13 +15,7 @@ BACKLOG = 2048
 
 
 def choose_host(host: str | None, loopback_only: bool) -> str:
-    """Returns the address to listen on.
-
-    Args:
-        host: what the person who starts the server said, if anything. It always counts: whoever names a
-            host takes the responsibility.
-        loopback_only: whether the auth mode lets everybody in.
-    """
+    """Returns the address to listen on; whoever names a ``host`` takes the responsibility for it."""
     if host is not None:
         return host
     return "127.0.0.1" if loopback_only else "0.0.0.0"
@@ -38,11 +32,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Returns a bound and listening TCP socket.
-
-    Raises:
-        UsageError: the address can't be had; the message says why.
-    """
+    """Returns a bound and listening TCP socket; UsageError says why the address can't be had."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
@@ -64,11 +54,7 @@ TLS_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def make_tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
-    """Checks the TLS files by loading them; None when TLS isn't asked for.
-
-    Raises:
-        UsageError: one of the two is missing, can't be read, is no PEM, or they don't belong together.
-    """
+    """Checks the TLS files by loading them, or raises UsageError; None when TLS isn't asked for."""
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:

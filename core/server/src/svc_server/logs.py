@@ -27,12 +27,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def configure_logs(log_format: str = "pretty", level: int = logging.INFO) -> None:
-    """Sets up the standard library's logging. Called once a process; the last call holds.
-
-    Args:
-        log_format: ``pretty`` or ``json``.
-        level: lowest level that is written.
-    """
+    """Sets up the standard library's logging, as ``pretty`` or ``json``; the last call of a process holds."""
     _use_native_lock()
     render = _render_json if log_format == "json" else _render_pretty
     root = logging.getLogger()
@@ -70,7 +65,6 @@ class _LineFormatter(logging.Formatter):
         self._second = (0, "")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line, without secrets."""
         members = {"event": record.getMessage(), **getattr(record, "fields", {})}
         if record.exc_info:
             members["exception"] = self.formatException(record.exc_info)

@@ -42,8 +42,6 @@ class Option:
     Attributes:
         name: as on the command line, without the dashes.
         parse: makes a value of a text or a TOML value; raises ValueError with what is wrong.
-        default: value when nobody gives one.
-        help: one line.
         metavar: what stands for the value in the help.
         short: a one-letter form.
         repeatable: whether it may be given several times.
@@ -299,13 +297,7 @@ OptionSource = Callable[[Sequence[str] | None], tuple[Option, ...]]
 
 
 class PluginValue(NamedTuple):
-    """What somebody gave for an option of a plugin.
-
-    Attributes:
-        plugin_id: the plugin.
-        place: where it was given, as in ``ServerSettings.given``.
-        settings: the setting that it makes, by its name.
-    """
+    """What somebody gave for an option of a plugin, and where, as in ``ServerSettings.given``."""
 
     plugin_id: str
     place: str
@@ -316,10 +308,8 @@ class PluginValue(NamedTuple):
 class ServerSettings:
     """What a server was told, checked as far as it can be without opening anything.
 
-    Attributes:
-        values: a value for every option of the server, by key.
-        given: keys of the options that somebody gave, with where: ``--port``, ``SVC_PORT``, ``port in FILE``.
-        of_plugins: what was given for options of plugins.
+    ``values`` has one for every option of the server, by key. ``given`` are the keys of the options that
+    somebody gave, with where: ``--port``, ``SVC_PORT``, ``port in FILE``.
     """
 
     values: Mapping[str, Any] = field(repr=False)
@@ -358,14 +348,11 @@ def resolve_settings(
 
     Args:
         command_line: values by key; None and empty tuples count as not given.
-        environ: the environment; that of the process when None. ``SVC_CONFIG`` names the file unless
-            ``config`` does.
+        environ: that of the process when None. ``SVC_CONFIG`` names the file unless ``config`` does.
         config: path of a TOML file with one key for each option.
         options: gives the options of plugins.
 
-    Raises:
-        UsageError: the file can't be read, a key is unknown, or a value is malformed; the message names
-            the place.
+    Raises UsageError, which names the place, for an unknown key, a bad value or a file that can't be read.
     """
     sources = _Sources.of(command_line, environ, config)
     values: dict[str, Any] = {}
@@ -390,10 +377,7 @@ def resolve_settings(
 def allowed_plugins(
     command_line: Mapping[str, Any], environ: Mapping[str, str] | None = None, config: str | None = None
 ) -> tuple[str, ...] | None:
-    """Returns the plugins that may be used, None for all that are installed.
-
-    Arguments and errors are as those of ``resolve_settings``.
-    """
+    """Returns the plugins that may be used, None for all that are installed; see ``resolve_settings``."""
     (option,) = [option for option in OPTIONS if option.key == "plugins"]
     found = _Sources.of(command_line, environ, config).find(option)
     allowed: tuple[str, ...] | None = option.default if found is None else _parsed(option, *found)
@@ -402,8 +386,6 @@ def allowed_plugins(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """The three places where options are given."""
-
     command_line: Mapping[str, Any]
     environ: Mapping[str, str]
     file: Mapping[str, Any]

@@ -13,10 +13,7 @@ _REQUEST = b"GET /system/health HTTP/1.1\r\nHost: localhost\r\nConnection: close
 
 
 def wait_until_answered(address: Any, *, tls: bool, seconds: float = 30.0) -> bool:
-    """Asks a listening address for its health until it answers 200; returns whether it did. Blocks.
-
-    The certificate is not judged.
-    """
+    """Asks an address, whatever its certificate, for its health until it answers 200. Blocks."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

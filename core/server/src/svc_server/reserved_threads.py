@@ -20,9 +20,7 @@ __all__ = ["ReservedThreads"]
 class ReservedThreads:
     """Threads of one process, started when they are first needed; they end with it.
 
-    Args:
-        hub: the hub of the loop whose greenlets wait.
-        most: number of threads; what comes while all are busy waits for one.
+    Greenlets of the hub's loop wait for them. What comes while all of ``most`` are busy waits for one.
     """
 
     def __init__(self, hub: Any, most: int) -> None:

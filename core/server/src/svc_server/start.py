@@ -89,7 +89,6 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
         self._background = Supervisor(app.settings, launch=fork_background, problems=app.problems)
 
     def manage_workers(self) -> None:
-        """Looks after workers, then after the background process; about every second."""
         super().manage_workers()
         self._background.tick()
 
@@ -99,12 +98,10 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
             self.spawn_worker()
 
     def reload(self) -> None:
-        """Takes new settings; the background process begins anew with them."""
         super().reload()
         self._background.restart(self.app.settings)
 
     def stop(self, graceful: bool = True) -> None:
-        """Ends the workers and the background process, side by side."""
         self._background.stop()
         super().stop(graceful)
         self._background.wait()

@@ -13,17 +13,10 @@ __all__ = ["MemoryNodeStore", "build_tree"]
 
 
 class MemoryNodeStore:
-    """Keeps payloads and decoded nodes in dictionaries: a ``NodeStore``.
+    """Keeps payloads and decoded nodes in dictionaries: a ``NodeStore``, with the empty directory in it.
 
-    It holds the empty directory from the start.
-
-    Args:
-        system: whether nodes are hashed as those of the system tree.
-
-    Attributes:
-        payloads: every payload that was written, by hash.
-        reads: how many times a node was asked for.
-        writes: how many times a node was written, also when it was there already.
+    ``system``: nodes are hashed as those of the system tree. ``reads`` and ``writes`` count how many times a
+    node was asked for, and written, also when it was there already.
     """
 
     def __init__(self, *, system: bool = False) -> None:
@@ -36,11 +29,7 @@ class MemoryNodeStore:
         self.writes = 0
 
     def read_node(self, node_hash: Hash, /) -> Node:
-        """Returns the node of that hash.
-
-        Raises:
-            CorruptRecord: nothing is stored under the hash, or not a node.
-        """
+        """Returns the node of that hash; CorruptRecord where nothing, or not a node, is stored under it."""
         self.reads += 1
         node = self._nodes.get(node_hash)
         if node is None:
@@ -62,11 +51,9 @@ class MemoryNodeStore:
 
 
 def build_tree(store: NodeStore, contents: Mapping[Path, Entry]) -> Hash:
-    """Makes a whole tree of what it shall hold, each directory in one go; returns its root.
+    """Makes a whole tree of files, links and empty directories, each directory in one go; returns its root.
 
-    Args:
-        store: takes the nodes.
-        contents: files, links and empty directories by path; the directories above them follow.
+    The directories above them follow.
     """
     own: dict[str, Entry] = {}
     below: dict[str, dict[Path, Entry]] = {}

@@ -24,11 +24,7 @@ def make_record_old(
 ) -> None:
     """Gives files of more than one chunk, or of the system tree, records of version 0; one commit.
 
-    Args:
-        database: the open database.
-        paths: the files.
-        system: whether they are in the system tree.
-        metadata: what the records hold besides; None keeps what they hold.
+    ``metadata`` is what the records hold besides; None keeps what they hold.
     """
     tree = database.system() if system else database.at()
     transaction = database.transaction(message="records of version 0")

@@ -41,11 +41,8 @@ Stream = int | IO[Any] | None
 class PreparedProcess:
     """A child of the prepared process, with what ``subprocess.Popen`` has.
 
-    Attributes:
-        pid: its process id, which stays its own until somebody has waited for it.
-        returncode: its exit code, negative for a signal; None until somebody has waited for it.
-        stdout: its standard output, where that is a pipe.
-        stderr: its standard errors, where those are a pipe.
+    Until somebody has waited for it, ``pid`` stays its own and ``returncode`` is None; that is negative for a
+    signal. Streams are there where they are pipes.
     """
 
     def __init__(self, prepared: _Prepared, pid: int, stdout: IO[Any] | None, stderr: IO[Any] | None) -> None:
@@ -101,15 +98,9 @@ def start_svc(
 ) -> subprocess.Popen[Any] | PreparedProcess:
     """Starts ``svc`` in a session of its own, with no standard input.
 
-    Args:
-        program: the beginning of a command line that runs ``svc`` of this interpreter.
-        arguments: what follows it.
-        env: all its variables.
-        cwd: its working directory; this process's by default.
-        stdout: ``subprocess.PIPE``, ``DEVNULL`` or an open file; this process's by default.
-        stderr: the same.
-        text: whether its pipes give strings.
-        prepared: whether it may be a fork; without, it is the program itself.
+    ``program`` is the beginning of a command line that runs ``svc`` of this interpreter, ``env`` all its
+    variables. ``stdout`` and ``stderr`` are ``subprocess.PIPE``, ``DEVNULL`` or an open file; this process's
+    by default. ``prepared``: it may be a fork; without, it is the program itself.
     """
     parent = _Prepared.of(env) if prepared else None
     if parent is not None:
@@ -137,13 +128,8 @@ def run_to_end(
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs ``svc`` to its end; as a fork where a server has prepared one, and never if it is to be a server.
 
-    Args:
-        program: the beginning of a command line that runs ``svc`` of this interpreter.
-        arguments: what follows it.
-        env: all its variables.
-        cwd: its working directory; this process's by default.
-        stdin: its standard input.
-        timeout: seconds until it is killed, and ``subprocess.TimeoutExpired`` raised.
+    Arguments are those of ``start_svc``. After ``timeout`` seconds it is killed, and
+    ``subprocess.TimeoutExpired`` raised.
     """
     parent = _Prepared.present(env)
     if parent is None or arguments[:1] == ("start",):
@@ -176,8 +162,6 @@ def run_to_end(
 
 
 class _Prepared:
-    """The prepared process of this one."""
-
     _started: ClassVar[bool] = False
     _of: ClassVar[dict[int, _Prepared]] = {}
 
@@ -222,7 +206,6 @@ class _Prepared:
         stderr: Stream,
         text: bool = False,
     ) -> PreparedProcess:
-        """Forks ``svc`` with these arguments."""
         with contextlib.ExitStack() as theirs:
             output, output_pipe = _stream(stdout, 1, text, theirs)
             errors, errors_pipe = _stream(stderr, 2, text, theirs)
@@ -231,7 +214,6 @@ class _Prepared:
         return PreparedProcess(self, pid, output_pipe, errors_pipe)
 
     def ask(self, request: dict[str, Any], *descriptors: int) -> int:
-        """Sends a request and returns the answer."""
         with self._asking:
             socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
             answer = self._socket.recv(MESSAGE_BYTES)

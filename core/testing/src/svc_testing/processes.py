@@ -53,13 +53,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer of a server.
-
-    Attributes:
-        status: HTTP status.
-        headers: headers by lower-case name; the last of several with one name.
-        body: the bytes of the body.
-    """
+    """An answer of a server; header names are lower-case, and of several with one name the last is there."""
 
     status: int
     headers: Mapping[str, str]

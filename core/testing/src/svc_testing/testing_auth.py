@@ -1,8 +1,8 @@
 """The auth mode ``testing``: identities that a test gives. It exists only where a test installs it.
 
 No distribution of svc has an entry point for it. ``install_testing_auth`` makes one on the spot, which
-processes see while the test's directory is on their path; so a plugin is tested over HTTP with nothing
-but the kernel beside it, and no production server can be started with this mode.
+processes see while the test's directory is on their path; so a plugin is tested over HTTP with nothing but
+the kernel beside it, and no production server can be started with this mode.
 """
 
 from __future__ import annotations

@@ -319,7 +319,6 @@ class ViewContract:
             simulate_collection(database, chance.randint(max(1, database.horizon()), head))
 
     def _finished(self, reader: ViewReader) -> object:
-        """What a view holds when its work is done."""
         reader.catch_up()
         for _ in range(MAXIMUM_WORK):
             if not reader.work():
@@ -334,8 +333,6 @@ class ViewContract:
 
 
 class _Trial:
-    """Applies commits of a database to a view's data in memory."""
-
     def __init__(self, view: View | BatchView, database: Database, directory: Path) -> None:
         self._view = view
         self._database = database
@@ -349,7 +346,6 @@ class _Trial:
         self._database.close()
 
     def directory(self) -> Path | None:
-        """A new directory where the view keeps files."""
         if not getattr(self._view, "keeps_files", False):
             return None
         directory = self._directory / str(next(self._numbers))
@@ -357,13 +353,11 @@ class _Trial:
         return directory
 
     def sizes(self) -> Iterator[int]:
-        """The sizes of batches that the view takes."""
         from svc.database.view_batches import most_at_once
 
         return (size for size in SIZES if size <= most_at_once(self._view))
 
     def runs(self, size: int) -> Iterator[list[CommitStep]]:
-        """All commits, so many at once."""
         steps = self._steps()
         while run := list(islice(steps, size)):
             yield run
@@ -396,25 +390,21 @@ class _Trial:
         return steps
 
     def apply_all(self, storage: MemoryViewStorage, commits: list[CommitStep]) -> None:
-        """Applies commits, as many at once as the view takes."""
         size = max(self.sizes())
         for first in range(0, len(commits), size):
             self.apply(storage, commits[first : first + size])
 
     def without_trees(self, step: CommitStep) -> CommitStep:
-        """A commit as it comes when its trees are gone."""
         from svc.database.view_horizon import collected_step
 
         return collected_step(step.commit, step.identity)
 
     def collect(self, storage: MemoryViewStorage, step: CommitStep) -> None:
-        """Takes the trees of a commit out of the data."""
         view: Any = self._view
         for _ in view.collect(step, storage) or ():
             pass
 
     def start(self, storage: MemoryViewStorage, commit: CommitStep) -> None:
-        """Lets the view begin at a commit."""
         from svc.database import EMPTY_ROOT
 
         view: Any = self._view

@@ -32,12 +32,8 @@ _TABLE_BYTES = MOST_WORKERS * 8
 class ConnectionCounts:
     """The counts of all workers of one master, which makes this before it forks.
 
-    Args:
-        clock: seconds, the same in all processes.
-
-    Attributes:
-        heard_at: when each place was last heard of; 0 before that.
-        counts: the connections of each place.
+    ``clock`` gives seconds, the same in all processes. ``heard_at`` has when each place was last heard of, 0
+    before that; ``counts`` the connections of each place.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,12 +65,7 @@ class ConnectionCounts:
 
 
 class Place:
-    """Where one worker notes its count.
-
-    Args:
-        shared: the counts of all workers.
-        number: of the place among them.
-    """
+    """Where one worker notes its count."""
 
     def __init__(self, shared: ConnectionCounts, number: int) -> None:
         self._shared = shared
@@ -104,11 +95,7 @@ class Place:
 
 
 class Patience:
-    """For how long a worker leaves a new connection to those who have fewer.
-
-    Args:
-        clock: seconds.
-    """
+    """For how long a worker leaves a new connection to those who have fewer."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -117,12 +104,7 @@ class Patience:
         self._smallest: int | None = None
 
     def is_left(self, own: int, smallest: int | None) -> bool:
-        """Whether the worker leaves the connection alone that waits now.
-
-        Args:
-            own: how many it has.
-            smallest: as ``Place.smallest``.
-        """
+        """Whether a worker with ``own`` connections leaves a new one to others; see ``Place.smallest``."""
         if smallest != self._smallest:
             # Somebody else is there, and takes some.
             self._smallest, self._seconds, self._began_at = smallest, PATIENCE_SECONDS, None

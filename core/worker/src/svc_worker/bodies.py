@@ -116,10 +116,7 @@ class RequestBody(abc.ABC):
         return b"".join(pieces)
 
     def read1(self, size: int = -1) -> bytes:
-        """Returns what the next receive gives, at most ``size`` bytes; ``b""`` at the end.
-
-        Raises as ``read``.
-        """
+        """Returns what the next receive gives, up to ``size`` bytes, none at the end; raises as ``read``."""
         if size == 0:
             return b""
         limit = PIECE_BYTES if size < 0 else size
@@ -251,7 +248,6 @@ class RequestBody(abc.ABC):
         return True
 
     def _receive(self, limit: int, deadline: float | None = None) -> bytes:
-        """Returns up to ``limit`` bytes of the body; ``b""`` at the end."""
         there = self._next(deadline)
         if not there:
             return b""
@@ -309,7 +305,6 @@ class RequestBody(abc.ABC):
         return time.monotonic() + (self._owner.settings.body_timeout_s if seconds is None else seconds)
 
     def _from_socket(self, limit: int, deadline: float | None) -> bytes:
-        """Waits for up to ``limit`` bytes, at least one."""
         try:
             data = self._owner.stream.receive(limit, self._deadline() if deadline is None else deadline)
         except StreamExpired:
@@ -325,11 +320,7 @@ class RequestBody(abc.ABC):
 
 
 class LengthBody(RequestBody):
-    """A body of a declared length.
-
-    Args:
-        length: its bytes; 0 for the body of requests that have none, which may serve all of a connection.
-    """
+    """A body of a declared length; one of 0, for requests that have none, may serve all of a connection."""
 
     __slots__ = ()
 

@@ -33,12 +33,7 @@ _END = b"\r\n\r\n"
 
 
 class Server(Protocol):
-    """The worker, as its connections see it.
-
-    Attributes:
-        date: the line of the ``Date`` field, with its end.
-        is_serving: False from the moment when the worker begins to stop.
-    """
+    """The worker, as its connections see it; ``date`` is the line of the ``Date`` field, with its end."""
 
     application: Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
     settings: HttpSettings
@@ -54,18 +49,15 @@ class Server(Protocol):
 
 
 class Connection:
-    """Serves a client.
+    """Serves a client, whose stream it closes.
+
+    ``template`` is what is the same in the environments of all its requests; ``scheme_fields`` are those by
+    which this peer may say that its client came by TLS.
 
     Attributes:
         is_idle: whether it waits for the first byte of a request.
         head_sent: whether the head of the present answer is out.
         keep_alive: whether another request may follow the present one.
-        is_http_1_0: whether the present request is of the old version.
-
-    Args:
-        stream: the client's bytes; this connection closes it.
-        template: what is the same in the environments of all its requests.
-        scheme_fields: fields by which this peer may say that its client came by TLS.
     """
 
     __slots__ = (
@@ -178,7 +170,7 @@ class Connection:
         return self.keep_alive
 
     def _set_scheme(self, environ: dict[str, Any]) -> None:
-        """Sets the scheme by what a trusted peer says about its client's TLS."""
+        """Believes what a trusted peer says about its client's TLS."""
         said = {environ[name] == value for name, value in self._scheme_fields if name in environ}
         if said:
             if len(said) > 1:
@@ -193,9 +185,7 @@ class Connection:
     def _next_head(self) -> bytes | None:
         """Returns the next head, up to its empty line; None when there is none.
 
-        Raises:
-            Refusal: what comes is no head.
-            StreamExpired: nothing came for too long.
+        Raises Refusal where what comes is no head, and StreamExpired where nothing came for too long.
         """
         stream = self.stream
         data = stream.buffered
@@ -223,10 +213,9 @@ class Connection:
         return data[:end]
 
     def _complete_head(self, data: bytes) -> tuple[bytes, int] | None:
-        """Completes a head that came in part, or behind empty lines.
+        """Completes a head that came in part, or behind empty lines; None when the client left.
 
-        Returns:
-            What was received, and where the head ends in it; None when the client left.
+        Returns what was received, and where the head ends in it.
         """
         settings, stream = self.settings, self.stream
         deadline = time.monotonic() + settings.header_timeout_s
@@ -250,7 +239,6 @@ class Connection:
             data += more
 
     def _check_part(self, data: bytes, skipped: int) -> None:
-        """Refuses early what can't become a head."""
         settings = self.settings
         line_end = data.find(b"\n")
         if line_end < 0:

@@ -18,12 +18,8 @@ class FileSegment:
     """A part of a regular file, as one piece of an answer.
 
     An application may yield it where it would yield bytes; the class is in the environment as
-    ``svc.file_segment`` where the connection can send files (not with TLS).
-
-    Attributes:
-        descriptor: of the file, open until the answer's ``close``.
-        offset: where the part begins.
-        length: its bytes.
+    ``svc.file_segment`` where the connection can send files (not with TLS). The descriptor is open until the
+    answer's ``close``; the length is in bytes.
     """
 
     descriptor: int

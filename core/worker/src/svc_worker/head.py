@@ -32,15 +32,9 @@ class HeadParser:
     """Parses the heads of one connection.
 
     Most clients send the fields of their last request again, byte for byte: such fields are read once.
+    ``template`` is what is the same in the environments of all requests.
 
-    Attributes:
-        length: bytes of the body, ``CHUNKED``, or 0 for none.
-        keep_alive: whether the client wants to go on.
-        expects_continue: whether the client waits for ``100 Continue``.
-        is_http_1_0: whether the client speaks the old version.
-
-    Args:
-        template: what is the same in the environments of all its requests.
+    The attributes are of the last head. ``length`` is the bytes of its body, ``CHUNKED``, or 0 for none.
     """
 
     __slots__ = (
@@ -81,13 +75,9 @@ class HeadParser:
         self.is_http_1_0 = False
 
     def parse(self, head: bytes) -> dict[str, Any]:
-        """Returns the WSGI environment of a request, and sets the attributes.
+        """Returns the WSGI environment of a request that may be served, else Refusal; sets the attributes.
 
-        Args:
-            head: from the first byte of the request line to the empty line, that included.
-
-        Raises:
-            Refusal: the request must not be served.
+        ``head`` goes from the first byte of the request line to the empty line, that included.
         """
         settings = self._settings
         line, _, text = head.partition(b"\r\n")

@@ -27,12 +27,7 @@ class RequestView:
 
 
 class Hooks:
-    """The hooks of a worker.
-
-    Attributes:
-        active: whether anything is to be called for a request.
-        timed: whether its duration is wanted.
-    """
+    """The hooks of a worker: ``active`` if a request calls any, ``timed`` if one wants its duration."""
 
     def __init__(self, worker: Any, cfg: Any, log: Any) -> None:
         self._worker = worker
@@ -64,6 +59,5 @@ class Hooks:
 
 
 def _chosen(cfg: Any, name: str) -> Any:
-    """The hook that somebody set, or None for gunicorn's own."""
     setting = cfg.settings[name]
     return None if setting.get() is setting.default else setting.get()

@@ -52,10 +52,8 @@ def connections_that_fit(wanted: int, log: Any) -> int:
 class Listener(StreamServer):  # type: ignore[misc]
     """A listening socket. Connections beyond the bound of the pool wait in it.
 
-    Args:
-        handle: called with each connection and its address, in a greenlet of the pool.
-        pool: the connections of the worker.
-        place: where this worker notes how many it has; None where it takes no part.
+    ``handle`` is called with each connection and its address, in a greenlet of the pool. ``place`` is where
+    this worker notes how many it has; None where it takes no part.
     """
 
     def __init__(

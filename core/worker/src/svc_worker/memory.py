@@ -77,9 +77,8 @@ def prefer_full_pools() -> None:
     """Lets new small objects go where the fewest gaps are, so that what is nearly empty becomes empty.
 
     The allocator takes from the pool that was the last to get a gap. So all gaps are filled, and the fullest
-    pool is the last that gets its gaps back. Takes some 20 ms, and little memory that was not taken already:
-    at most three pools for each class of sizes. Does nothing of use where the interpreter has another
-    allocator (``PYTHONMALLOC``).
+    pool is the last that gets its gaps back. Takes some 20 ms, and little new memory: at most three pools for
+    each class of sizes. Does nothing of use with another allocator (``PYTHONMALLOC``).
     """
     fillers: list[object] = []
     for size in range(_CLASS_BYTES, _LARGEST_BYTES + 1, _CLASS_BYTES):

@@ -17,10 +17,7 @@ __all__ = [
 
 
 class Refusal(Exception):
-    """The request can't be served; the connection ends with the answer.
-
-    Its text repeats nothing of the request.
-    """
+    """The request can't be served; the connection ends with the answer, which repeats nothing of it."""
 
     def __init__(self, status: int, text: str, code: str = "INVALID_INPUT") -> None:
         super().__init__(text)

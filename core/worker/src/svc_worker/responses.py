@@ -80,13 +80,9 @@ class ResponseOwner(Protocol):
 
 
 class Response:
-    """The answer to one request.
+    """The answer to one request; ``sent`` counts bytes of the body.
 
-    Attributes:
-        status: status line without the version; None before ``start``.
-        headers: as the application gave them.
-        sent: bytes of the body that were sent.
-        is_chunked: whether the body goes out in chunks.
+    ``status`` is the status line without the version, None before ``start``.
     """
 
     __slots__ = (
@@ -126,9 +122,8 @@ class Response:
     ) -> Callable[[bytes], None]:
         """WSGI's ``start_response``; takes a dictionary too, which spares both sides the pairs.
 
-        Raises:
-            AnswerError: called twice without ``exc_info``, or with what HTTP can't carry.
-            BaseException: that of ``exc_info``, when the head was sent already.
+        Raises AnswerError when called twice without ``exc_info``, or with what HTTP can't carry, and the
+        error of ``exc_info`` when the head was sent already.
         """
         if exc_info is not None:
             try:
@@ -192,9 +187,7 @@ class Response:
     def write(self, piece: bytes) -> None:
         """Sends a piece of the body, with the head before the first one. Empty pieces send nothing.
 
-        Raises:
-            ClientDisconnected: the client is gone.
-            AnswerError: ``start`` was not called, or the piece is no bytes.
+        Raises ClientDisconnected, and AnswerError where ``start`` was not called or the piece is no bytes.
         """
         kind = type(piece)
         if kind is not bytes and not isinstance(piece, bytes | bytearray | memoryview | FileSegment):
@@ -225,11 +218,9 @@ class Response:
         self.write(piece)
 
     def finish(self) -> None:
-        """Ends the answer.
+        """Ends the answer; ClientDisconnected where the client is gone.
 
-        Raises:
-            AnswerError: the application gave less than it had declared, or never called ``start``.
-            ClientDisconnected: the client is gone.
+        Raises AnswerError where the application gave less than it had declared, or never called ``start``.
         """
         owner = self._owner
         if not owner.head_sent:
@@ -272,8 +263,7 @@ class Response:
     def _head(self) -> bytes:
         """Returns the head; from here on the answer can't be taken back.
 
-        Raises:
-            Refusal: the request's body can't be read, and the application answers with 500 or above.
+        Raises Refusal where the request's body can't be read, and the application answers with 500 or above.
         """
         if self.status is None:
             raise AnswerError("The application gave a body before it called start_response.")

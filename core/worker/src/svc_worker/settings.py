@@ -20,13 +20,7 @@ HEAD_BYTES = 65536
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A limit that gunicorn has no setting for.
-
-    Attributes:
-        name: of the environment variable; gunicorn's ``raw_env`` can hold it too.
-        default: its value when the variable isn't set.
-        meaning: one line for the documentation.
-    """
+    """A limit that gunicorn has no setting for: an environment variable, which ``raw_env`` can hold too."""
 
     name: str
     default: int
@@ -107,11 +101,7 @@ class HttpSettings:
 
     @classmethod
     def load(cls, cfg: Any, environ: Mapping[str, str]) -> HttpSettings:
-        """Returns the settings of a worker.
-
-        Raises:
-            ValueError: a variable is not a whole number that is not negative.
-        """
+        """Returns the settings of a worker; ValueError for a variable that is no whole number from 0 on."""
         values = {variable.name: _whole(environ, variable) for variable in VARIABLES}
         return cls(
             request_line=max(int(cfg.limit_request_line), REQUEST_LINE_BYTES),

@@ -61,10 +61,9 @@ class StreamExpired(TimeoutError):
 
 
 class Stream(abc.ABC):
-    """What is common to plain and encrypted streams.
+    """What is common to plain and encrypted streams of gevent's sockets.
 
     Attributes:
-        socket: gevent's socket.
         buffered: bytes that were received and not used yet.
         deadline: until when the present wait may last, by ``time.monotonic()``.
         expired: whether it lasted too long.
@@ -117,10 +116,7 @@ class Stream(abc.ABC):
     def receive(self, size: int, deadline: float) -> bytes:
         """Waits until bytes are there, and returns up to ``size`` of them; ``b""`` at the end.
 
-        Others run meanwhile, even when the bytes are there already.
-
-        Raises:
-            StreamExpired: the deadline has passed.
+        Others run meanwhile, even when the bytes are there already. Raises StreamExpired after the deadline.
         """
 
     @abc.abstractmethod
@@ -137,11 +133,7 @@ class Stream(abc.ABC):
 
     @abc.abstractmethod
     def send(self, data: bytes) -> None:
-        """Sends everything.
-
-        Raises:
-            ClientDisconnected: the client is gone, or takes nothing for too long.
-        """
+        """Sends everything; ClientDisconnected where the client is gone, or takes nothing for too long."""
 
     def send_parts(self, parts: Sequence[bytes]) -> None:
         """Sends the parts one after the other, without joining large ones. Raises as ``send``."""
@@ -383,7 +375,6 @@ class PlainStream(Stream):
             view = view[sent:]
 
     def _without_ahead(self, data: bytes) -> bytes:
-        """The rest of an answer whose first bytes are out."""
         data, self._ahead = data[self._ahead :], 0
         return data
 

@@ -37,11 +37,8 @@ LATEST_SECONDS = 10.0
 class _Watch:
     """What is remembered of a stream that waits for its client.
 
-    Attributes:
-        waited_s: seconds that it waited since the last look at its pace.
-        taken: bytes that had moved at that time.
-        deadline: that of the present wait.
-        taken_before: bytes that had moved when that wait was first seen.
+    ``taken`` bytes had moved at the last look at its pace, since which it waited ``waited_s`` seconds;
+    ``taken_before`` when the present wait, which has the ``deadline``, was first seen.
     """
 
     __slots__ = ("deadline", "taken", "taken_before", "waited_s")
@@ -56,12 +53,9 @@ class Sweep:
     """Ends waits that are too long or too slow, and work for clients who have left.
 
     In each period that the worker waits for a client, in a head, a body or an answer, a number of bytes must
-    move. Time in which the application works does not count.
-
-    Args:
-        connections: those of the worker; a stream whose handshake is under way is of none.
-        drop_caches: lets the application forget what it keeps of former requests; called before memory is
-            given back.
+    move. Time in which the application works does not count. ``connections`` lacks streams whose handshake is
+    under way. ``drop_caches`` lets the application forget what it keeps of former requests; called before
+    memory is given back.
     """
 
     def __init__(
@@ -107,7 +101,6 @@ class Sweep:
         self._give_memory_back(now)
 
     def _look_at(self, stream: Stream, now: float, elapsed: float) -> _Watch:
-        """Ends a wait that is too long or too slow."""
         watch = self._watched.get(stream)
         if watch is None:
             watch = _Watch(stream)

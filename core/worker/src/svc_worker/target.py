@@ -31,9 +31,8 @@ def parse_request_line(line: bytes, environ: dict[str, Any], limit: int) -> None
     Sets ``REQUEST_METHOD``, ``RAW_URI``, ``PATH_INFO``, ``QUERY_STRING``, ``SERVER_PROTOCOL``, and, for an
     absolute target, ``svc.authority``.
 
-    Raises:
-        Refusal: 414 for a line over the limit, 505 for a major version that isn't 1, 501 for methods that no
-            resource has, 400 for everything else that is wrong.
+    Raises Refusal: 414 for a line over the limit, 505 for a major version that isn't 1, 501 for methods that
+    no resource has, 400 for everything else that is wrong.
     """
     words = line.split(b" ")
     if len(words) != 3:
@@ -89,7 +88,6 @@ def _unusual_method(method: bytes) -> str:
 
 
 def _other_form(text: str, method: str, environ: dict[str, Any]) -> str:
-    """Returns the path and query of a target that doesn't begin with a slash."""
     if text == "*":
         if method != "OPTIONS":
             raise bad_request("Only OPTIONS may ask for '*'.")

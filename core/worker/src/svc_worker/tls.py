@@ -23,13 +23,10 @@ class TlsStream(Stream):
     def accept(
         cls, connection: Any, context: ssl.SSLContext, write_timeout_s: float, *, ragged: bool
     ) -> TlsStream:
-        """Returns the stream of a connection whose handshake is still to be made.
+        """Returns the stream of a connection whose handshake is still to be made; it takes gevent's socket.
 
-        Args:
-            connection: gevent's socket, which passes to the stream.
-            context: a server's context.
-            write_timeout_s: longest wait for the client to take bytes.
-            ragged: whether an end without TLS's own goodbye is an end like any other.
+        ``write_timeout_s`` is the longest wait for the client to take bytes. ``ragged``: an end without TLS's
+        own goodbye is an end like any other.
         """
         wrapped = context.wrap_socket(
             connection, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=ragged
@@ -37,11 +34,7 @@ class TlsStream(Stream):
         return cls(wrapped, write_timeout_s)
 
     def handshake(self, deadline: float) -> None:
-        """Makes the handshake.
-
-        Raises:
-            OSError: it failed, or the client was too slow (ssl.SSLError is an OSError).
-        """
+        """Makes the handshake; OSError where it failed (ssl.SSLError is one) or the client was too slow."""
         self.deadline = deadline
         self.socket.do_handshake()
         self.deadline = NEVER

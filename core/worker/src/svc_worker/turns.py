@@ -1,7 +1,4 @@
-"""Fair turns of greenlets that work for long, and the end of work that nobody waits for.
-
-An application calls ``pause`` now and then while it works for long.
-"""
+"""Fair turns of greenlets that work for long and ``pause``, and the end of work that nobody waits for."""
 
 from __future__ import annotations
 
@@ -41,8 +38,7 @@ class Abandoned(BaseException):
 class _Turns:
     """A queue: greenlets that pause go on in order, a few in each round of the event loop.
 
-    Otherwise thousands would all do a piece of work in one round, and a new connection or a small request
-    would wait for all of them.
+    Otherwise thousands would all do a piece of work in one round, and everything else would wait for them.
     """
 
     def __init__(self, width: int) -> None:
@@ -50,7 +46,6 @@ class _Turns:
         self._waiting: deque[Event] = deque()
 
     def take(self, hub: Any) -> None:
-        """Waits for the next round in which a turn is free."""
         if self._free:
             self._free -= 1
         else:
@@ -80,7 +75,6 @@ class _Turns:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits because no turn was free."""
         return bool(self._waiting)
 
 

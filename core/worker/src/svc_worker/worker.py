@@ -226,7 +226,6 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         return stream
 
     def _look_after(self, sweep: Sweep) -> None:
-        """Reports to the master, turns the clock of the ``Date`` field, and looks at the connections."""
         self.notify()
         self._set_date()
         if self._place is not None and self.is_serving:
@@ -234,7 +233,6 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         sweep.run()
 
     def _drop_caches(self, pool: Any) -> None:
-        """Forgets what is kept of former requests, before memory is given back."""
         drop_caches = getattr(self.application, "drop_caches", None)
         if drop_caches is not None:
             drop_caches()
@@ -244,7 +242,6 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         self.date = f"Date: {formatdate(usegmt=True)}\r\n"
 
     def _finish(self, pool: Any, sweep: Sweep) -> None:
-        """Lets requests at work end, for as long as is allowed."""
         deadline = time.monotonic() + self.cfg.graceful_timeout
         while self._hang_up_idle() or len(pool):
             if time.monotonic() >= deadline:
@@ -258,7 +255,6 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
             pool.kill(timeout=1)
 
     def _hang_up_idle(self) -> int:
-        """Closes the connections that wait for a request; returns how many there were."""
         idle = [connection for connection in self.connections if connection.is_idle]
         for connection in idle:
             # What the client has sent already can still be read, and is served.

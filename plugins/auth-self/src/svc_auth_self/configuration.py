@@ -19,9 +19,8 @@ class AuthSelfConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_un
             a second tab. Later it is taken for theft, and ends every token that came from it.
         signing_key_days: days after which tokens are signed with a new key.
         keys_per_user: keys that one user may have, besides root.
-        login_failures: failed logins from one address, or with one key, within the window; more are
-            refused without a look.
-        login_window_s: seconds of that window.
+        login_failures: failed logins from one address, or with one key, within ``login_window_s`` seconds;
+            more are refused without a look.
         sign_ins_per_minute: times that one key is exchanged for tokens within a minute, and that one sign-in
             is refreshed; more are refused.
     """

@@ -57,11 +57,9 @@ class Chain(Confidential, frozen=True, kw_only=True):
         user_id: who signed in; None with a share key.
         key_id: the key that they used; None when they used none.
         chain_hash: keyed hash of the chain's secret.
-        generation: number of the token that is good, from 0.
+        generation: number of the token that is good, from 0; made at ``issued_at``.
         token_hash: keyed hash of that token's own secret.
-        issued_at: when that token was made. Unix milliseconds.
-        spent: (generation, when it was spent) of the tokens that were spent of late.
-        expires_at: Unix milliseconds.
+        spent: (generation, when it was spent) of the tokens that were spent of late. Unix milliseconds.
     """
 
     shown = ("user_id", "key_id", "generation")
@@ -115,10 +113,7 @@ def begin_chain(
 def require_chain(database: Database, token: str, reuse_s: int) -> Presented:
     """Returns the chain of a token that is good now. Commits when the token was stolen.
 
-    Within ``reuse_s`` seconds a spent token does no harm.
-
-    Raises:
-        AuthRequired: the token is not good; every reason reads the same.
+    Within ``reuse_s`` seconds a spent token does no harm. Every reason of an AuthRequired reads the same.
     """
     parts = _TEXT.fullmatch(token)
     found = None if parts is None else read(database.system(), (CHAINS, parts[1]), Chain)
@@ -139,11 +134,7 @@ def require_chain(database: Database, token: str, reuse_s: int) -> Presented:
 
 
 def refresh_chain(database: Database, presented: Presented, *, days: int, reuse_s: int) -> str:
-    """Spends a token and returns the next one. Commits.
-
-    Raises:
-        AuthRequired: another request spent it first.
-    """
+    """Spends a token and returns the next one; AuthRequired if another request was faster. Commits."""
     chain, now = presented.chain, now_ms()
     secret = secrets.token_hex(32)
     spent = [one for one in chain.spent if now - one[1] < reuse_s * 1_000]

@@ -36,11 +36,7 @@ def ensure_root_key(database: Database) -> Sequence[str]:
 def reset_root_key(database: Database) -> tuple[str, int]:
     """Revokes every key of root, makes a new one, and ends root's refresh tokens; all in one commit.
 
-    Returns:
-        The text of the new key, and how many keys were revoked.
-
-    Raises:
-        Conflict: root's keys change all the time.
+    Returns the text of the new key, and how many were revoked. Conflict: root's keys change all the time.
     """
     for _ in range(_ATTEMPTS):
         system = database.system()

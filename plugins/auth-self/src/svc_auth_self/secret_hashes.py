@@ -47,8 +47,7 @@ class SecretHashes:
 def secret_hashes(database: Database) -> SecretHashes:
     """Returns the hashes of a database; makes their key when it has none. May commit, once a database.
 
-    Raises:
-        ReadOnly: the database has no key yet and is open for reading.
+    Raises ReadOnly where the database has no key yet and is open for reading.
     """
     entry = database.system().get(_PATH)
     known = _known.get(database)

@@ -76,12 +76,10 @@ def sign_in(context: RequestContext, match: KeyMatch | Account, *, refresh: bool
 def refresh(context: RequestContext, refresh_token: str, count: Callable[[str], None]) -> SignedIn:
     """Spends a refresh token and returns the next tokens. Commits.
 
-    ``count`` is called with the id of the chain of a token that is good, before it is spent; it may
-    raise.
+    ``count`` is called with the id of the chain of a token that is good, before it is spent; it may raise.
 
-    Raises:
-        Conflict: the server's auth mode is another one.
-        AuthRequired: the token is not good, or its key or user is not any more.
+    Raises Conflict where the server's auth mode is another one, and AuthRequired where the token is not good,
+    or its key or user is not any more.
     """
     mode = token_mode(context)
     settings = settings_of(context.database)

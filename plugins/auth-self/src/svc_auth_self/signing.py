@@ -37,7 +37,6 @@ class SigningRecord(Confidential, frozen=True, kw_only=True, omit_defaults=True)
         kid: what tokens call it.
         public: 32 bytes in hex.
         private: 32 bytes in hex; None once it is retired.
-        created_at: Unix milliseconds.
         longest_s: seconds for which the tokens that it signs are good at most.
         ends_at: of a retired key, when the last token that it signed has ended. Unix milliseconds.
     """
@@ -81,8 +80,7 @@ class SigningKeys:
     def active(self, lifetime_s: int) -> tuple[str, Ed25519PrivateKey]:
         """Returns the kid and the key to sign with; makes one when there is none. May commit.
 
-        Raises:
-            ServiceUnavailable: the keys change all the time.
+        Raises ServiceUnavailable where the keys change all the time.
         """
         for _ in range(_ATTEMPTS):
             system = self._database.system()
@@ -132,15 +130,11 @@ def rotate(
 ) -> str | None:
     """Makes a new active key and retires the one before; tokens go on being good. Commits.
 
-    Args:
-        database: the database.
-        lifetime_s: seconds for which what the new key signs is good.
-        older_than_ms: only when the active key was made before this time.
-        end_tokens: forget all keys before, so that no access token is good any more.
-        actor: who does it (a user id).
+    ``lifetime_s`` is the seconds for which what the new key signs is good. ``older_than_ms``: only when the
+    active key was made before this time. ``end_tokens`` forgets all keys before, so that no access token is
+    good any more.
 
-    Returns:
-        The kid of the new key; None when the active one is new enough, or another process was faster.
+    Returns the kid of the new key; None when the active one is new enough, or another process was faster.
     """
     system = database.system()
     pointer = read(system, _ACTIVE, ActiveKey)
@@ -185,8 +179,7 @@ def rotate_now(
 ) -> str:
     """Makes a new active key, whoever else does so too; returns its kid. Commits; arguments as ``rotate``.
 
-    Raises:
-        ServiceUnavailable: the keys change all the time.
+    Raises ServiceUnavailable where the keys change all the time.
     """
     for _ in range(_ATTEMPTS):
         kid = rotate(database, lifetime_s, end_tokens=end_tokens, actor=actor)

@@ -41,7 +41,6 @@ class Claims(msgspec.Struct, frozen=True):
     Attributes:
         subject: user id, or ``share`` for the bearer of a share key.
         key_id: the key that it was given for; None when no key was used.
-        expires_s: Unix seconds.
         chain_id: the chain of refresh tokens that it belongs to; None when it belongs to none.
     """
 
@@ -74,12 +73,8 @@ class TokenWriter:
     ) -> tuple[str, int]:
         """Returns a token and the seconds for which it is good. May commit, when there is no signing key yet.
 
-        Args:
-            subject: user id, or ``share``.
-            key_id: the key that it is given for.
-            lifetime_s: most seconds for which it is good.
-            ends_ms: when the key ends, in Unix milliseconds: the token ends no later.
-            chain_id: the chain of refresh tokens that it belongs to, and ends with.
+        ``subject`` is a user id, or ``share``. The token is good for ``lifetime_s`` at most, and ends no
+        later than the key, at ``ends_ms``. It belongs to the chain of refresh tokens, and ends with it.
         """
         import jwt
 
@@ -113,8 +108,7 @@ class TokenReader:
     def read(self, token: str) -> Claims:
         """Returns what a token says; the caller looks whether it has expired.
 
-        Raises:
-            AuthRequired: it is not one that this database has signed, or it is not good now.
+        Raises AuthRequired where it is not one that this database has signed, or it is not good now.
         """
         known = self._checked.get(token)
         if known is not None and self._keys.public(known[0]) is known[1]:
@@ -175,8 +169,7 @@ def _claims_of(found: dict[str, Any]) -> Claims:
 def key_of_scope(scope: str) -> str | None:
     """Returns the id of the key that a scope names; None for a user's own token.
 
-    Raises:
-        AuthRequired: it is a scope that this program does not know: a later one's, which may mean less.
+    Raises AuthRequired for a scope that this program does not know: a later one's, which may mean less.
     """
     if scope == USER_SCOPE:
         return None

@@ -1,7 +1,4 @@
-"""Several files that make one version together: an export, and patches that follow each other.
-
-They may be given in any order.
-"""
+"""Files that make one version together, in any order: an export, and patches that follow each other."""
 
 from __future__ import annotations
 
@@ -17,14 +14,11 @@ __all__ = ["ordered"]
 def ordered(files: Sequence[IncomingFile], head: Hash) -> list[IncomingFile]:
     """Returns files in the order in which they apply.
 
-    An export comes first; then each patch follows the version that it was made from. One file stays as it is:
-    whether it applies is said when it is imported.
+    An export comes first; then each patch follows the version that it was made from, the first one ``head``
+    when there is no export. One file stays as it is: whether it applies is said when it is imported.
 
-    The first patch applies to ``head`` when there is no export.
-
-    Raises:
-        InvalidInput: there are two exports.
-        Conflict: a file follows none of the others; it is named.
+    Raises InvalidInput for two exports, and Conflict, with its name, for a file that follows none of the
+    others.
     """
     if len(files) == 1:
         return list(files)

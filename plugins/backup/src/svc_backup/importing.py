@@ -1,7 +1,4 @@
-"""The way of one file into a database: opened, compared with HEAD, verified, taken.
-
-After a refusal the database is as it was.
-"""
+"""The way of one file into a database, which a refusal leaves as it was: compared, verified, taken."""
 
 from __future__ import annotations
 
@@ -70,13 +67,9 @@ def require_base(header: TransferHeader, present: Hash, *, force: bool) -> None:
 def import_incoming(
     database: Database, file: IncomingFile, options: ImportOptions, *, present: Hash | None = None
 ) -> ImportResult:
-    """Verifies a file and takes it into a database; blocks.
+    """Verifies a file and takes it into a database, which a refusal leaves as it was; blocks.
 
-    ``present`` is what a patch must apply to; None means HEAD.
-
-    Raises:
-        Conflict: a patch does not apply to that version, and ``force`` is false.
-        RefusedFile: the file is damaged or forged; the database is as it was.
+    Raises Conflict, without ``force``, for a patch that does not apply to ``present``; None means HEAD.
     """
     with database.hold():  # what the file lacks and the database has stays until a commit names it
         return _import_held(database, file, options, present)

@@ -1,7 +1,7 @@
 """Writes an export or a patch to disk: whole and durable under its name, or not there at all.
 
-A file is written without a name, synced, and linked to its name, which must be free;
-whatever ends the process before that, nothing is left.
+A file is written without a name, synced, and linked to its name, which must be free; whatever ends the
+process before that, nothing is left.
 """
 
 from __future__ import annotations
@@ -46,21 +46,14 @@ def write_file(
     progress: Progress | None = None,
     verify: Callable[[int], None] | None = None,
 ) -> None:
-    """Writes a planned file, durably. Blocks; its mode is 0600 less the umask.
+    """Writes a planned file, durably, where nothing may be. Blocks; its mode is 0600 less the umask.
 
-    Args:
-        outgoing: what to write.
-        path: where; nothing may be there.
-        pause: called after each piece, to let others run.
-        progress: told (bytes written, bytes in all).
-        verify: is given the descriptor of the file once it is durable, and raises if it is to get no name.
+    ``pause`` is called after each piece, to let others run; ``progress`` is told (bytes written, bytes in
+    all). ``verify`` is given the descriptor of the file once it is durable, and raises if it is to get no
+    name.
 
-    Raises:
-        AlreadyExists: the name is taken.
-        NotFound: the directory is missing.
-        Forbidden: it may not be written.
-        InsufficientStorage: the disk is full.
-        CorruptRecord: the database is damaged where the version needs it.
+    Raises AlreadyExists, NotFound where the directory is missing, Forbidden, InsufficientStorage, and
+    CorruptRecord where the database is damaged where the version needs it.
     """
     refuse_existing(path)
     try:

@@ -13,17 +13,8 @@ def promote_version(
 ) -> None:
     """Makes a version HEAD, durably. Blocks.
 
-    What keeps an imported version reachable goes: HEAD names it from now on.
-
-    Args:
-        database: the database, open for writing.
-        root: the version.
-        actor: who does it.
-        expected: what HEAD must be at that moment; None asks nothing.
-
-    Raises:
-        NotFound: there is no such version.
-        PreconditionFailed: HEAD is not what was expected.
+    What keeps an imported version reachable goes: HEAD names it from now on. ``expected`` is what HEAD must
+    be at that moment (PreconditionFailed); None asks nothing. Raises NotFound for no such version.
     """
     database.require_version(root)
     kept = f"{IMPORTS}/{root.hex()}"

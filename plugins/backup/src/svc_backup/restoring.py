@@ -1,7 +1,4 @@
-"""Makes a database out of files: under its name it appears whole, or not at all.
-
-It is filled under another name, and gets its own when that succeeded.
-"""
+"""Makes a database out of files: it gets its name when it is whole, or leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -23,12 +20,9 @@ __all__ = ["restored_database"]
 
 @contextlib.contextmanager
 def restored_database(path: Path, plugin_id: str) -> Iterator[Database]:
-    """Gives a new database with its first plugins, and names it ``path`` when the block ends well.
+    """Gives a new database with its first plugins, and names it ``path`` when the block ends well. Blocks.
 
-    When it does not, nothing of it is left. Blocks.
-
-    Raises:
-        AlreadyExists: the name was taken meanwhile. Others as ``open_database``.
+    When it does not, nothing of it is left. Raises AlreadyExists where the name was taken meanwhile.
     """
     temporary = path.with_name(f".{path.name[:200]}.new-{secrets.token_hex(8)}")
     state = Path(f"{temporary}.d")

@@ -1,7 +1,4 @@
-"""Where a server may write exports and read imports: one directory, and nothing outside of it.
-
-What a request names is a path below it, or refused.
-"""
+"""Where a server may write exports and read imports: one directory, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -26,8 +23,7 @@ def backup_directory(database_path: Path) -> Path:
 def path_in_backups(database_path: Path, text: str, field: str, *, kind: str = "file") -> Path:
     """Returns the path that a request names.
 
-    Raises:
-        InvalidInput: it leads out of the directory, also through links, or is no file name.
+    Raises InvalidInput where it leads out of the directory, also through links, or is no file name.
     """
     if not text or "\0" in text or text.endswith("/") or len(text) > 4096:
         raise InvalidInput(f"The member {field} is the name of a {kind}.", field=field)
@@ -50,11 +46,8 @@ def path_in_backups(database_path: Path, text: str, field: str, *, kind: str = "
 def directory_in_backups(database_path: Path, text: str, field: str) -> Path:
     """Returns the directory that a request names.
 
-    Args:
-        database_path: where the database lies.
-        text: ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or
-            ``x`` for one in it, or its absolute path.
-        field: the member of the body, for errors.
+    ``text`` is ``./backups/`` or ``.`` for the backup directory itself, wherever it is; ``./backups/x`` or
+    ``x`` for one in it, or its absolute path. ``field`` is the member of the body, for errors.
     """
     parts = [part for part in Path(text).parts if part != "."]
     if "\0" in text or not text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):

@@ -37,15 +37,10 @@ class ReadsContents(Protocol):
 
 
 class DifferenceCounts(Struct, frozen=True):
-    """How much differs between two versions.
+    """How much differs between two versions: files and links, and lines of text.
 
-    Attributes:
-        added: files and links that only the later version has.
-        modified: files and links whose content, target, type or kind differs.
-        deleted: files and links that only the earlier version has.
-        touched: files and links of which nothing but the times differs; they are not shown.
-        lines_added: lines of text that only the later version has.
-        lines_removed: lines of text that only the earlier version has.
+    What has another content, target, type or kind is modified; what has other times only is ``touched``, and
+    not shown.
     """
 
     added: int = 0
@@ -59,20 +54,11 @@ class DifferenceCounts(Struct, frozen=True):
 def write_text_differences(
     before: Version, after: Version, path: Path, out: TextIO, *, color: bool, context: int = 3
 ) -> DifferenceCounts:
-    """Writes how the files of two versions differ, in path order.
+    """Writes how the files of two versions differ, in path order. Blocks for as long as that takes.
 
-    Text is shown as a unified difference; of binary files and of texts over 16 MiB only the sizes. On a
-    terminal control characters of contents and names are shown as escapes, and do nothing.
-
-    Blocks for as long as reading and writing takes.
-
-    Args:
-        before: the earlier version.
-        after: the later one.
-        path: only what lies at and below it.
-        out: where to; a file gets the contents as they are.
-        color: whether to use colors, which suits a terminal only.
-        context: equal lines that are shown around each change.
+    Text is shown as a unified difference, with ``context`` equal lines around each change; of binary files
+    and of texts over 16 MiB only the sizes. On a terminal control characters of contents and names are shown
+    as escapes, and do nothing; a file gets the contents as they are. ``color`` suits a terminal only.
     """
     return write_changes(before.diff(after, path), before, after, out, color=color, context=context)
 
@@ -94,8 +80,6 @@ def write_changes(
 
 
 class _Writer:
-    """Writes the differences of two versions, and counts them."""
-
     def __init__(self, before: ReadsContents, after: ReadsContents, write: _Write, context: int) -> None:
         self._before = before
         self._after = after
@@ -262,7 +246,6 @@ def _size(entry: Entry | None) -> str:
 
 
 def _line_writer(out: TextIO, color: bool) -> _Write:
-    """Returns the function that writes a line of some kind."""
     if not color:
         escaping = out.isatty()
 

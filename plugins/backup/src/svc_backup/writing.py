@@ -19,10 +19,7 @@ _ANY_EXPANSION = 1 << 30
 def make_directory(directory: Path) -> None:
     """Makes a directory for backups, readable by its owner, and those above it, where they are missing.
 
-    Raises:
-        InvalidInput: something else has its name.
-        Forbidden: it cannot be made.
-        InsufficientStorage: the disk is full.
+    Raises InvalidInput where something else has its name, Forbidden, and InsufficientStorage.
     """
     try:
         missing = [one for one in (directory, *directory.parents) if not one.exists()]

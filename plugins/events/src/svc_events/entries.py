@@ -67,15 +67,12 @@ class _Batch:
         self.above.update(path[:depth] for depth in range(len(path)))
 
     def touches(self, path: Path) -> bool:
-        """Whether it holds the path, something above it, or something below it."""
         if path in self.paths or path in self.above:
             return True
         return any(path[:depth] in self.paths for depth in range(len(path)))
 
 
 class _Batches:
-    """The two events that are being made."""
-
     def __init__(self) -> None:
         self._open = {DELETED: _Batch(), CREATED: _Batch()}
 

@@ -176,7 +176,6 @@ class EventFeed:
             self._known = known
 
     def _make(self, place: Place) -> EventBatch:
-        """Makes the batch behind a place, which has commits behind it."""
         found: list[FeedEvent] = []
         weight = 0
         for sequence, commit, events in islice(self._commits(place), _MOST_COMMITS):
@@ -287,13 +286,9 @@ def _event(data: EventData, seen_by: SeenBy, place: Place, time_ms: int) -> Feed
 
 
 def gap(begin: Place, end: Place, reason: str, time_ms: int) -> FeedEvent:
-    """Returns the event that says that others are missing.
+    """Returns the event that says that others are missing, from behind ``begin`` up to ``end``.
 
-    Args:
-        begin: the place behind which they are missing.
-        end: the place from which it goes on.
-        reason: ``unreadable``, ``ahead`` (the log ends before ``begin``) or ``behind``.
-        time_ms: Unix milliseconds.
+    ``reason`` is ``unreadable``, ``ahead`` (the log ends before ``begin``) or ``behind``.
     """
     payload = {"from": str(begin), "to": str(end), "reason": reason}
     event = Event(event_id=str(end), event_type=GAP, timestamp=time_ms, payload=payload)

@@ -39,8 +39,7 @@ class CommitWatch:
     def joined(self, is_stopping: Callable[[], bool]) -> Iterator[None]:
         """Counts one that waits for as long as the context lasts.
 
-        Args:
-            is_stopping: whether the process stops: all are woken then. Called often; cheap.
+        ``is_stopping`` says whether the process stops: all are woken then. Called often; cheap.
         """
         key = object()
         with self._lock:

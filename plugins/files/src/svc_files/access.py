@@ -61,12 +61,7 @@ _LEVELS_PER_LOOK = 64
 
 
 def body_path(text: str) -> Path:
-    """Returns the path that a body or a query names.
-
-    Raises:
-        InvalidPath: it breaks the path rules.
-        NotFound: it lies in the system namespace.
-    """
+    """Returns the path that a body or a query names; NotFound where it lies in the system namespace."""
     path = parse_path(text)
     if is_system_path(path):
         raise missing(path)
@@ -93,11 +88,8 @@ def require_size(size: int, maximum: int) -> None:
 class Reading(msgspec.Struct, frozen=True):
     """What one caller reads: a version, seen through the caller's permissions.
 
-    Attributes:
-        context: the request's context.
-        version: the version that is read.
-        head: HEAD, when an older version is read: what is deleted there needs the permission ``d``.
-        fixed: whether the version was named by its hash, so that what the request reads never changes.
+    ``head`` is HEAD when an older version is read: what is deleted there needs the permission ``d``.
+    ``fixed`` says that the version was named by its hash, so that what the request reads never changes.
     """
 
     context: RequestContext
@@ -108,8 +100,7 @@ class Reading(msgspec.Struct, frozen=True):
     def hold(self) -> Hold:
         """Keeps the version from being collected until the hold is released: for an answer that is streamed.
 
-        Raises:
-            VersionCollected: it was collected since the request began.
+        Raises VersionCollected where it was collected since the request began.
         """
         return self.context.database.hold_version(self.version.root)
 
@@ -135,14 +126,9 @@ class Reading(msgspec.Struct, frozen=True):
     def find(self, path: Path, *operations: Operation, final: bool = True) -> tuple[Path, Entry]:
         """Returns where a path leads and what stands there, if the caller may have it.
 
-        Args:
-            path: the path that was asked for.
-            operations: what it is wanted for; none means ``READ`` of a file or link, ``LIST`` of a directory.
-            final: whether a link at its end is followed.
-
-        Raises:
-            NotFound: nothing is there, or nothing that the caller may know of.
-            Forbidden: the caller may not read it.
+        ``operations`` is what it is wanted for; none means ``READ`` of a file or link, ``LIST`` of a
+        directory. Raises NotFound also for what the caller may not know of, and Forbidden for what they may
+        not read.
         """
         entry = self.version.get(path)
         if entry is not None and entry.kind is _FILE and not operations and self.head is None:
@@ -224,12 +210,8 @@ def authorize_put(
 ) -> Condition | None:
     """Makes sure that the caller may store something at a place, and returns the condition to do it under.
 
-    A caller who may create and not update must not overwrite what appears in the meantime, nor the
-    reverse: the condition that comes back forbids it in the commit itself.
-
-    Raises:
-        NotFound: the caller may not know of the path.
-        Forbidden: the caller may not do it.
+    A caller who may create and not update must not overwrite what appears in the meantime, nor the reverse:
+    the condition that comes back forbids it in the commit itself. Raises NotFound or Forbidden.
     """
     if context.identity.is_unrestricted_root:
         return condition
@@ -254,19 +236,10 @@ def authorize_below(
     operations: tuple[Operation, ...],
     destination: Path | None = None,
 ) -> Condition | None:
-    """Makes sure that the caller may do something to everything at and below a path.
+    """Makes sure that the caller may do something to everything at and below a path, as it is in ``version``.
 
-    Args:
-        context: the request's context.
-        version: the state that the decision looks at.
-        path: the file, link or directory.
-        entry: what stands there in ``version``.
-        operations: what is needed on the path and on everything below it.
-        destination: where it goes, when each path there needs ``CREATE`` too.
-
-    Returns:
-        The condition under which the decision holds: that the directory is still the same. None where it
-        holds whatever is there.
+    With a ``destination``, each path there needs ``CREATE`` too. Returns the condition under which the
+    decision holds: that the directory is still the same; None where it holds whatever is there.
 
     Raises:
         NotFound: the caller may not do it at the path itself, or below it and must not know.
@@ -296,8 +269,7 @@ def authorize_below(
 def commit_condition(guard: Condition | None, condition: Condition | None, place: Place) -> Condition | None:
     """Returns what a commit is made under: a guard of ``authorize_below``, or the caller's own condition.
 
-    Raises:
-        PreconditionFailed: there is a guard, and the caller's own condition does not hold at the place.
+    Where there is a guard, the caller's own condition is checked here: PreconditionFailed.
     """
     if guard is None:
         return condition
@@ -308,11 +280,7 @@ def commit_condition(guard: Condition | None, condition: Condition | None, place
 
 @contextmanager
 def guarded(guard: Condition | None) -> Iterator[None]:
-    """Around a commit: a guard of ``authorize_below`` that fails is a conflict, not a failed condition.
-
-    Raises:
-        Conflict: the directory has changed since the permissions below it were looked at.
-    """
+    """Around a commit: a guard of ``authorize_below`` that fails is a Conflict, not a failed condition."""
     try:
         yield
     except PreconditionFailed as error:

@@ -104,7 +104,6 @@ def _reached(storage: ViewStorage, chunk: Hash) -> Iterator[Path]:
 
 
 def _copies_of(storage: ViewStorage, path: Path, since: int) -> Iterator[tuple[int, Path]]:
-    """Yields where moves and copies since a commit took what was at a path, and in which commit."""
     key = b""
     for length, name in enumerate(path, 1):
         key += path_key((name,))
@@ -115,8 +114,6 @@ def _copies_of(storage: ViewStorage, path: Path, since: int) -> Iterator[tuple[i
 
 
 class _Recorder:
-    """Writes rows, and counts what was looked at."""
-
     def __init__(self, storage: ViewStorage, sequence: int, start: int) -> None:
         self.storage = storage
         self._sequence = sequence.to_bytes(8, "big")
@@ -172,13 +169,7 @@ class _Recorder:
 
 
 class _Level(Struct):
-    """A directory that is compared.
-
-    Attributes:
-        path: where it is.
-        base: where the rows lead to what it is compared with; None when that is nothing.
-        differences: names, and what stands there before and after.
-    """
+    """A directory that is compared; ``base`` is where the rows lead to its old state, None for nothing."""
 
     path: Path
     base: Path | None
@@ -188,11 +179,8 @@ class _Level(Struct):
 class _Comparison:
     """Finds what a tree holds that rows do not lead to yet, by its distinct parts.
 
-    Args:
-        recorder: writes the rows.
-        before: HEAD before the commit; copies and moves began there, or in the tree that is changed.
-        base: a tree to all files of which rows lead.
-        changes: what was done to make the new tree of it.
+    ``before`` is HEAD before the commit: copies and moves began there, or in the tree that is changed. Rows
+    lead to all files of ``base``; ``changes`` made the new tree of it.
     """
 
     def __init__(
@@ -210,7 +198,6 @@ class _Comparison:
                 self._known[entry.hash] = origin
 
     def run(self, root: Hash) -> Generator[None]:
-        """Writes the rows of what is new in a tree."""
         if self._recorder.is_known_root(root) or root == self._base.root:
             return
         before, after = self._base.get(()), self._versions.sibling(root).get(())

@@ -58,10 +58,9 @@ class CutNote(msgspec.Struct, frozen=True, array_like=True):
     """How a client cut a content.
 
     Attributes:
-        size: bytes of the content.
         record: hash of the file record of the database's own cut; None where that is one chunk.
-        chunks: for each of the client's chunks, without repetition and without those that are the
-            database's own: hash, offset in the content (8 bytes, little endian), length (4 bytes).
+        chunks: for each of the client's chunks, without repetition and without those that are the database's
+            own: hash, offset in the content (8 bytes, little endian), length (4 bytes).
     """
 
     size: int

@@ -1,7 +1,6 @@
-"""The settings of the plugin: the limits that are its own, each with its default.
+"""The limits that are the plugin's own, each with its default.
 
-How large a file, a JSON body and a batch may be is set for the whole server (``svc.pipeline.Limits``), and
-nowhere else.
+How large a file, a JSON body and a batch may be is set for the whole server (``svc.pipeline.Limits``).
 """
 
 from __future__ import annotations

@@ -100,15 +100,10 @@ _CONTROL_BYTES = bytes(byte for byte in range(256) if _CONTROL.match(bytes((byte
 
 
 def choose_content_type(given: str | None, head: bytes, name: str) -> str:
-    """Returns the media type that a file is stored with.
+    """Returns the media type that a file is stored with; the caller's, if ``given``, decides.
 
-    Args:
-        given: the caller's ``Content-Type``; it decides when it is there.
-        head: the first bytes of the content, a few kilobytes at most.
-        name: the last segment of the path.
-
-    Raises:
-        InvalidInput: ``given`` is not a media type (RFC 9110, 8.3.1) or over 255 characters.
+    ``head`` is the first bytes of the content, a few kilobytes at most. Raises InvalidInput where ``given``
+    is not a media type (RFC 9110, 8.3.1) or over 255 characters.
     """
     stated = check_content_type(given)
     if stated is not None:
@@ -147,9 +142,8 @@ def is_compressed(content_type: str | None) -> bool:
 def _by_bytes(head: bytes, is_text: bool) -> str | None:
     """What the first bytes say.
 
-    A head that is text can only be one of the formats that begin as text: the library would take prose
-    that begins with BM for a bitmap. It asks eighty types, in 40 µs, so it is asked only where the head
-    begins like one of them.
+    Text can only be one of the formats that begin as text: the library would take prose that begins with BM
+    for a bitmap. It asks eighty types, in 40 µs, so it is asked only where the head begins like one of them.
     """
     if len(head) < 4:
         return None

@@ -1,7 +1,7 @@
 """Cursors of listings: the place where a page ended, as an opaque text.
 
-A cursor names a place in an order, not a row: pages go on from it although the row it came from may be
-gone, and never repeat or skip a row that did not change.
+A cursor names a place in an order, not a row: pages go on from it although the row it came from may be gone,
+and never repeat or skip a row that did not change.
 
 A page may end where nothing is shown to its caller. The cursor of one who does not see everything is
 therefore sealed: it tells nothing of the place, and works in every copy of the database.
@@ -22,11 +22,9 @@ _PURPOSE = "files"
 
 
 class Cursors:
-    """Makes and reads the cursors of one caller.
+    """Makes and reads the cursors of one caller, ``sealed`` where they may tell nothing of their place.
 
-    Args:
-        database_id: of the database. It is random and no route tells it, so that it serves as a secret.
-        sealed: whether a cursor may tell nothing of its place.
+    The id of the database is random and no route tells it, so that it serves as a secret.
     """
 
     def __init__(self, database_id: bytes, *, sealed: bool) -> None:

@@ -43,14 +43,7 @@ _COMPARED = 16
 
 
 class DeletedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file or link that was deleted.
-
-    Attributes:
-        deleted_ms: when, Unix milliseconds.
-        root: root hash of the last version that holds it.
-        kind: ``EntryKind`` of the entry.
-        hash, size, created_ms, updated_ms, content_type, record, target: of the entry, as it was.
-    """
+    """A file or link that was deleted, as it was, with its ``EntryKind``; ``root`` last held it."""
 
     deleted_ms: int
     root: Hash
@@ -112,9 +105,7 @@ class TreeEvent(msgspec.Struct, frozen=True, array_like=True):
     """A directory that was deleted, came back, or was replaced by another tree.
 
     Attributes:
-        moment: when.
-        deleted_ms: the same in Unix milliseconds.
-        root: root hash of the version before.
+        root: of the version before.
         gone: hash of the tree whose files and links were deleted, but for those that ``came`` has too.
         came: hash of the tree that came.
         depth: number of segments of the path at which it happened.
@@ -190,10 +181,7 @@ def add_tree(storage: ViewStorage, path: Path, event: TreeEvent) -> None:
 
 
 def trees_at(storage: ViewStorage, path: Path, before: Moment | None = None) -> Iterator[TreeEvent]:
-    """Yields the trees of one path, the newest first; only those older than ``before``.
-
-    Those that were collected are not among them.
-    """
+    """Yields the trees of one path that are not collected, the newest first; only those before ``before``."""
     after = None if before is None else _tree_key(path, before)
     for _, value in storage.scan(_tree_prefix(path), after=after):
         event = msgspec.msgpack.decode(value, type=TreeEvent)
@@ -215,11 +203,7 @@ def trees_above(storage: ViewStorage, path: Path) -> list[TreeEvent]:
 def deleted_in_trees(
     versions: Version, trees: list[TreeEvent], path: Path, since: Moment | None = None
 ) -> tuple[bool, DeletedFile | None]:
-    """Asks trees, the newest first, for what happened to a path.
-
-    Returns:
-        Whether one of them knows of the path, and what was deleted according to it.
-    """
+    """Asks trees, the newest first: whether one knows of the path, and what was deleted according to it."""
     for event in trees:
         if since is not None and event.moment <= since:
             break

@@ -81,7 +81,6 @@ class _Taking:
         self._known: dict[Path, tuple[list[TreeEvent], bool]] = {}
 
     def take(self, order: int, change: PathChange) -> None:
-        """Takes one operation in; ``order`` is its number in the commit."""
         if change.kind == "ref":
             if change.path == ("HEAD",):
                 self._add_tree(order, (), self._before.root, self._after.root)
@@ -171,7 +170,6 @@ def search_below(
     """Yields what was deleted below a directory, in path order; sees every commit so far.
 
     A path at which the search finds nothing comes too, with None: whoever counts the steps bounds the work.
-
     ``after`` is an absolute path; a ``depth`` of 0 yields direct children only, -1 everything.
     """
     view = database.view(DELETED_VIEW)

@@ -39,13 +39,10 @@ _Child = tuple[str, PathRow, bool]
 
 
 class _Directory(Struct):
-    """A directory that is searched.
+    """A directory that is searched; ``head`` is the hash of its tree at HEAD, None where none stands now.
 
-    Attributes:
-        path: where it is, or was.
-        head: hash of its tree at HEAD; None when no directory stands there now.
-        trees: what was deleted or came back with directories at or above it, the newest first; as seen here.
-        children: the names that may be of something deleted, in order.
+    ``trees`` is what was deleted or came back with directories at or above it, the newest first, as seen
+    here; ``children`` the names that may be of something deleted, in order.
     """
 
     path: Path
@@ -59,9 +56,8 @@ def search(
 ) -> tuple[list[tuple[Path, DeletedFile | None]], Path | None]:
     """Looks for deleted files in one bounded piece; arguments as those of ``search_below``.
 
-    Returns:
-        Each path that was looked at, with what was deleted there; and the path behind which the next piece
-        begins, None at the end.
+    Returns each path that was looked at, with what was deleted there; and the path behind which the next
+    piece begins, None at the end.
     """
     walk = _Walk(storage, database.at())
     found = list(islice(walk.paths(directory, after, depth), _LOOKED_AT_PER_PIECE))
@@ -133,7 +129,6 @@ class _Walk:
     def _enter(
         self, directory: _Directory, name: str, row: PathRow, has_below: bool, after: str | None = None
     ) -> _Directory | None:
-        """Returns the directory of a name if something may be found in it."""
         path = (*directory.path, name)
         trees = [
             event
@@ -166,7 +161,6 @@ class _Walk:
     def _children(
         self, path: Path, trees: list[TreeEvent], has_below: bool, after: str | None
     ) -> Iterator[_Child]:
-        """Yields every name of a directory that rows or deleted trees know of, in order."""
         sources: list[Iterator[_Child]] = [
             _names_of(self._version.sibling(event.gone), after) for event in trees if event.gone is not None
         ]

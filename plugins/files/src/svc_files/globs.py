@@ -18,12 +18,9 @@ MAXIMUM_PATTERN = 1024
 
 
 class Glob:
-    """A compiled pattern; immutable, may be shared by threads.
+    """A compiled pattern; immutable, may be shared by threads. A leading slash ties it to the full path.
 
-    A leading slash ties it to the full path.
-
-    Raises:
-        InvalidInput: the pattern is empty or longer than ``MAXIMUM_PATTERN``.
+    Raises InvalidInput for a pattern that is empty or longer than ``MAXIMUM_PATTERN``.
     """
 
     __slots__ = ("_absolute", "_end", "_name", "_segments", "_stars")
@@ -56,8 +53,7 @@ class Glob:
     def _behind(self, places: int, name: str) -> int:
         """The places in the pattern that are reached from others by one segment of a path.
 
-        Places are the bits of an integer: bit *n* says that the first *n* segments of the pattern fit what
-        was read so far.
+        Places are bits of an integer: bit *n* says that the first *n* segments fit what was read so far.
         """
         reached = places & self._stars
         for match, mask in self._segments:

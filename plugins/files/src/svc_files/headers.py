@@ -65,18 +65,17 @@ def describe(
     immutable: bool = False,
     complete: bool = True,
 ) -> None:
-    """Sets the headers that say what stands at a path.
+    """Sets the headers that say what stands at a path, links resolved.
 
     Args:
         resp: the response.
-        path: where the entry stands, links resolved.
+        path: where the entry stands.
         entry: the entry.
         version: root hash of the version that was read.
         etag: opaque strong entity tag; None sets none.
         link: the symbolic link that the request named, when it named one.
         immutable: whether the answer depends on nothing but the version that is read.
-        complete: whether the caller sees everything below a directory; else nothing is said that is made
-            from that.
+        complete: whether the caller sees everything below a directory; else nothing made from that is said.
     """
     target = link.target if link is not None else entry.target
     if immutable:
@@ -114,8 +113,8 @@ def _fields_of(
 def set_content_headers(req: falcon.Request, resp: falcon.Response, entry: Entry) -> None:
     """Sets the headers that a file's own bytes are served with.
 
-    Stored pages come from whoever may write; a sandbox keeps their scripts from acting in the
-    server's origin with the reader's rights. Where the operator wants none, nothing is said about them.
+    Stored pages come from whoever may write; a sandbox keeps their scripts from acting in the server's origin
+    with the reader's rights, unless the operator wants none.
     """
     if not _is_active(entry.content_type):
         return

@@ -24,8 +24,7 @@ class _Refused(ValueError):
 def decode_json(content: bytes, what: str) -> Any:
     """Returns the value of a JSON text (RFC 8259: UTF-8, no NaN, an optional byte order mark).
 
-    Raises:
-        InvalidInput: not JSON, nested deeper than 500, or with an integer of over 4,000 digits.
+    Raises InvalidInput also for one nested deeper than 500, or with an integer of over 4,000 digits.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -43,8 +42,7 @@ def decode_json(content: bytes, what: str) -> Any:
 def encode_json(value: Any) -> bytes:
     """Returns a JSON text of the value: UTF-8, compact, keys in their order.
 
-    Raises:
-        InvalidInput: a string holds a lone surrogate, which UTF-8 cannot carry.
+    Raises InvalidInput for a lone surrogate in a string, which UTF-8 cannot carry.
     """
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
@@ -66,12 +64,7 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 
 
 def resolve_pointer(document: Any, pointer: str) -> Any:
-    """Returns the value that a JSON pointer names.
-
-    Raises:
-        InvalidInput: the pointer is not of the form of RFC 6901.
-        NotFound: the document has nothing there.
-    """
+    """Returns the value that a JSON pointer (RFC 6901) names; NotFound where the document has none there."""
     if pointer and not pointer.startswith("/"):
         raise InvalidInput("A JSON pointer is empty or begins with '/'.", field="json_pointer")
     value = document

@@ -47,13 +47,11 @@ class Listing(Struct, frozen=True):
     """What is to be listed.
 
     Attributes:
-        reading: the version and who reads it.
         path: the directory, links resolved.
         limit: most rows of a page.
-        scan: most entries that a page looks at (see ``looks``): those that it shows, those that it leaves
-            out (for the glob, the offset, or the caller's permissions) and the directories on the way.
+        scan: most entries that a page looks at (see ``looks``): those that it shows, those that it leaves out
+            (for the glob, the offset, or the caller's permissions) and the directories on the way.
         depth: 0 lists the children, n the files at most n levels further down, -1 all files below.
-        glob: only what matches.
         after: place below ``path`` to start behind.
         offset: how many rows to leave out from there. Costs O(log n), and counts as no look, where the tree
             counts what is listed: without a glob, for one who sees everything, and a depth of 0 or -1.
@@ -138,11 +136,10 @@ class Page:
     """One page of a listing; iterate over its items once, then ask what comes after it.
 
     Attributes:
-        has_more: whether the listing goes on; known after the iteration. What follows may be nothing that
-            is shown, where the page ended because it had looked at enough.
+        has_more: whether the listing goes on. What follows may be nothing that is shown, where the page ended
+            because it had looked at enough.
         next_cursor: where the next page begins; None when none does.
-        total: how many rows the listing has on all its pages, where the tree counts them or the page is all
-            there is; else None.
+        total: of rows on all pages, where the tree counts them or the page is all there is; else None.
         looked_at: how many entries were looked at.
     """
 

@@ -43,13 +43,8 @@ class Budget:
 def select_lines(pieces: Iterable[bytes], first: int, last: int | None, budget: Budget) -> tuple[bytes, int]:
     """Returns lines with their ends, and the number of the last one; ``first - 1`` when there is none.
 
-    Args:
-        pieces: the content.
-        first: first line, from 1.
-        last: last line, included; None means to the end.
-        budget: counts what is read and returned.
-
-    A line ends with a line feed; a last line without one counts.
+    Lines count from 1 and end with a line feed; a last one without it counts. ``last`` is included; None
+    means to the end. The budget counts what is read and returned.
     """
     selected: list[bytes] = []
     complete = 0
@@ -85,12 +80,9 @@ def select_lines(pieces: Iterable[bytes], first: int, last: int | None, budget: 
 
 
 def select_characters(pieces: Iterable[bytes], start: int, end: int | None, budget: Budget) -> str:
-    """Returns characters of a UTF-8 text.
+    """Returns characters of a UTF-8 text, ``start`` (from 0) to before ``end``; None means to the end.
 
-    Takes characters from ``start`` (from 0) to before ``end``; None means to the end.
-
-    Raises:
-        InvalidInput: the content, as far as it is read, is not UTF-8.
+    Raises InvalidInput where the content, as far as it is read, is not UTF-8.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("strict")
     selected: list[str] = []

@@ -82,9 +82,7 @@ def settings_of(req: falcon.Request) -> RequestSettings:
 def reading_of(req: falcon.Request) -> Reading:
     """Returns the version that a request reads: ``snapshot``, ``version``, ``fork``, ``at``, else HEAD.
 
-    Raises:
-        NotFound: there is no such snapshot, version or fork, or no commit of that time.
-        InvalidInput: the version is not a hash in hex, or the time none.
+    Raises NotFound where it names none, and InvalidInput for what is no hash in hex, or no time.
     """
     context = context_of(req)
     if not req.query_string:
@@ -107,10 +105,7 @@ def reading_of(req: falcon.Request) -> Reading:
 class Writing(msgspec.Struct, frozen=True):
     """Where a request writes: HEAD, or a fork.
 
-    Attributes:
-        context: the request's context.
-        ref: name of the ref.
-        version: its present state, to find links and to decide permissions by; the commit decides the rest.
+    ``version`` is the present state, to find links and to decide permissions by; the commit decides the rest.
     """
 
     context: RequestContext
@@ -145,11 +140,9 @@ class Writing(msgspec.Struct, frozen=True):
 
 
 def writing_of(req: falcon.Request) -> Writing:
-    """Returns where a request writes.
+    """Returns where a request writes; NotFound where there is no such fork.
 
-    Raises:
-        InvalidInput: it names a snapshot, a version or a time, which never change.
-        NotFound: there is no such fork.
+    Raises InvalidInput where it names a snapshot, a version or a time, which never change.
     """
     context = context_of(req)
     if not req.query_string:

@@ -18,11 +18,9 @@ _SYMLINK = EntryKind.SYMLINK
 
 
 class Place(NamedTuple):
-    """Where a path leads.
+    """Where a path leads: its last segment may be a link when links are not to be followed.
 
-    Attributes:
-        path: the path without links (its last segment may be one when links are not to be followed).
-        entry: what stands there; None when nothing does, and then the path is where it would be made.
+    ``entry`` is what stands there; None when nothing does, and then the path is where it would be made.
     """
 
     path: Path
@@ -37,17 +35,12 @@ def missing(path: Path) -> NotFound:
 def follow(
     version: Version, path: Path, *, final: bool = True, may_pass: Callable[[Path], bool] | None = None
 ) -> Place:
-    """Returns where a path leads when the links on the way are followed.
+    """Returns where a path leads when the links on the way, and with ``final`` at its end, are followed.
 
-    Args:
-        version: the state to look into.
-        path: any path.
-        final: whether a link at the path's own end is followed too.
-        may_pass: whether the caller may see the link at a path; to one who may not, it leads to nothing.
+    ``may_pass`` says whether the caller may see the link at a path; to one who may not, it leads to nothing.
 
-    Raises:
-        NotFound: the path, or a link on the way, leads into the system namespace.
-        InvalidInput: more than 32 links, or a cycle of them.
+    Raises NotFound where it leads into the system namespace, and InvalidInput for more than 32 links, or a
+    cycle.
     """
     if is_system_path(path):
         raise missing(path)
@@ -64,12 +57,7 @@ def follow(
 
 
 def find(version: Version, path: Path, *, final: bool = True) -> tuple[Path, Entry]:
-    """As ``follow``, for what must be there.
-
-    Raises:
-        NotFound: nothing is there, or a link leads to nothing.
-        InvalidInput: more than 32 links, or a cycle of them.
-    """
+    """As ``follow``, for what must be there: raises NotFound also where a link leads to nothing."""
     found, entry = follow(version, path, final=final)
     if entry is None:
         raise missing(path)

@@ -43,10 +43,8 @@ class ZipMember(Struct, frozen=True):
 
     Attributes:
         name: path inside the archive, with ``/`` between segments; ends with ``/`` for a directory.
-        size: bytes of the content.
-        updated_ms: modification time in Unix milliseconds; the archive holds it in UTC, to two seconds.
-        pieces: the content; exactly ``size`` bytes.
-        compress: whether to deflate it.
+        updated_ms: Unix milliseconds; the archive holds it in UTC, to two seconds.
+        pieces: the content; exactly ``size`` bytes, else the stream raises ValueError.
     """
 
     name: str
@@ -59,12 +57,8 @@ class ZipMember(Struct, frozen=True):
 def stream_zip(members: Iterable[ZipMember | None]) -> Iterator[bytes]:
     """Yields an archive of the members, in pieces of at most about 1 MiB.
 
-    Args:
-        members: what it holds; taken one by one, so that they can be made on the way. None stands for work
-            that gave no member: an empty piece is yielded, at which whoever sends the archive may stop.
-
-    Raises:
-        ValueError: a member's content does not have the size that it states.
+    Members are taken one by one, so that they can be made on the way. None stands for work that gave no
+    member: an empty piece is yielded, at which whoever sends the archive may stop.
     """
     with tempfile.SpooledTemporaryFile(max_size=_DIRECTORY_MEMORY) as directory:
         offset = 0
@@ -85,8 +79,6 @@ def stream_zip(members: Iterable[ZipMember | None]) -> Iterator[bytes]:
 
 
 class _Written(Struct):
-    """What is known of a member once it is written."""
-
     method: int = _STORED
     flags: int = _UTF8
     crc: int = 0

@@ -20,8 +20,8 @@ class NamedPaths(Struct):
     Attributes:
         replaced: where something else may stand now: the paths of puts, deletes, links and copies, and both
             ends of moves.
-        above: the directories above those, which an operation changes without naming them, and those
-            that a ``mkdir`` names, which makes a directory and changes none.
+        above: the directories above those, which an operation changes without naming them, and those that a
+            ``mkdir`` names, which makes a directory and changes none.
         moves_head: whether a transaction moved HEAD, so that every path may have changed.
     """
 

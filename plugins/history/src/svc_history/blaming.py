@@ -53,16 +53,10 @@ class BlameLimits(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """The commit that something came from.
+    """The commit that something came from, and the path where the file stood then.
 
-    Attributes:
-        sequence: its number.
-        root: root hash of the version that it made.
-        time_ms: when, Unix milliseconds.
-        user: who, if known.
-        path: where the file stood then.
-        is_collected: whether its versions were collected: it, or an older one, brought what came from it.
-        is_damaged: whether its record cannot be read: it, or another such one, brought what came from it.
+    Where it was collected, or its record cannot be read, it or another such one before it brought what came
+    from it.
     """
 
     sequence: int
@@ -89,12 +83,9 @@ class Origin(Struct, frozen=True):
 
 
 class Blame(Struct, frozen=True):
-    """The lines of a file and where they come from.
+    """The lines of a file, with their ends, and the origin of each.
 
-    Attributes:
-        lines: with their ends.
-        origins: of each line.
-        truncated: whether the limits ended the search, so that an origin may be later than the line.
+    ``truncated``: the limits ended the search, so that an origin may be later than the line.
     """
 
     lines: list[bytes]
@@ -112,8 +103,7 @@ class _Step(Struct, frozen=True):
 def starting_point(database: Database, root: Hash) -> int:
     """Returns the number of the last commit that belongs to the history of a version of HEAD.
 
-    Raises:
-        InvalidInput: the version was never HEAD: it is a fork's, or came from elsewhere.
+    Raises InvalidInput for a version that was never HEAD: it is a fork's, or came from elsewhere.
     """
     head = database.head()
     if root == head.root:
@@ -131,11 +121,8 @@ def blame_lines(
 ) -> Blame | None:
     """Returns the lines of a file with their origins; None when the file is no text or too large.
 
-    Where a moved file came from counts only if the caller may see it.
-
-    Raises:
-        InvalidInput: the version was never HEAD.
-        NotFound: the history does not know the file.
+    Where a moved file came from counts only if the caller may see it. Raises InvalidInput for a version that
+    was never HEAD, and NotFound for a file that the history does not know.
     """
     lines = _lines(version, entry, limits)
     if lines is None:
@@ -191,7 +178,6 @@ class _Search:
         return bool(self._open)
 
     def go_back(self, older: list[bytes] | None, origin: Origin) -> None:
-        """Gives the lines that the content before a commit lacks their origin; without one, all of them."""
         remaining: dict[int, int] = {}
         for block in matching_blocks(older or [], self._content, effort=_EFFORT):
             for offset in range(block.length):
@@ -279,12 +265,9 @@ def _origin(one: LookedAt, path: Path) -> Origin:
 
 
 class LastCommit(Struct, frozen=True):
-    """The last commit that touched a path.
+    """The last commit that touched a path, and how many were looked at to find it.
 
-    Attributes:
-        origin: the commit.
-        looked_at: how many commits were looked at.
-        truncated: whether the search ended at one that did not touch it; the true one is older.
+    ``truncated``: the search ended at one that did not touch it; the true one is older.
     """
 
     origin: Origin
@@ -311,9 +294,7 @@ def blame_entries(
 ) -> Page:
     """Returns a page of a directory's entries, each with the last commit that touched it.
 
-    Raises:
-        InvalidInput: no such page gave the cursor, or the version was never HEAD.
-        NotFound: no directory is there.
+    Raises NotFound, and InvalidInput for a bad cursor or a version that was never HEAD.
     """
     start = starting_point(history.database, version.root)
     name = None if after is None else decode_cursor(after, (_ENTRIES, 1))[1]

@@ -203,11 +203,7 @@ def _show_entries(rows: list[dict[str, Any]]) -> None:
 
 
 def _version(row: dict[str, Any]) -> str:
-    """The beginning of a version.
-
-    Behind ``^`` where it, or an older one that was collected too, is meant; behind ``?`` where its record is
-    damaged.
-    """
+    """The beginning of a version, behind ``^`` or ``?`` as the help of ``blame`` explains."""
     version: str = row["version"]
     mark = "?" if row.get("damaged") else "^" if row.get("collected") else ""
     return (mark + version)[:_HASH]

@@ -69,7 +69,6 @@ def _cursor_of(path: Path) -> str:
 
 
 def _change_json(viewer: Viewer, change: Change) -> dict[str, Any]:
-    """Returns a difference as answers show it."""
     entry = change.after or change.before
     assert entry is not None, "a difference has a side"
     return {

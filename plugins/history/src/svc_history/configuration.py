@@ -14,12 +14,7 @@ _Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 30)]
 
 
 class HistoryConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of the history routes.
-
-    Attributes:
-        blame_size: largest file, in bytes, whose lines are blamed.
-        blame_scan: bytes of a file's older contents that blame reads in all.
-    """
+    """Bounds of blame, in bytes: of a file whose lines are blamed, and of older contents that are read."""
 
     blame_size: _Bytes = 4 * _MIB
     blame_scan: _Bytes = 256 * _MIB

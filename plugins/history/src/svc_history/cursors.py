@@ -1,7 +1,4 @@
-"""Cursors of the history's pages: the last row of a page, as an opaque text.
-
-New commits come in front of what a page has shown, so a page goes on where the one before ended.
-"""
+"""Cursors of pages: the last row of a page, as an opaque text; new commits come in front of it."""
 
 from __future__ import annotations
 

@@ -20,11 +20,9 @@ _PAUSE_EVERY = 64
 
 
 def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | None) -> Page:
-    """Returns what became of a path from each snapshot to the next, newest first.
+    """Returns what became of a path, which the viewer may see, from each snapshot to the next, newest first.
 
     A snapshot in which it was not, and had not been in the one before either, says nothing of it.
-
-    ``viewer`` must be allowed to see the path.
     """
     snapshots = list_snapshots(viewer.database)
     start = 0
@@ -158,7 +156,6 @@ def _commit_row(
 
 
 def _collected_row(viewer: Viewer, one: LookedAt, row: CollectedRow) -> dict[str, Any]:
-    """What is left of a commit whose trees were collected."""
     answer: dict[str, Any] = {
         "snapshot": None,
         "timestamp": one.commit.time_ms,

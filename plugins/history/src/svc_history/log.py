@@ -57,13 +57,10 @@ class LogEntry(Struct, frozen=True):
     """One commit of the log.
 
     Attributes:
-        sequence: its number.
         ref: ``HEAD``, or the fork that it changed.
-        time_ms: when, Unix milliseconds.
         root: root hash of the version that it made; None for one that ended a fork.
         parent: root hash of the version before; None for one that began a fork.
-        authors: who made it.
-        which: the one of them that the log is about, or ``MIXED``.
+        which: the one of the authors that the log is about, or ``MIXED``.
         counts: what it did, or did to the path that the log is about; None: more than is counted.
         shows_messages: whether the caller may read what the authors wrote.
         is_collected: whether its versions were collected, so that nothing more is known of it.
@@ -105,13 +102,7 @@ class LogEntry(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """One page of a list.
-
-    Attributes:
-        rows: what it lists.
-        next_cursor: where the next one begins; None: this is the last.
-        truncated: whether the list ends before all was looked at.
-    """
+    """One page of a list; ``truncated``: the list ends before all was looked at."""
 
     rows: list[Any]
     next_cursor: str | None
@@ -139,19 +130,9 @@ def author_json(authors: tuple[Author, ...], which: int, *, shows_messages: bool
 def log_page(
     history: History, viewer: Viewer, *, path: Path, fork: str | None, limit: int, after: str | None
 ) -> Page:
-    """Returns a page of the log.
+    """Returns a page of the log of HEAD, or of a fork: commits that touched what is at or below the path.
 
-    Args:
-        history: of the database.
-        viewer: who asks.
-        path: only commits that touched what is at or below it.
-        fork: the fork whose log it is; None is HEAD's.
-        limit: most rows.
-        after: the cursor of the page before.
-
-    Raises:
-        InvalidInput: no log gave this cursor.
-        NotFound: there is no such fork.
+    ``after`` is the cursor of the page before: InvalidInput where no log gave it. NotFound for no such fork.
     """
     stage, before = _OF_HEAD if fork is None else _OF_FORK, None
     if fork is not None:
@@ -181,8 +162,7 @@ def log_page(
 def find_commit(history: History, viewer: Viewer, name: str) -> LogEntry:
     """Returns the commit of HEAD that a text names: its number, or any name of the version that it made.
 
-    Raises:
-        NotFound: there is none, or none of which the caller may see anything.
+    Raises NotFound where there is none, or none of which the caller may see anything.
     """
     if name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER:
         sequence: int | None = int(name)
@@ -290,7 +270,6 @@ def _counts_of_row(row: PathRow) -> Counts | None:
 
 
 def _entry_of_fork(database: Database, fork: str, sequence: int, row: ForkRow, path: Path) -> LogEntry | None:
-    """The entry of a commit of a fork; None when it did not touch the path."""
     if not path or row.root is None or row.parent_root is None:
         return _fork_entry(fork, sequence, row, row.counts)
     before = database.version_of(row.parent_root).get(path)

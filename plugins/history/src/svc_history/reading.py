@@ -53,11 +53,9 @@ class LookedAt(NamedTuple):
     """A commit that touched a path, or may have.
 
     Attributes:
-        sequence: its number.
-        commit: its row.
         row: what it did to the path; None: nothing.
-        is_certain: whether it touched the path: not known of one whose trees were collected, and which
-            moved, copied or deleted a directory above.
+        is_certain: whether it touched the path: not known of one whose trees were collected, and which moved,
+            copied or deleted a directory above.
         is_damaged: whether its record cannot be read: it, or another one before it, did this.
     """
 
@@ -71,9 +69,7 @@ class LookedAt(NamedTuple):
 class History:
     """The history of one database.
 
-    Attributes:
-        database: the database.
-        damaged_commits: numbers of the commits that were met and cannot be read; always empty by the view.
+    ``damaged_commits`` are those that were met and cannot be read; always empty by the view.
     """
 
     def __init__(self, database: Database) -> None:
@@ -82,12 +78,7 @@ class History:
         self._view = database.view(HISTORY_VIEW)
 
     def catch_up(self) -> None:
-        """Waits until the view has HEAD's commit.
-
-        Raises:
-            CorruptRecord: the record of a commit on the way is damaged, or a tree.
-            InsufficientStorage: the disk is full.
-        """
+        """Waits until the view has HEAD's commit; CorruptRecord where one on the way, or a tree, is bad."""
         self._view.read(lambda storage: None)
 
     def commits(self, before: int | None = None) -> Iterator[tuple[int, CommitRow]]:
@@ -160,11 +151,7 @@ class History:
             yield sequence, _fork_without_trees(row) if gone else row
 
     def commit(self, sequence: int) -> CommitRow:
-        """Returns a commit that changed HEAD's tree.
-
-        Raises:
-            NotFound: the commit does not exist, or left HEAD as it was.
-        """
+        """Returns a commit that changed HEAD's tree; NotFound for one that left HEAD as it was."""
         value: bytes | None = None
         if sequence <= self.database.head().sequence:
             key = row_key(commit_prefix(), sequence)

@@ -50,12 +50,8 @@ class _TooMany(Exception):
 def head_rows(commit: Commit, before: Version, after: Version, listed: int) -> Iterator[Item]:
     """Yields the rows of a commit that changed HEAD's tree.
 
-    Args:
-        commit: the commit.
-        before: the tree before it.
-        after: the tree after it.
-        listed: how many differences of replaced directories (of the root, where HEAD was moved) get a row for
-            each path; a directory with more of them gets one row.
+    ``listed`` is how many differences of replaced directories (of the root, where HEAD was moved) get a row
+    for each path; a directory with more of them gets one row.
     """
     records = records_of_head(commit)
     authors = authors_of(records)
@@ -132,8 +128,6 @@ class _Directory:
 
 
 class _Walk:
-    """Makes the rows of one commit's differences."""
-
     def __init__(
         self,
         sequence: int,

@@ -93,12 +93,8 @@ class Counts(NamedTuple):
 class CommitRow(msgspec.Struct, frozen=True, array_like=True):
     """A commit that changed HEAD's tree.
 
-    Attributes:
-        time_ms: when, Unix milliseconds.
-        root: root hash of HEAD after it.
-        parent_root: root hash of HEAD before it.
-        authors: the transactions that changed HEAD in it, equal ones once, in order.
-        counts: what it did in all; None: whoever asks has to count.
+    ``authors`` are the transactions that changed HEAD in it, equal ones once, in order. ``counts`` is what it
+    did in all; None: whoever asks has to count.
     """
 
     time_ms: int
@@ -111,13 +107,8 @@ class CommitRow(msgspec.Struct, frozen=True, array_like=True):
 class FileRow(msgspec.Struct, frozen=True, array_like=True, tag=0):
     """What a commit did to a path that holds a file or a link, or held one.
 
-    Attributes:
-        change: ``ChangeType``.
-        author: which of the commit's authors did it.
-        kind: ``EntryKind`` of what stands there after it, or of what stood there when nothing does.
-        size: bytes of that.
-        hash: its content hash.
-        content_type: its media type.
+    ``author`` is which of the commit's authors did it. ``kind``, an ``EntryKind``, and what follows are of
+    what stands there after it, or of what stood there when nothing does.
     """
 
     change: ChangeType
@@ -129,12 +120,10 @@ class FileRow(msgspec.Struct, frozen=True, array_like=True, tag=0):
 
 
 class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """What a commit did at and below a directory.
+    """What a commit did at and below a directory, which is modified when it was there and is there.
 
-    Attributes:
-        change: ``ChangeType`` of the directory itself: modified when it was there and is there.
-        author: which of the commit's authors did it, or ``MIXED``.
-        counts: of everything below it, at every depth; None: whoever asks has to count.
+    ``author`` is which of the commit's authors did it, or ``MIXED``. ``counts`` are of everything below it,
+    at every depth; None: whoever asks has to count.
     """
 
     change: ChangeType
@@ -150,9 +139,7 @@ class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, tag=1):
 class CollectedRow(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """That a commit named a path, or one below it, whose trees a collection has destroyed.
 
-    Attributes:
-        author: which of the commit's authors did it, or ``MIXED``.
-        is_deletion: whether it deleted what stood at the path.
+    ``author`` is which of the commit's authors did it, or ``MIXED``.
     """
 
     author: int
@@ -171,14 +158,12 @@ class ForkRow(msgspec.Struct, frozen=True, array_like=True):
     """A commit that made, moved or ended a fork.
 
     Attributes:
-        time_ms: when, Unix milliseconds.
         root: root hash of the fork after it; None when it ended.
         parent_root: root hash of the fork before it; None when it began.
         authors: the transactions that changed the fork, equal ones once, in order.
         counts: what it did; nothing for one that made or ended it; None: whoever asks has to count.
         is_collected: whether its trees were collected: a root of None is one that is not known then, the
             parent never is, and ``may_begin`` says whether the fork may have begun with it.
-        may_begin: see there.
     """
 
     time_ms: int

@@ -39,9 +39,8 @@ _ROWS_PER_STEP = 2_000
 class HistoryView:
     """Follows the commit feed and keeps the commits of every path of HEAD, of every fork, and of all.
 
-    Args:
-        listed: how many differences of directories that a commit replaced have a row each; beyond that a
-            directory has one row for all, and readers compare the trees. Answers are the same.
+    ``listed`` is how many differences of directories that a commit replaced have a row each; beyond that a
+    directory has one row for all, and readers compare the trees. Answers are the same.
     """
 
     name = HISTORY_VIEW

@@ -1,4 +1,4 @@
-"""Who looks at the history, and what of it they may see: one place for all of its answers.
+"""Who looks at the history, and what of it they may see.
 
 What is not at HEAD any more is for those only who may delete there, as with every read of the past.
 """
@@ -34,10 +34,7 @@ _MOST_LOOKED_AT = 1_000
 
 
 class Viewer:
-    """One caller, looking at one database as it is now.
-
-    A ``context`` of None is who holds the file itself, and sees everything.
-    """
+    """One caller, looking at one database as it is now; without a context, one who sees everything."""
 
     def __init__(self, database: Database, context: RequestContext | None = None) -> None:
         self.database = database
@@ -48,9 +45,7 @@ class Viewer:
     def authorize(self, path: Path) -> None:
         """Lets a request for a path go on.
 
-        Raises:
-            NotFound: it lies in the system namespace, or the caller must not learn of it.
-            Forbidden: the caller may neither read nor list it.
+        Raises NotFound for the system namespace and for what the caller must not learn of, else Forbidden.
         """
         if is_system_path(path):
             raise NotFound("There is nothing at this path.", path=format_path(path))
@@ -59,10 +54,7 @@ class Viewer:
             self._context.authorize(Operation.READ, path)
 
     def shows(self, path: Path, *, directory: bool = False) -> bool:
-        """Whether the caller may know what happened to a path.
-
-        A ``directory`` may be listed where it may not be read.
-        """
+        """Whether the caller may know what happened to a path; a ``directory`` needs no more than LIST."""
         if is_system_path(path):
             return False
         if self.sees_all or self._context is None:

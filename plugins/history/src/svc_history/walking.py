@@ -1,8 +1,8 @@
 """The history without its view: what the view would hold of a commit is worked out when it is asked for.
 
-So the history can be read where the view cannot be brought up to date: the record of a commit is damaged, or
-the disk is full. It costs a look at every commit on the way. Commits whose records cannot be read stand as
-one, which nobody is known to have made, and which did what the commits around them leave to be done.
+So the history can be read where the view cannot be brought up to date: a record is damaged, or the disk is
+full. It costs a look at every commit on the way. Commits whose records cannot be read stand as one, which
+nobody is known to have made, and which did what the commits around them leave to be done.
 """
 
 from __future__ import annotations
@@ -116,12 +116,7 @@ class WalkedHistory(History):
                 yield sequence, decode_fork(value)
 
     def commit(self, sequence: int) -> CommitRow:
-        """See ``History``.
-
-        Raises:
-            NotFound: the commit does not exist, or left HEAD as it was.
-            CorruptRecord: its record is damaged, and what it did is not known by itself.
-        """
+        """As ``History.commit``; CorruptRecord where its record is damaged: what it did is then not known."""
         if sequence <= self.database.head().sequence:
             found, row = next(self.commits(sequence + 1), (0, None))
             if row is not None and found == sequence:
@@ -131,7 +126,6 @@ class WalkedHistory(History):
         raise NotFound("No commit of this number changed HEAD.", sequence=sequence)
 
     def _walk(self, before: int | None) -> Iterator[tuple[int, _Rows]]:
-        """Yields the commits below a number with their rows, newest first."""
         head = self.database.head()
         sequence = head.sequence if before is None else min(before - 1, head.sequence)
         newer, is_within = self._readable_above(sequence, head.sequence)
@@ -158,7 +152,6 @@ class WalkedHistory(History):
         return None, sequence < last
 
     def _readable(self, number: int) -> Commit | None:
-        """A commit; None where its record is damaged or lost."""
         if not number:
             return None
         try:

@@ -26,16 +26,7 @@ _MISSING = object()
 
 
 class Aggregates(NamedTuple):
-    """What is asked for.
-
-    Attributes:
-        counts: whether documents are counted.
-        sums: fields whose numbers are summed.
-        averages: fields whose numbers are averaged.
-        smallest: fields whose smallest value is wanted.
-        largest: fields whose largest value is wanted.
-        groups: fields whose values make groups.
-    """
+    """What is asked for, most of it fields; ``groups`` are those whose values make groups."""
 
     counts: bool = False
     sums: tuple[str, ...] = ()
@@ -61,9 +52,8 @@ class Groups(NamedTuple):
 def aggregate_all(matching: Matching, wanted: Aggregates) -> dict[str, Any]:
     """Returns the aggregates of all matches.
 
-    Raises:
-        ServiceUnavailable: the time of the query is over.
-        InvalidInput: no index leaves few enough documents.
+    Raises ServiceUnavailable after the time of the query, and InvalidInput where no index leaves few enough
+    documents.
     """
     numbers = matching.numbers
     if not wanted.fields and matching.settled:
@@ -80,9 +70,7 @@ def aggregate_groups(
 ) -> Groups:
     """Returns a page of the groups, in the order of their keys unless another is asked for.
 
-    Raises:
-        ServiceUnavailable: the time of the query is over.
-        InvalidInput: there are too many groups, or no index leaves few enough documents.
+    Raises as ``aggregate_all``; InvalidInput also for too many groups.
     """
     _require_narrow(matching)
     found: dict[tuple[Any, ...], tuple[tuple[Any, ...], _Totals]] = {}

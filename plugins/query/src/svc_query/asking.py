@@ -48,14 +48,7 @@ _MOST_WAITED_FOR = 1_000
 
 
 class Asker(NamedTuple):
-    """Who asks which database.
-
-    Attributes:
-        database: the open database.
-        context: the plugin in it.
-        operators: by name.
-        identity: who asks; root for whoever holds the file.
-    """
+    """Who asks which database; ``identity`` is root for whoever holds the file. Operators are by name."""
 
     database: Database
     context: PluginContext
@@ -76,10 +69,9 @@ class Asker(NamedTuple):
     def query(self, body: QueryBody) -> dict[str, Any]:
         """Answers a body of ``POST /query``. Blocks, and gives others their turn.
 
-        Raises:
-            InvalidInput: the query is not one that can be answered.
-            NotFound: its path, snapshot, version or fork is not there for this caller.
-            ServiceUnavailable: the index is behind, or the time of the query is over.
+        Raises InvalidInput for a query that can't be answered, NotFound where its path, snapshot, version or
+        fork is not there for this caller, and ServiceUnavailable where the index is behind, or the time is
+        over.
         """
         settings = self.settings
         where = parse_filter(body.where)

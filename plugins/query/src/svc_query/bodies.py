@@ -13,28 +13,14 @@ Names = Annotated[list[str], msgspec.Meta(max_length=100)]
 
 
 class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One field of an order.
-
-    Attributes:
-        field: its name, or ``@score``.
-        direction: ``asc`` or ``desc``.
-    """
+    """One field of an order, or ``@score``; ``asc`` or ``desc``."""
 
     field: str
     direction: Literal["asc", "desc"] = "asc"
 
 
 class AggregateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be aggregated.
-
-    Attributes:
-        count: whether documents are counted.
-        sum: fields whose numbers are summed.
-        avg: fields whose numbers are averaged.
-        min: fields whose smallest value is wanted.
-        max: fields whose largest value is wanted.
-        group_by: fields whose values make groups.
-    """
+    """What is to be aggregated: whether documents are counted, and fields; ``group_by`` makes groups."""
 
     count: bool = False
     sum: Names = []
@@ -57,8 +43,6 @@ class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A query.
 
     Attributes:
-        path: the directory.
-        where: the filter.
         limit: rows of the answer; None takes the default of the settings.
         offset: rows that are skipped.
         order_by: the order; behind it the score and the path decide.
@@ -72,7 +56,6 @@ class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
         consistency: ``strict`` waits until the index holds all earlier writes, ``eventual`` does not.
         snapshot: name of a snapshot to query; goes before ``version`` and ``fork``.
         version: root hash of a version to query; goes before ``fork``.
-        fork: name of a fork to query.
     """
 
     path: str
@@ -88,18 +71,11 @@ class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class SearchBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A search.
+    """A search, below a directory or everywhere; other members are as in a query.
 
     Attributes:
         query: words, as the operator ``search`` takes them.
         where: a filter beside it, or instead of it.
-        path: the directory; everything without one.
-        limit: rows of the answer.
-        offset: rows that are skipped.
-        consistency: as in a query.
-        snapshot: as in a query.
-        version: as in a query.
-        fork: as in a query.
     """
 
     query: str | None = None

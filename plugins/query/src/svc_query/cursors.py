@@ -26,15 +26,9 @@ _PURPOSE = "query"
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """A place in an order.
+    """A place in an order, at the commit ``sequence``; ``version`` is of the layout.
 
-    Attributes:
-        version: of the layout.
-        order: name of the order.
-        sequence: number of the commit.
-        deciding: for each field of the order the kind of its value, and the value as a text.
-        score: of the row.
-        path: of the row.
+    ``deciding`` has for each field of the order the kind of its value, and the value as a text.
     """
 
     version: int
@@ -48,9 +42,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 class Cursors:
     """Makes and reads the cursors of one order.
 
-    Args:
-        database_id: of the database. It is random and no route tells it, so that it serves as a secret.
-        order: of the query.
+    The id of the database is random and no route tells it, so that it serves as a secret.
     """
 
     def __init__(self, database_id: bytes, order: Order) -> None:

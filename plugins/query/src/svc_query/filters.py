@@ -19,15 +19,7 @@ _COMBINATORS = ("and", "or", "not")
 
 
 class LeafFilter(msgspec.Struct, frozen=True):
-    """One condition.
-
-    Attributes:
-        field: name of the field.
-        op: name of the operator.
-        value: what it is compared with; None also when there was none.
-        has_value: whether the caller gave ``value``.
-        options: all other members.
-    """
+    """One condition; ``has_value`` tells a value of None from none, ``options`` are all other members."""
 
     field: str
     op: str
@@ -60,8 +52,7 @@ Filter: TypeAlias = LeafFilter | And | Or | Not
 def parse_filter(value: Any) -> Filter:
     """Returns the filter that a ``where`` spells; an array at the top is an AND.
 
-    Raises:
-        InvalidInput: it is not of the required form, nests deeper than 32 or has over 1,000 conditions.
+    Raises InvalidInput for another form, for one that nests deeper than 32 or has over 1,000 conditions.
     """
     parser = _Parser()
     if isinstance(value, list):

@@ -43,11 +43,10 @@ class IndexEntry:
     """One entry: a field, where its values come from, and its indexes.
 
     Attributes:
-        name: of the field.
         source: steps into the parsed document; empty for a virtual field.
         value_type: what values are converted to.
-        types: index types with their options, by name. Options are as ``normalize`` gave them; as they
-            were written where the type is not in use here.
+        types: index types with their options, by name. Options are as ``normalize`` gave them; as they were
+            written where the type is not in use here.
     """
 
     name: str
@@ -100,13 +99,10 @@ def parse_configuration(
     maximum_fields: int = 256,
     strict: bool = True,
 ) -> DirectoryConfiguration:
-    """Returns the configuration of a file's content.
+    """Returns the configuration of a file's content; InvalidInput, whose ``field`` says where, for a bad one.
 
     With ``strict`` an unknown index type is an error; otherwise it rests, with its options as written.
     Without ``parsers`` any name of one is taken.
-
-    Raises:
-        InvalidInput: it is not as it should be; ``field`` says where.
     """
     members = content if isinstance(content, Mapping) else _decode(content)
     _refuse_unknown(members, _FILE_MEMBERS, "indexes.json")

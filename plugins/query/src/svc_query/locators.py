@@ -32,10 +32,7 @@ _MOST_NODES = 100_000
 class Hit(NamedTuple):
     """A stretch of a value that holds one match or several that stand close together.
 
-    Attributes:
-        field: whose value it is.
-        value: the whole value.
-        ranges: where it matches, in characters.
+    ``ranges`` are where the whole ``value`` of the field matches, in characters.
     """
 
     field: str
@@ -66,12 +63,9 @@ def hits_of(document: Document, leaves: Sequence[LeafNode], snapshot: Snapshot) 
 def locate(
     document: Document, hits: Sequence[Hit], read: Callable[[Document], str | None]
 ) -> list[dict[str, Any]]:
-    """Returns the hits of a document as an answer shows them.
+    """Returns the hits of a document, as ``hits_of`` gave them, as an answer shows them.
 
-    Args:
-        document: the document.
-        hits: what ``hits_of`` returned.
-        read: returns the text of the file; None when it has none, or not the one that was indexed.
+    ``read`` returns the text of the file; None when it has none, or not the one that was indexed.
     """
     content: str | None = None
     if any(hit.field not in VIRTUAL_FIELDS for hit in hits):

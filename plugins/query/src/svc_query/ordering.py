@@ -66,13 +66,7 @@ class OrderField(NamedTuple):
 
 
 class Order:
-    """The order of a query.
-
-    What stands behind ``@path`` decides nothing and is left out.
-
-    Attributes:
-        fields: those that decide.
-    """
+    """The order of a query: the fields that decide. What stands behind ``@path`` decides nothing."""
 
     def __init__(self, fields: Sequence[OrderField] = ()) -> None:
         kept: list[OrderField] = []

@@ -36,17 +36,12 @@ _SPELLINGS = {
 
 
 class Projection:
-    """What rows hold.
+    """What rows hold; ``tells_matches``: they say which fields matched.
 
-    ``@`` names become the members that rows have without a projection (``@size`` is ``total_size``), or
-    their own name without the ``@``. Other names are fields: one value as it is, several as an array. A field
-    that a document does not have is left out of its row, whether anybody indexes it or not.
-
-    Attributes:
-        tells_matches: whether rows say which fields matched.
-
-    Raises:
-        InvalidInput: an ``@`` name means nothing.
+    ``@`` names become the members that rows have without a projection (``@size`` is ``total_size``), or their
+    own name without the ``@``; InvalidInput where one means nothing. Other names are fields: one value as it
+    is, several as an array. A field that a document does not have is left out of its row, whether anybody
+    indexes it or not.
     """
 
     def __init__(self, names: Sequence[str] | None, fields: Container[str]) -> None:

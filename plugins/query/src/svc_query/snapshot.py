@@ -36,18 +36,10 @@ none), ``@hash`` hex; times are Unix milliseconds."""
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
-    """A file, as queries see it.
+    """A file, as queries see it; ``id`` is its number in the snapshot.
 
-    Attributes:
-        id: number of the document in the snapshot.
-        path: where it stands.
-        size: bytes.
-        content_type: media type, or None.
-        created_ms: Unix milliseconds.
-        updated_ms: Unix milliseconds.
-        hash: content hash.
-        fields: values of the indexed fields that are not virtual, as they were converted; a field that the
-            file does not have is not there. Long texts are left out of it: ask ``Snapshot.values``.
+    ``fields`` are values of the indexed fields that are not virtual, as they were converted; a field that the
+    file does not have is not there. Long texts are left out of it: ask ``Snapshot.values``.
     """
 
     id: int
@@ -64,8 +56,6 @@ class FieldIndex(msgspec.Struct, frozen=True):
     """One index over one field: of some directories, or of all.
 
     Attributes:
-        field: name of the field.
-        type: the index type.
         options: what its ``normalize`` returned.
         reader: a ``TermReader`` or ``LibraryReader`` of what was flushed.
         tail: for a library: a reader of what was not; None for terms, whose tail is tested.
@@ -82,7 +72,6 @@ class FieldUse(msgspec.Struct, frozen=True):
     """What the configurations at, above and below a directory say of a field.
 
     Attributes:
-        name: of the field.
         value_types: one, unless configurations differ.
         index_types: names of the types that some configuration gives it.
         everywhere: whether one configuration, with one set of types, holds for all files below the directory
@@ -96,23 +85,16 @@ class FieldUse(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What is indexed at and below a directory.
-
-    Attributes:
-        fields: by name; virtual ones too, where a configuration names them.
-    """
+    """What is indexed at and below a directory; virtual fields too, where a configuration names them."""
 
     fields: Mapping[str, FieldUse]
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a reindex that touches a directory has come.
+    """How far a reindex that touches a directory has come, in files, all of them as far as known.
 
-    Attributes:
-        indexed: files that are done.
-        total: files in all, as far as known.
-        since_ms: since when answers may be stale, Unix milliseconds.
-        eta_ms: when it will be done, Unix milliseconds; None while nobody can tell.
+    ``since_ms`` is since when answers may be stale; ``eta_ms`` when it will be done, None while nobody can
+    tell.
     """
 
     indexed: int
@@ -150,12 +132,9 @@ class Snapshot(Protocol):
     ) -> Iterator[tuple[Path, int]]:
         """Yields (path, number) at and below a path, in path order, from any point at once.
 
-        Args:
-            path: the directory.
-            after: start behind this path; before it with ``reverse``.
-            reverse: backward.
-            among: only these live documents are wanted, which makes it cheaper. Others may come too, and now
-                and then a number that is none of them, for many that were passed over at once.
+        It starts behind ``after``, before it with ``reverse``. Only the live documents of ``among`` are
+        wanted, which makes it cheaper. Others may come too, and now and then a number that is none of them,
+        for many that were passed over at once.
         """
 
     def document(self, number: int) -> Document | None:

@@ -38,11 +38,7 @@ class TooManyLooks(Exception):
 
 
 class Looks:
-    """How much may still be looked at in one document.
-
-    Attributes:
-        left: the number.
-    """
+    """How much may still be looked at in one document."""
 
     __slots__ = ("left",)
 
@@ -62,12 +58,8 @@ _Step = Callable[[Any, Looks], Iterable[Any]]
 def compile_source(source: Sequence[str | int]) -> Callable[[Any, int, Looks], list[Any]]:
     """Returns what finds the values of a source in a document.
 
-    Returns:
-        A function of (document, how many values at most, how much may be looked at), which raises
-        ``TooManyLooks``.
-
-    Raises:
-        InvalidInput: it has no step, too many, or an expression that is not allowed.
+    It is called with (document, how many values at most, how much may be looked at), and raises
+    ``TooManyLooks``. Raises InvalidInput for no step, too many, or an expression that is not allowed.
     """
     if not 1 <= len(source) <= MAXIMUM_STEPS:
         raise InvalidInput(f"A source has 1 to {MAXIMUM_STEPS} steps.", field="source")

@@ -46,12 +46,9 @@ _NAME_TEXT = re.compile(r"[^\W\d_][\w.'-]*( [^\W\d_][\w.'-]*){0,4}")
 
 
 class Suggestion(NamedTuple):
-    """A proposal.
+    """A proposal: what to store as ``indexes.json``, of how many files.
 
-    Attributes:
-        configuration: what to store as ``indexes.json``.
-        reasons: for each field why it gets its types, or none: ``field``, ``types``, ``reason``.
-        files: how many files were looked at.
+    ``reasons`` say for each field why it gets its types, or none: ``field``, ``types``, ``reason``.
     """
 
     configuration: dict[str, Any]
@@ -60,8 +57,6 @@ class Suggestion(NamedTuple):
 
 
 class _Values(Struct):
-    """What was seen at one source."""
-
     files: int = 0
     count: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -81,10 +76,7 @@ Source = tuple[str, ...]
 def suggest_configuration(
     samples: Iterable[DocumentSample], directory: Path, index_types: frozenset[str] | None = None
 ) -> Suggestion:
-    """Returns a configuration for a directory.
-
-    An ``index_types`` of None means all of this project.
-    """
+    """Returns a configuration for a directory; an ``index_types`` of None means all of this project."""
     found: dict[Source, _Values] = {}
     paths: list[Path] = []
     parsed: list[Path] = []

@@ -35,11 +35,7 @@ _Converted = Value | _NotConverted
 
 
 def converter(value_type: str, maximum_text: int) -> Callable[[Any], _Converted]:
-    """Returns what makes a value of a field of a value that a parser gave.
-
-    Returns:
-        A function that returns the value, or ``NOT_CONVERTED``.
-    """
+    """Returns what makes a value of a field, or ``NOT_CONVERTED``, of a value that a parser gave."""
     convert = VALUE_TYPES[value_type]
     stays = _STAYS.get(value_type)
     takes_text = value_type in ("auto", "string", "text")

@@ -25,13 +25,7 @@ def is_base_url(text: str) -> bool:
 
 
 def link_url(base: str, key: str) -> str:
-    """Returns the URL that opens a link.
-
-    An empty ``base`` gives a URL without a server.
-
-    Raises:
-        InvalidInput: the base is no such URL.
-    """
+    """Returns the URL that opens a link; an empty ``base`` gives one without a server."""
     if base and not is_base_url(base):
         raise InvalidInput(
             "base_url is an http or https URL without user, query and fragment.", field="base_url"

@@ -23,8 +23,7 @@ class SharingConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         share_grants: most grants that one request makes: paths times users and groups.
         link_paths: most paths of a link.
         page_entries: entries on a page of the share page.
-        failures: most links that do not work which one address may try within ``failures_window_s``.
-        failures_window_s: seconds of that window.
+        failures: most links that do not work which one address may try within ``failures_window_s`` seconds.
     """
 
     base_url: str = ""

@@ -58,13 +58,7 @@ _PURPOSE = "sharing"
 
 
 class ShareRequest(msgspec.Struct, frozen=True):
-    """What is shared with whom.
-
-    Attributes:
-        paths: absolute texts of paths.
-        users: ids or usernames.
-        groups: names of groups.
-    """
+    """What is shared with whom: absolute texts of paths, ids or usernames, and names of groups."""
 
     paths: Sequence[str]
     users: Sequence[str] = ()
@@ -104,20 +98,12 @@ def share(
 ) -> dict[str, Any]:
     """Shares paths with users and groups, in one commit; blocks.
 
-    Who had a share of a path has the new one instead; what is denied there stays denied.
+    Who had a share of a path has the new one instead; what is denied there stays denied. ``permissions`` are
+    8 flag letters, ``most`` bounds the grants that are made. ``users`` knows the users of the auth mode,
+    wherever it keeps them; None: those of the database alone.
 
-    Args:
-        database: the database.
-        request: what and with whom.
-        permissions: 8 flag letters.
-        most: most grants that are made.
-        actor: who shares (a user id).
-        users: knows the users of the auth mode, wherever it keeps them; None: those of the database alone.
-
-    Raises:
-        NotFound: a path, a user or a group does not exist.
-        InvalidInput: something is malformed, or nobody is named.
-        PayloadTooLarge: that would be too many grants.
+    Raises NotFound for a path, a user or a group, InvalidInput where something is malformed or nobody is
+    named, and PayloadTooLarge.
     """
     flags = checked_permissions(permissions)
     paths = _bounded_paths(request, most)
@@ -149,12 +135,8 @@ def unshare(
 ) -> dict[str, Any]:
     """Takes shares back, in one commit; blocks. Paths need not exist any more.
 
-    What is denied at the same place stays denied.
-
-    Raises:
-        NotFound: a user or a group does not exist, or nothing of this is shared with any of them.
-        InvalidInput: something is malformed, or nobody is named.
-        PayloadTooLarge: the request names too much.
+    What is denied at the same place stays denied. Raises as ``share``; NotFound also where nothing of this is
+    shared with any of them.
     """
     paths = _bounded_paths(request, most)
 

@@ -50,13 +50,9 @@ _LABEL = 200
 
 
 class LinkRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The link that somebody wants.
+    """The link that somebody wants: what it opens, 8 flag letters, and for how many days.
 
-    Attributes:
-        paths: absolute texts of paths.
-        permissions: 8 flag letters.
-        expires_in_days: days for which it is good.
-        base_url: what its URL begins with; may be empty.
+    ``base_url`` is what its URL begins with; may be empty.
     """
 
     paths: Sequence[str]
@@ -68,13 +64,8 @@ class LinkRequest(msgspec.Struct, frozen=True, kw_only=True):
 class LinkRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of a link, at ``/share-links/by-id/<key_id>`` of the system tree. It holds no secret.
 
-    Attributes:
-        key_id: of its share key.
-        paths: absolute texts of what it opens.
-        permissions: 8 flag letters.
-        created_at: Unix milliseconds.
-        created_by: who made it (a user id), if known.
-        expires_at: Unix milliseconds.
+    ``paths`` are absolute texts, ``permissions`` 8 flag letters, times Unix milliseconds. ``created_by`` is a
+    user id, if known.
     """
 
     key_id: str
@@ -90,13 +81,10 @@ def create_link(
 ) -> dict[str, Any]:
     """Makes a share key and the link that holds it, in one commit; blocks.
 
-    Returns:
-        The answer; ``url`` and ``token`` hold the key, which nothing can show again.
+    In the answer ``url`` and ``token`` hold the key, which nothing can show again.
 
-    Raises:
-        NotFound: nothing stands at a path.
-        InvalidInput: something is malformed, or a path cannot be said exactly by the rules of a key.
-        PayloadTooLarge: there are too many paths.
+    Raises NotFound where nothing stands at a path, PayloadTooLarge for too many paths, and InvalidInput also
+    for a path that cannot be said exactly by the rules of a key.
     """
     flags = checked_permissions(request.permissions)
     if not 1 <= request.expires_in_days <= LONGEST_KEY_DAYS:
@@ -180,8 +168,7 @@ def revoke_link(database: Database, key_id: str, *, actor: str | None) -> LinkRe
 def prune_links(database: Database, after: str | None, now_ms: int | None = None) -> tuple[int, str | None]:
     """Removes the records of links that do not work any more, of one page; blocks for a commit.
 
-    Returns:
-        How many were removed, and where the next page begins; None behind the last.
+    Returns how many were removed, and where the next page begins; None behind the last.
     """
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     last: str | None = None

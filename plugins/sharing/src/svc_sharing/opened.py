@@ -28,12 +28,8 @@ _TURN = 128
 class OpenedLink(Struct, frozen=True):
     """A link in the hands of whoever asks. The permission function decides; this narrows what is shown.
 
-    A key may read the directories above its paths, so that a program finds down to them; pages show none of
-    that.
-
-    Attributes:
-        context: of the request.
-        roots: the paths that the link is for.
+    A key may read the directories above its paths, so that a program finds down to them; pages show the
+    ``roots``, which the link is for, and what is below.
     """
 
     context: RequestContext
@@ -46,8 +42,7 @@ class OpenedLink(Struct, frozen=True):
     def find(self, path: Path) -> tuple[Path, Entry]:
         """Returns where a path leads, by links that stay within what is shared, and what stands there.
 
-        Raises:
-            NotFound: nothing is there, or nothing that is shared.
+        Raises NotFound where nothing is there, or nothing that is shared.
         """
         try:
             found, entry = self.context.version.follow_parents(path, may_pass=self._shows)
@@ -107,11 +102,7 @@ class OpenedLink(Struct, frozen=True):
 
 
 def opened_link(context: RequestContext) -> OpenedLink:
-    """Returns what a caller may see who came by a link.
-
-    Raises:
-        NotFound: the caller came by something else.
-    """
+    """Returns what a caller may see who came by a link; NotFound for one who came by something else."""
     identity = context.identity
     if identity.user_id is not None or identity.is_root or not identity.rules:
         raise path_not_found(())

@@ -18,15 +18,8 @@ def commit_decided(
 ) -> T:
     """Commits what a function adds to a transaction, by the system tree as it is; blocks.
 
-    Args:
-        database: the database.
-        decide: called with the transaction and the system tree, again after each commit that found another
-            state; what it raises goes to the caller.
-        actor: who does it (a user id).
-        message: what it is, for the log.
-
-    Raises:
-        Conflict: the state changed each time.
+    ``decide`` is called with the transaction and the system tree, again after each commit that found another
+    state; what it raises goes to the caller. Raises Conflict where the state changed each time.
     """
 
     def once() -> T:

@@ -33,10 +33,8 @@ _BELOW = "**"
 def parsed_paths(texts: Sequence[str], most: int) -> list[Path]:
     """Returns the paths of a request, each once, in the order in which they came.
 
-    Raises:
-        InvalidInput: there is none, or one is malformed.
-        PayloadTooLarge: there are too many.
-        NotFound: one belongs to the system.
+    Raises InvalidInput where there is none, or a bad one, PayloadTooLarge, and NotFound for one of the
+    system.
     """
     if not texts:
         raise InvalidInput("At least one path is needed.", field="paths")
@@ -50,11 +48,9 @@ def parsed_paths(texts: Sequence[str], most: int) -> list[Path]:
 
 
 def present_paths(version: Version, paths: Sequence[Path]) -> list[tuple[Path, bool]]:
-    """Returns paths with whether a directory stands there.
+    """Returns paths with whether a directory stands there; NotFound where nothing does.
 
-    Raises:
-        NotFound: nothing stands at one of them.
-        InvalidInput: a link does: what it leads to is shared by its own path.
+    Raises InvalidInput where a link does: what it leads to is shared by its own path.
     """
     found = []
     for path in paths:
@@ -72,11 +68,7 @@ def present_paths(version: Version, paths: Sequence[Path]) -> list[tuple[Path, b
 
 
 def checked_permissions(flags: str) -> str:
-    """Returns the flags of a share.
-
-    Raises:
-        InvalidInput: they are malformed, or allow nothing.
-    """
+    """Returns the flags of a share; InvalidInput where they are malformed, or allow nothing."""
     if not parse_flags(flags):
         raise InvalidInput(
             "permissions has exactly 8 characters, the letters crudlify or '-' in their places, and at least "
@@ -89,10 +81,8 @@ def checked_permissions(flags: str) -> str:
 def rule_of_path(path: Path, is_directory: bool, flags: str) -> dict[str, str]:
     """Returns the rule of a key that is for this path alone, and for what is below a directory.
 
-    Rules are globs without a way to quote: a name with ``*`` or ``?`` would open others as well.
-
-    Raises:
-        InvalidInput: the path has such a name.
+    Rules are globs without a way to quote: a name with ``*`` or ``?`` would open others as well, so it is an
+    InvalidInput.
     """
     if any(_WILD & set(name) for name in path):
         raise InvalidInput(

@@ -48,8 +48,7 @@ def fault_of_task_type(thing: object) -> str | None:
 def validated_arguments(task_type: TaskType, args: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments as the struct of a type has them, defaults filled in.
 
-    Raises:
-        InvalidInput: one is unknown, missing, or of a wrong type; ``field`` names it.
+    Raises InvalidInput, whose ``field`` names one that is unknown, missing, or of a wrong type.
     """
     kind = task_type.arguments
     known = () if kind is None else kind.__struct_encode_fields__
@@ -70,9 +69,7 @@ def checked(
 ) -> dict[str, Any]:
     """Returns what a type makes of arguments that it has nothing against in a database.
 
-    Raises:
-        InvalidInput: the arguments are not as they should be, or the type could not check them.
-        SvcError: what the type says of them.
+    Raises what the type says of them, and InvalidInput where it could not check them.
     """
     made = normalized(task_type, args, configuration)
     with _own_failures(task_type):
@@ -81,11 +78,7 @@ def checked(
 
 
 def normalized(task_type: TaskType, args: Mapping[str, Any], configuration: Any) -> dict[str, Any]:
-    """Returns what a type makes of arguments; what goes wrong in it is an error of this call alone.
-
-    Raises:
-        InvalidInput: the arguments are not as they should be, or the type could not check them.
-    """
+    """Returns what a type makes of arguments; what goes wrong in it is an InvalidInput of this call alone."""
     with _own_failures(task_type):
         result = task_type.normalize(args, configuration)
         encoded = msgspec.json.encode(result)

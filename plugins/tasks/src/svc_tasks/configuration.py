@@ -17,8 +17,8 @@ class TasksConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     Attributes:
         tasks_at_once: most tasks that run at once.
         maximum_attempts: how often the process of a task may die before the task counts as failed.
-        task_memory: bytes of memory that the process of a task may have for its data; files that it maps do
-            not count.
+        task_memory: bytes of memory that the process of a task may have for its data, without the files that
+            it maps.
         cancel_seconds: a task that was cancelled and does not end within this time is killed.
         stall_seconds: a task that gives no sign of life for this time is killed, and failed.
         turn_seconds: a task that has saved a checkpoint gives way after this time when another type waits.

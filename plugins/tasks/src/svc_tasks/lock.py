@@ -31,8 +31,7 @@ class RunnerLock:
     def acquire(self) -> bool:
         """Takes the lock if it is free; returns whether it is held. Never blocks.
 
-        Raises:
-            ReadOnly: the file can't be opened for writing, or its filesystem has no such locks.
+        Raises ReadOnly where the file can't be opened for writing, or its filesystem has no such locks.
         """
         if self._descriptor >= 0:
             return True

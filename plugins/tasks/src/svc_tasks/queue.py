@@ -44,12 +44,9 @@ logger = logging.getLogger("svc.plugin.tasks")
 
 
 class Wanted(NamedTuple):
-    """A task that shall be enqueued, or is already.
+    """A task that shall be enqueued, or is already: then ``add``, which puts it into a transaction, is None.
 
-    Attributes:
-        task: the task.
-        key: its fingerprint: of those that have the same one, only one can be added.
-        add: puts it into a transaction; None when it is there.
+    ``key`` is its fingerprint: of those that have the same one, only one can be added.
     """
 
     task: Task
@@ -125,10 +122,8 @@ class Queue:
     ) -> Wanted:
         """Returns the task with these arguments, and how to add it where it is not there yet.
 
-        A transaction with ``add`` fails (``PreconditionFailed``) when somebody else was faster.
-
-        Raises:
-            ServiceUnavailable: too many wait already.
+        A transaction with ``add`` fails (``PreconditionFailed``) when somebody else was faster. Raises
+        ServiceUnavailable where too many wait already.
         """
         system = self._database.system()
         key = fingerprint(task_type, args)
@@ -173,11 +168,7 @@ class Queue:
     ) -> Task:
         """Changes the record of a task; one that becomes finished waits and runs no more.
 
-        Args:
-            task_id: the task.
-            change: given the record, returns the new one, or None to leave it. Called again after a race.
-            message: what the commit says.
-            actor: who does it.
+        ``change`` returns the new record, or None to leave it. It is called again after a race.
         """
 
         def work() -> Task:
@@ -202,9 +193,7 @@ class Queue:
     def cancel(self, task_id: str, actor: str | None = None) -> Task:
         """Cancels a task: at once when it waits; one that runs ends between two of its batches.
 
-        Raises:
-            NotFound: there is no such task.
-            Conflict: it is completed, or has failed.
+        Raises NotFound, and Conflict where it is completed or has failed.
         """
 
         def cancelled(task: Task) -> Task | None:

@@ -44,8 +44,7 @@ class ScheduleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         considered_until: everything that was due up to here has been enqueued, or is not to be.
         schedule: the expression that this is about; with another one the runs begin anew.
         timezone: the time zone that this is about.
-        last_run_at: when a task was last enqueued.
-        last_task_id: that task.
+        last_run_at: when a task, ``last_task_id``, was last enqueued.
     """
 
     considered_until: int

@@ -25,13 +25,7 @@ _BEAT_SECONDS = 2.0
 
 
 class RunnerState(msgspec.Struct, frozen=True):
-    """What the runner said last.
-
-    Attributes:
-        pid: its process.
-        tasks: how far the running tasks are.
-        beat_ms: when it was last alive, Unix milliseconds.
-    """
+    """What the runner said last: its process, how far the running tasks are, and when it was last alive."""
 
     pid: int
     tasks: tuple[TaskProgress, ...] = ()

@@ -21,12 +21,7 @@ T = TypeVar("T")
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """A part of a list.
-
-    Attributes:
-        items: what it holds; it may be empty although more follows.
-        next_cursor: what the next page begins behind; None: this is the last.
-    """
+    """A part of a list; it may be empty although more follows, behind ``next_cursor`` where that is set."""
 
     items: list[T]
     next_cursor: str | None
@@ -35,10 +30,8 @@ class Page(Struct, Generic[T], frozen=True):
 def page_of(found: Iterable[tuple[str, T | None]], limit: int, scanned: int) -> Page[T]:
     """Returns the first items of a list, and where it goes on.
 
-    Args:
-        found: what was looked at, each with its cursor; None is not shown.
-        limit: most items.
-        scanned: most that is looked at.
+    ``found`` is what was looked at, each with its cursor; None is not shown. At most ``scanned`` are looked
+    at.
     """
     items: list[T] = []
     last: str | None = None

@@ -60,16 +60,10 @@ class Level(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What came out for an operation.
+    """What came out for an operation; ``flag`` is its letter, ``reason`` says the same in words.
 
-    Attributes:
-        operation: its name.
-        flag: its letter.
-        allowed: the answer.
-        level: the path whose grants decided; None: no grant says anything.
-        groups: the groups whose grants decided.
-        grant_ids: the grants that decided.
-        reason: the same in words.
+    ``level`` is the path whose grants decided; None: no grant says anything. Groups and grants are those that
+    decided.
     """
 
     operation: str
@@ -82,16 +76,12 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What a user may do to a path, and why.
+    """What a user may do to a path, and why; links are not followed.
 
     Attributes:
-        path: the path; links are not followed.
-        user_id: the user.
-        username: the user's name.
         is_active: whether the user may sign in at all.
         is_root: whether everything is allowed.
         permissions: the 8 flag letters of what is allowed.
-        groups: the groups of the user.
         levels: the grants that have a say, from the path itself up to the root.
         decisions: what came out, for each operation.
     """
@@ -108,12 +98,9 @@ class Access(msgspec.Struct, frozen=True):
 
 
 def explain_access(system: Version, path: Path, user: str) -> Access:
-    """Explains what a user may do to a path.
+    """Explains what a user may do to a path of the user tree; NotFound where there is no such user.
 
     ``user`` is an id or a name; ``root`` and the nil UUID are root.
-
-    Raises:
-        NotFound: there is no such user, or the path belongs to the system.
     """
     if is_system_path(path):
         raise path_not_found(path)

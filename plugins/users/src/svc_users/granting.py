@@ -37,14 +37,11 @@ def grant(
 ) -> tuple[Grant, bool]:
     """Makes a grant, or replaces the one of the same group, path and pattern; blocks for a commit.
 
-    ``users`` knows users whom the database does not keep; see ``require_group``.
+    ``users`` knows users whom the database does not keep; see ``require_group``. Returns also whether it is
+    new.
 
-    Returns:
-        The grant, and whether it is new.
-
-    Raises:
-        NotFound: the path belongs to the system, or there is no such group or user.
-        InvalidInput: flags or pattern are malformed; ``field`` names them.
+    Raises NotFound where the path belongs to the system, or there is no such group or user, and InvalidInput
+    for malformed flags or pattern; ``field`` names them.
     """
 
     def once() -> tuple[Grant, bool]:

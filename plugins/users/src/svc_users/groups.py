@@ -53,11 +53,7 @@ _CLEARED_AT_ONCE = 500
 class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What shall be different of a group; what is unset stays.
 
-    Attributes:
-        members: user ids that take the place of all members.
-        add_members: user ids that come to them.
-        remove_members: user ids that go.
-        tags: tags that take the place of all tags.
+    ``members`` and ``tags`` take the place of all others. Members are user ids.
     """
 
     members: list[str] | UnsetType = UNSET
@@ -68,9 +64,8 @@ class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def checked(self, most: int) -> GroupChange:
         """Returns the change with all ids and tags in their normal form.
 
-        Raises:
-            InvalidInput: a member is malformed, or two contradict each other; ``field`` names one.
-            PayloadTooLarge: there are more user ids than ``most``.
+        Raises InvalidInput where a member is malformed, or two contradict each other (``field`` names one),
+        and PayloadTooLarge for more than ``most`` user ids.
         """
         if self.members is not UNSET and (self.add_members or self.remove_members):
             raise InvalidInput(
@@ -130,10 +125,8 @@ def create_group(
 ) -> Group:
     """Makes a group and returns it; blocks for a commit.
 
-    Raises:
-        InvalidInput: a value is malformed, or a member is no user; ``field`` names it.
-        AlreadyExists: the name is taken.
-        PayloadTooLarge: there are more members than ``most_members``.
+    Raises InvalidInput where a value is malformed, or a member is no user (``field`` names it),
+    AlreadyExists, and PayloadTooLarge.
     """
     group = Group(name=checked_group_name(name), tags=checked_tags(tags), created_at=present_ms(database))
     key = name_key(group.name)
@@ -164,11 +157,8 @@ def change_group(
 ) -> Group:
     """Changes a group and returns it as it is now; blocks for a commit.
 
-    Raises:
-        NotFound: there is no such group.
-        InvalidInput: a value is malformed, or a new member is no user; ``field`` names it.
-        PayloadTooLarge: there are more user ids than ``most_members``, in the change or, when all members
-            are replaced, in the group.
+    Raises NotFound, and InvalidInput as ``create_group``. PayloadTooLarge is for more user ids than
+    ``most_members``, in the change or, when all members are replaced, in the group.
     """
     change = change.checked(most_members)
 

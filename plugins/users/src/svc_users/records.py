@@ -194,11 +194,7 @@ def decode_grant(system: Version, entry: Entry) -> Grant | None:
 
 
 def path_of(grant: Grant) -> Path:
-    """Returns the path that a grant hangs on.
-
-    Raises:
-        InvalidPath: it is none; ``decode_grant`` gives no such grant.
-    """
+    """Returns the path that a grant hangs on; InvalidPath for a grant that ``decode_grant`` does not give."""
     return _parsed(grant.path)
 
 

@@ -33,13 +33,9 @@ class _Pattern(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A grant as the rights use it: flags are bits.
+    """A grant as the rights use it: flags are bits. ``path`` is where it hangs.
 
-    Attributes:
-        path: where it hangs.
-        allow: what it allows.
-        deny: what it denies.
-        pattern: the paths below for which it holds; None: all, and the path itself.
+    ``pattern`` is the paths below for which it holds; None: all, and the path itself.
     """
 
     path: Path
@@ -53,10 +49,9 @@ UNREADABLE: Final = Rule((), 0, _EVERYTHING, None)
 
 
 class _Level(msgspec.Struct, frozen=True, gc=False):
-    """What the grants at one path say.
+    """What the grants at one path say; ``depth`` counts its segments.
 
     Attributes:
-        depth: segments of the path.
         allow: what they allow wherever no pattern says otherwise, less what they deny.
         deny: what they deny everywhere.
         patterns: what they say of some paths only.
@@ -184,7 +179,6 @@ class GrantedRights:
 
 
 def _under(level: _Level, above: int | _Passed) -> int | _Passed:
-    """What a level passes on, given what is passed on to it."""
     if level.patterns:
         levels, rest = ((), above) if isinstance(above, int) else (above.levels, above.rest)
         return _Passed((level, *levels), rest)

@@ -51,13 +51,7 @@ class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class UserFilter(Struct, frozen=True):
-    """Which users a list shows; None asks nothing.
-
-    Attributes:
-        username: of this name, in any spelling.
-        tag: who carry this tag.
-        is_active: who may sign in, or may not.
-    """
+    """Which users a list shows: a name, in any spelling, a tag, who may sign in; None asks nothing."""
 
     username: str | None = None
     tag: str | None = None
@@ -91,9 +85,7 @@ def create_user(
 ) -> User:
     """Makes a user and returns it; blocks for a commit.
 
-    Raises:
-        InvalidInput: a value is malformed; ``field`` names it.
-        AlreadyExists: the username is taken.
+    Raises AlreadyExists for the username, and InvalidInput, whose ``field`` names a malformed value.
     """
     now = present_ms(database)
     user = User(
@@ -121,11 +113,8 @@ def create_user(
 def change_user(database: Database, user_id: str, change: UserChange, *, actor: str | None = None) -> User:
     """Changes a user and returns it as it is now; blocks for a commit, unless nothing is different.
 
-    Raises:
-        Conflict: it is root, who can't be changed; or others change the user all the time.
-        NotFound: there is no such user.
-        InvalidInput: a value is malformed; ``field`` names it.
-        AlreadyExists: the new username is taken.
+    Raises as ``create_user``, NotFound, and Conflict for root, who can't be changed, or where others change
+    the user all the time.
     """
     if user_id_of(user_id) == ROOT_USER_ID:
         raise Conflict("Root is not a user that can be changed or deactivated.", user_id=ROOT_USER_ID)
@@ -151,12 +140,7 @@ def list_users(
 ) -> Page[User]:
     """Returns a page of the users, in the order of their ids.
 
-    Args:
-        system: the system tree.
-        wanted: which users.
-        limit: most users of a page.
-        after: the cursor of the page before.
-        scanned: most records that are looked at; a page that ends there says that more follows.
+    At most ``scanned`` records are looked at; a page that ends there says that more follows.
     """
     return page_of(_candidates(system, wanted, after), limit, scanned)
 
@@ -203,7 +187,6 @@ def _verb(before: User, after: User) -> str:
 
 
 def _require_free_name(system: Version, user: User) -> None:
-    """Raises AlreadyExists when another user, or root, has the name."""
     is_root = name_key(user.username) == name_key(ROOT_NAME)
     if is_root or system.get(username_file(user.username)) is not None:
         raise _taken(user.username)

@@ -45,13 +45,8 @@ class JumpsView:
 def common_ancestor(database: Database, first: int, second: int) -> int | None:
     """Returns the number of the newest commit of HEAD of which two others come; they may be it themselves.
 
-    Args:
-        database: the database; the view of jumps catches up first, which may block.
-        first: number of a commit; 0 is the empty database.
-        second: number of another one.
-
-    Returns:
-        None when the line of one of them jumped to a state of unknown origin, such as an import.
+    0 is the empty database. None when the line of one of them jumped to a state of unknown origin, such as an
+    import. The view of jumps catches up first, which may block.
     """
     while first != second:
         lower, upper = min(first, second), max(first, second)

@@ -24,9 +24,9 @@ class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         created_at: Unix milliseconds.
         metadata: what its maker wants to keep with it.
         kind: ``manual`` or ``automatic``; empty: the name says it.
-        created_by: who made it (a user id), if known.
-        kept: of an automatic one: somebody asked for a snapshot of the same state, so it stays as long as
-            a manual one.
+        created_by: a user id, if known.
+        kept: of an automatic one: somebody asked for a snapshot of the same state, so it stays like a manual
+            one.
         sequence: number of the last commit before it was made.
         base_sequence: of a snapshot of a fork: number of the newest commit of HEAD whose state it holds.
     """
@@ -45,12 +45,12 @@ class ForkDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     Attributes:
         created_at: Unix milliseconds.
-        created_by: who made it (a user id), if known.
+        created_by: a user id, if known.
         base: root, in hex, of the newest state that the fork and HEAD have in common: what the fork began
             from, or what the last merge between the two made common.
         base_sequence: number of the newest commit of HEAD whose state the fork holds.
-        merged: by name and time of creation of another fork: its root, in hex, when it was last merged
-            into this one, and the number of the last commit then.
+        merged: by name and time of creation of another fork: its root, in hex, when it was last merged into
+            this one, and the number of the last commit then.
         sequence: number of the last commit before it was made.
     """
 

@@ -113,13 +113,7 @@ class _Abandoned(Fork, frozen=True):
 
 
 class Promotion(Struct, frozen=True):
-    """What a promotion did.
-
-    Attributes:
-        fork: the fork, as it is now.
-        version: HEAD's root after it.
-        previous: HEAD's root before it.
-    """
+    """What a promotion did: the fork as it is now, and the roots of HEAD after it and before."""
 
     fork: Fork
     version: Hash
@@ -129,10 +123,7 @@ class Promotion(Struct, frozen=True):
 class AbandonedFork(Struct, frozen=True):
     """The last state of a fork that was abandoned and is not collected yet.
 
-    Attributes:
-        name: the name that it had; the beginning of a very long one.
-        root: root hash of its last state.
-        abandoned_ms: when, Unix milliseconds.
+    ``name`` is the one that it had; the beginning of a very long one.
     """
 
     name: str
@@ -173,19 +164,9 @@ def create_fork(
     base: str | None = None,
     actor: str | None = None,
 ) -> Fork:
-    """Makes a fork.
+    """Makes a fork of a snapshot, or of another version as ``Database.named_version`` takes it, else of HEAD.
 
-    Args:
-        database: the database.
-        name: its name.
-        base: name of the snapshot that it begins from, or another version as ``Database.named_version``
-            takes it; None means HEAD.
-        actor: who makes it.
-
-    Raises:
-        AlreadyExists: the name is taken.
-        InvalidInput: it is no name.
-        NotFound: there is no such version.
+    Raises AlreadyExists, InvalidInput for what is no name, and NotFound where there is no such version.
     """
     name = new_name(name)
     head_root, sequence, system = read_state(database)
@@ -212,15 +193,8 @@ def promote_fork(
 ) -> Promotion:
     """Makes a fork's state HEAD; the fork stays active, with HEAD as its base.
 
-    Args:
-        database: the database.
-        name: the fork.
-        force: promote although HEAD has moved since the two had a state in common.
-        actor: who does it.
-
-    Raises:
-        NotFound: there is no active fork of this name.
-        Conflict: HEAD has moved, and ``force`` is false.
+    Raises NotFound for no active fork, and Conflict, without ``force``, where HEAD has moved since the two
+    had a state in common.
     """
 
     def once() -> Promotion:
@@ -276,12 +250,7 @@ def abandon_fork(database: Database, name: str, *, actor: str | None = None) -> 
 
 
 def snapshot_or_version(database: Database, text: str) -> Hash:
-    """Returns the root of a snapshot, or of another version that a text names.
-
-    Raises:
-        NotFound: it names nothing.
-        InvalidInput: it is empty.
-    """
+    """Returns the root of a snapshot, or of another version that a text names; NotFound for neither."""
     if not text:
         raise InvalidInput("The name of a version is empty.", field="base")
     with suppress(NotFound, InvalidInput):
@@ -326,7 +295,6 @@ def write_origin(transaction: Transaction, system: Version, root: Hash, sequence
 
 
 def _free_abandoned_name(database: Database, system: Version, name: str) -> str:
-    """The name under which an abandoned fork's state stays."""
     base = f"{name[:_LONGEST_KEPT_NAME]}@{present_ms(database)}"
     names = chain((base,), (f"{base}-{number}" for number in count(2)))
     return next(free for free in names if not _Abandoned.exists(system, free))

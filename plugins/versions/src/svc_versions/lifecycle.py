@@ -28,24 +28,14 @@ _Months = Annotated[int, msgspec.Meta(ge=0, le=12_000)]
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many months snapshots are kept; 0 keeps them for ever.
-
-    Attributes:
-        auto_months: those that svc made by itself.
-        manual_months: those that somebody made.
-    """
+    """How many months automatic and manual snapshots are kept; 0 keeps them for ever."""
 
     auto_months: _Months = 0
     manual_months: _Months = 0
 
 
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings.
-
-    Attributes:
-        snapshot_writes_enabled: whether snapshots are made at all, safety snapshots too.
-        snapshot_retention: how long they are kept.
-    """
+    """The settings: whether snapshots are made at all, safety snapshots too, and how long they are kept."""
 
     snapshot_writes_enabled: bool = True
     snapshot_retention: Retention = Retention()
@@ -92,8 +82,7 @@ def lifecycle_of(system: Version) -> Lifecycle:
 def change_lifecycle(database: Database, change: LifecycleChange, *, actor: str | None = None) -> Lifecycle:
     """Changes the settings and returns what they are now; blocks for a commit.
 
-    Raises:
-        Conflict: others change them all the time.
+    Raises Conflict where others change them all the time.
     """
 
     def once() -> Lifecycle:

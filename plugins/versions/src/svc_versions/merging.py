@@ -50,13 +50,9 @@ _FORKS_NOTED = 200
 
 
 class Side(Struct, frozen=True):
-    """One side of a merge: HEAD, a fork or a snapshot.
+    """One side of a merge: HEAD, a fork or a snapshot. ``label`` is how people name it.
 
-    Attributes:
-        label: how people name it.
-        root: root of its state.
-        sequence: number of the newest commit of HEAD whose state it holds; None when nobody knows.
-        fork: the fork, when it is one.
+    ``sequence`` is of the newest commit of HEAD whose state it holds; None when nobody knows.
     """
 
     label: str
@@ -74,8 +70,6 @@ class MergeOutcome(Struct, frozen=True):
     """What a merge did.
 
     Attributes:
-        source: what was merged.
-        target: into what.
         version: the target's root after it.
         base: root of the common base; None when none is known, and everything that differs is a conflict.
         counts: files and links that were added, modified, deleted in the target.
@@ -95,11 +89,9 @@ class MergeOutcome(Struct, frozen=True):
 
 
 class MergeLimits(Struct, frozen=True):
-    """How much a merge may do and say.
+    """How many conflicts the error of a merge lists, and how many directory nodes the merge may look at.
 
-    Attributes:
-        conflicts_listed: how many conflicts the error lists.
-        nodes: how many directory nodes it may look at, one as often as it is met; None: as many as differ.
+    A node counts as often as it is met; None: as many as differ.
     """
 
     conflicts_listed: int = 1000
@@ -129,8 +121,8 @@ def merge_versions(
         source: a fork or a snapshot, by its name or as ``forks/<name>`` or ``snapshots/<name>``; a fork comes
             first where both have the name. Or ``HEAD``.
         target: ``HEAD`` or a fork.
-        strategy: what decides where both changed a path: ``fail`` refuses, ``ours`` keeps the target's
-            side, ``theirs`` takes the source's.
+        strategy: what decides where both changed a path: ``fail`` refuses, ``ours`` keeps the target's side,
+            ``theirs`` takes the source's.
         message: what for, for the log.
         actor: who does it.
         permit: is asked before anything is committed.
@@ -138,11 +130,9 @@ def merge_versions(
         dry_run: say what would be done, and do nothing.
         limits: how much it may do and say.
 
-    Raises:
-        NotFound: there is no such fork or snapshot.
-        InvalidInput: source and target are the same, or the target is a snapshot.
-        Conflict: both changed the same paths, and the strategy is ``fail``: ``conflicts`` lists them.
-        PayloadTooLarge: more differs than ``limits`` let it look at.
+    Raises NotFound, InvalidInput where source and target are the same or the target is a snapshot,
+    PayloadTooLarge where more differs than ``limits`` allow, and Conflict where both changed the same paths
+    and the strategy is ``fail``: ``conflicts`` lists them.
     """
 
     def once() -> MergeOutcome:
@@ -173,8 +163,6 @@ class _Plan(Struct, frozen=True):
     """A merge that is found out and not yet committed.
 
     Attributes:
-        theirs: what is merged.
-        ours: into what.
         base: root of the common base, if one is known.
         merged: the edits of the target, and the conflicts.
         shown: the conflicts that may be shown.
@@ -192,7 +180,6 @@ class _Plan(Struct, frozen=True):
 
     @property
     def outcome(self) -> MergeOutcome:
-        """What the merge does, before anything is committed."""
         return MergeOutcome(
             self.theirs.label,
             self.ours.label,
@@ -206,7 +193,6 @@ class _Plan(Struct, frozen=True):
 
     @property
     def is_fast_forward(self) -> bool:
-        """Whether the target takes the source's state as it is."""
         return self.ours.root == self.base and bool(self.merged.edits)
 
 

@@ -40,13 +40,7 @@ D = TypeVar("D", SnapshotDocument, ForkDocument)
 
 
 class NamedRef(Struct, Generic[D], frozen=True):
-    """A ref of one kind, with its document.
-
-    Attributes:
-        name: its name, without the kind.
-        root: root hash of the version that it names.
-        document: everything else that is known of it.
-    """
+    """A ref of one kind: its name without the kind, and everything else that is known in the document."""
 
     name: str
     root: Hash

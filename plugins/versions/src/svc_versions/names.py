@@ -40,9 +40,8 @@ def normal_name(name: str) -> str:
 def new_name(name: str) -> str:
     """Returns the normalized name of a snapshot or fork that somebody wants to make.
 
-    Raises:
-        InvalidInput: it is empty, longer than 200 characters, holds a control character, begins with
-            ``_svc_``, or has parts between slashes that no URL can carry.
+    Raises InvalidInput where it is empty, longer than 200 characters, holds a control character, begins with
+    ``_svc_``, or has parts between slashes that no URL can carry.
     """
     name = normal_name(name)
     reference_path(f"{SNAPSHOTS}/{name}")
@@ -69,9 +68,5 @@ def reference(kind: str, name: str) -> str:
 
 
 def document_path(kind: str, name: str) -> Path:
-    """Returns where in the system tree the document beside a ref stands.
-
-    Raises:
-        InvalidInput: no ref can have this name.
-    """
+    """Returns where in the system tree the document beside a ref stands; InvalidInput for no ref's name."""
     return (DOCUMENTS, kind, *reference_path(reference(kind, name))[2:])

@@ -1,7 +1,7 @@
 """Restore: HEAD, a directory or a file goes back to what it was, and what it is now stays in a snapshot.
 
-The safety snapshot is part of the same commit, and is taken of HEAD in the moment of that commit: no
-write can come between, so nothing that was ever acknowledged gets lost, whatever the load.
+The safety snapshot is part of the same commit, and is taken of HEAD in the moment of that commit: no write
+can come between, so nothing that was ever acknowledged gets lost, whatever the load.
 """
 
 from __future__ import annotations
@@ -28,13 +28,7 @@ __all__ = ["RestoredPath", "RestoredSnapshot", "restore_path", "restore_snapshot
 
 
 class RestoredSnapshot(Struct, frozen=True):
-    """What restoring a whole snapshot did.
-
-    Attributes:
-        name: the snapshot.
-        auto_snapshot: name of the safety snapshot; None when HEAD was that version already.
-        version: HEAD's root after it.
-    """
+    """What restoring a whole snapshot did; no safety snapshot is made when HEAD was that version already."""
 
     name: str
     auto_snapshot: str | None
@@ -42,14 +36,9 @@ class RestoredSnapshot(Struct, frozen=True):
 
 
 class RestoredPath(Struct, frozen=True):
-    """What restoring a path did.
+    """What restoring a path did; links on the way, as they were in the version, are resolved.
 
-    Attributes:
-        path: where; links on the way, as they were in the version, resolved.
-        entry: what stands there now.
-        source: root of the version that it came from.
-        auto_snapshot: name of the safety snapshot.
-        version: HEAD's root after it.
+    ``entry`` stands there now. ``source`` is the root that it came from, ``version`` HEAD's root after it.
     """
 
     path: Path
@@ -62,9 +51,7 @@ class RestoredPath(Struct, frozen=True):
 def restore_snapshot(database: Database, name: str, *, actor: str | None = None) -> RestoredSnapshot:
     """Makes a snapshot's version HEAD; blocks for a commit.
 
-    Raises:
-        NotFound: there is no snapshot of this name.
-        Conflict: a safety snapshot is needed, and the lifecycle settings forbid it.
+    Raises NotFound, and Conflict where a safety snapshot is needed and the lifecycle settings forbid it.
     """
 
     def once() -> RestoredSnapshot:
@@ -87,15 +74,8 @@ def restore_path(
 ) -> RestoredPath:
     """Puts a file, link or directory back as a version has it; blocks for a commit.
 
-    A directory becomes exactly what it was: what came into it since then is gone from HEAD, and in the
-    safety snapshot.
-
-    Args:
-        database: the database.
-        path: what to restore.
-        source: root of the version.
-        actor: who does it.
-        label: the version's name, for the log.
+    A directory becomes exactly what it was: what came into it since then is gone from HEAD, and in the safety
+    snapshot. ``label`` is the version's name, for the log.
 
     Raises:
         NotFound: the version has nothing at this path.

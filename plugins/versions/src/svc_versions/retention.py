@@ -22,11 +22,6 @@ def expired(snapshots: Iterable[Snapshot], settings: Lifecycle, now_ms: int) -> 
     """Returns the snapshots that are older than the settings keep them.
 
     The newest automatic snapshot of the last hour always stays: somebody may be about to need it.
-
-    Args:
-        snapshots: all snapshots.
-        settings: how many months they are kept.
-        now_ms: the present time, Unix milliseconds.
     """
     kept = settings.snapshot_retention
     manual_ms = _months_before(now_ms, kept.manual_months)

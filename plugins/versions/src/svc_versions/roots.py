@@ -19,15 +19,12 @@ _CONTINUATION = "%+"
 
 
 class _KnownRoots:
-    """The snapshots of one database by root, as of one state of the tree of refs."""
-
     def __init__(self) -> None:
         self.tree: Hash | None = None
         self.names: dict[Hash, set[str]] = {}
         self.lock = threading.Lock()
 
     def follow(self, database: Database, tree: Hash | None) -> None:
-        """Takes in what differs between the tree that is known and another one."""
         pending: list[tuple[Path, Hash | None, Hash | None]] = [(_REFS, self.tree, tree)]
         # What is interrupted half way must begin again with nothing.
         known, self.tree, self.names = self.names, None, {}
@@ -53,13 +50,7 @@ _LOCK = threading.Lock()
 
 
 def snapshot_names(database: Database, system: Version, root: Hash) -> tuple[str, ...]:
-    """Returns the names of the snapshots that name a version.
-
-    Args:
-        database: the database.
-        system: the system tree to look into.
-        root: the version's root.
-    """
+    """Returns the names of the snapshots that name a version, by the system tree."""
     with _LOCK:
         known = _KNOWN.setdefault(database, _KnownRoots())
     tree = _root(system.get(_REFS))

@@ -91,24 +91,13 @@ def create_snapshot(
     base_sequence: int | None = None,
     actor: str | None = None,
 ) -> tuple[Snapshot, bool]:
-    """Makes a snapshot, unless one of the same version exists: then that one is returned.
+    """Makes a snapshot, of HEAD without a ``root``, and returns it with whether it is new.
 
-    Args:
-        database: the database.
-        name: its name.
-        metadata: what to keep with it; JSON can carry it.
-        root: the version; None means HEAD.
-        base_sequence: where the version is a fork's state: that of the fork.
-        actor: who makes it.
+    If there is one of the same version, that one is returned. ``metadata`` is what to keep with it; JSON can
+    carry it. ``base_sequence`` is that of the fork whose state the version is.
 
-    Returns:
-        The snapshot, and whether it is new.
-
-    Raises:
-        AlreadyExists: the name is taken.
-        InvalidInput: it is no name.
-        Conflict: the lifecycle settings forbid snapshots.
-        NotFound: there is no such version.
+    Raises AlreadyExists, InvalidInput for what is no name, NotFound where there is no such version, and
+    Conflict where the lifecycle settings forbid snapshots.
     """
     name = new_name(name)
 
@@ -181,10 +170,7 @@ def delete_snapshot(
 def rename_snapshot(database: Database, name: str, new: str, *, actor: str | None = None) -> Snapshot:
     """Gives a snapshot another name; an automatic one becomes a manual one by it.
 
-    Raises:
-        NotFound: there is none of this name.
-        AlreadyExists: the new name is taken.
-        InvalidInput: the new one is no name.
+    Raises NotFound, AlreadyExists, and InvalidInput for what is no name.
     """
     new = new_name(new)
 
@@ -219,8 +205,7 @@ def add_safety_snapshot(
 ) -> str:
     """Adds to a transaction a snapshot of HEAD as it is right before the transaction; returns its name.
 
-    Raises:
-        Conflict: the lifecycle settings forbid snapshots.
+    Raises Conflict where the lifecycle settings forbid snapshots.
     """
     require_snapshot_writes(system)
     free = (name for name in safety_names(database) if not Snapshot.exists(system, name))

@@ -36,13 +36,7 @@ _PAUSE_EVERY = 1024
 
 
 class Edit(Struct, frozen=True):
-    """One path to change.
-
-    Attributes:
-        path: where.
-        before: what stands there; None for nothing.
-        after: what shall stand there; None for nothing.
-    """
+    """One path to change, with what stands there and what shall; None for nothing."""
 
     path: Path
     before: Entry | None
@@ -75,11 +69,9 @@ class Counts(Struct, frozen=True):
 
 
 class MergedTree(Struct, frozen=True):
-    """The outcome of a merge in memory.
+    """The outcome of a merge in memory; no edits when there are conflicts that nothing decided.
 
-    Attributes:
-        edits: what makes it of our tree; none when there are conflicts that nothing decided.
-        conflicts: all conflicts, also those that a strategy decided.
+    ``conflicts`` are all, also those that a strategy decided.
     """
 
     edits: list[Edit]
@@ -87,8 +79,6 @@ class MergedTree(Struct, frozen=True):
 
 
 class _MemoryNodes:
-    """Reads nodes of the database, and keeps new ones in memory."""
-
     def __init__(self, database: Database, limit: int | None) -> None:
         self._stored = database.objects
         self._new: dict[Hash, Node] = {}
@@ -109,11 +99,9 @@ class _MemoryNodes:
         return node if node is not None else self._stored.read_node(node_hash)
 
     def is_stored(self, entry: Entry) -> bool:
-        """Whether the database itself holds what an entry names."""
         return entry.hash not in self._new or self._stored.holds(entry)
 
     def write_node(self, payload: bytes, node: Node | None = None, /) -> Hash:
-        """Keeps a node and returns its hash."""
         node_hash = hash_object(ObjectKind.NODE, payload)
         self._new[node_hash] = node if node is not None else decode_node(payload)
         return node_hash
@@ -129,13 +117,9 @@ def merge_trees(
 ) -> MergedTree:
     """Merges two trees three-way without writing anything.
 
-    Args:
-        database: holds the nodes.
-        base: root of the common base; None counts as the empty tree, so that whatever differs conflicts.
-        ours: root of the target.
-        theirs: root of the source.
-        strategy: what decides conflicts.
-        limit: how many directory nodes it may look at, one as often as it is met; None: as many as differ.
+    ``base`` is the root of the common base; None counts as the empty tree, so that whatever differs
+    conflicts. ``limit`` is how many directory nodes it may look at, one as often as it is met; None: as many
+    as differ.
     """
     store = _MemoryNodes(database, limit)
     result = merge(store, EMPTY_ROOT if base is None else base, ours, theirs, strategy)
@@ -148,12 +132,8 @@ def edits_between(
 ) -> Iterator[Edit]:
     """Yields the fewest edits that make one tree of another, in path order.
 
-    Args:
-        store: gives the nodes.
-        before: root of the tree to change.
-        after: root of the tree that it shall be.
-        is_stored: whether the database holds a directory of the tree that it shall be. One that it does not
-            hold, since both sides had a part in it, comes entry by entry.
+    ``is_stored`` says whether the database holds a directory of the second tree. One that it does not hold,
+    since both sides had a part in it, comes entry by entry.
     """
     stack: list[tuple[Path, Iterator[tuple[str, Entry | None, Entry | None]]]] = [
         ((), differences(store, before, after))

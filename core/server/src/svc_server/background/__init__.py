@@ -1,7 +1,6 @@
-"""The background process: one for each database, it does what no request should wait for.
+"""The background process: one for each database, it keeps views current and runs the jobs of plugins.
 
-It keeps views current and runs the periodic jobs of plugins. It is elected by a lock on the log, and another
-candidate takes over when it dies, however it dies.
+It is elected by a lock on the log, and another candidate takes over when it dies, however it dies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Keeps one view current: a thread that applies to it what the feed brings, and lets it do its own work.
-
-Each view has its own, so that one that fails or is slow keeps no other back.
-"""
+"""Keeps one view current, in a thread of its own: a view that fails or is slow keeps no other back."""
 
 from __future__ import annotations
 
@@ -90,9 +87,7 @@ class Gathering:
     def pause(self, taken: int, *, is_read: bool) -> float:
         """Returns the seconds to leave commits alone, twice as long each time while many come.
 
-        Args:
-            taken: how many commits were just taken in.
-            is_read: whether somebody has read the view since the last time, and brought it on for that.
+        ``is_read``: somebody has read the view since the last time, and brought it on for that.
         """
         longer = taken >= _MANY and not is_read
         self._seconds = min(2 * self._seconds, _MOST_GATHER_S) if longer else _LEAST_GATHER_S

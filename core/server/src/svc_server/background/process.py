@@ -51,10 +51,7 @@ logger = logging.getLogger("svc.background")
 
 
 class Stop:
-    """Whether the process shall end: after a signal, or when the process that started it is gone.
-
-    ``parent`` must outlive this process; None when nobody need.
-    """
+    """Whether the process shall end: after a signal, or when the ``parent`` that must outlive it is gone."""
 
     def __init__(self, parent: int | None = None) -> None:
         self._parent = parent
@@ -84,11 +81,8 @@ def run_background(
 ) -> int:
     """Is a candidate, and once elected the background process, until it is told to stop. Blocks.
 
-    Args:
-        settings: the database, the plugins, and their options.
-        stop: says when.
-        only_if_needed: give up at once when another process is elected, instead of standing by.
-        problems: what a whole boot found wrong with the plugins; then less is booted here.
+    With ``only_if_needed`` it gives up at once when another process is elected, instead of standing by.
+    ``problems`` is what a whole boot found wrong with the plugins; then less is booted here.
     """
     # Only the URL of a backend needs plugins to be understood.
     is_remote = scheme_of(settings["database"]) is not None
@@ -203,9 +197,8 @@ def _backends_of(plugins: Plugins | None) -> Mapping[str, StorageBackend]:
 def run_ordered(order: dict[str, Any]) -> int:
     """Is the background process that a ``Supervisor`` starts, to its end; returns the exit code.
 
-    Args:
-        order: the settings (``values`` and ``given``), the ``parent`` to live as long as, and
-            ``only_if_needed`` and ``problems`` as in ``run_background``.
+    The order has the settings (``values`` and ``given``), the ``parent`` to live as long as, and
+    ``only_if_needed`` and ``problems`` as in ``run_background``.
     """
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), _NICENESS))
     stop = Stop(order["parent"])

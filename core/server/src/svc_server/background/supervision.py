@@ -1,7 +1,4 @@
-"""Starts a background process and starts it again when it ends; never waits for it longer than it says.
-
-The child has none of the sockets of its parent.
-"""
+"""Starts a background process, with none of the sockets of its parent, and again whenever it ends."""
 
 from __future__ import annotations
 
@@ -73,17 +70,12 @@ def run_background_program(order: dict[str, Any]) -> Child:
 class Supervisor:
     """Keeps a background process running, from ``tick`` to ``tick``. For one thread or greenlet.
 
-    Settings without ``background`` start none.
-
-    Args:
-        settings: the settings of the server.
-        only_if_needed: start one only while the database has none. Several supervisors (the workers of a
-            gunicorn of one's own) then keep one process together; otherwise theirs stand by.
-        launch: how to start one.
-        problems: what a boot of these plugins found wrong; None where there was none.
+    Settings without ``background`` start none. With ``only_if_needed`` one is started only while the database
+    has none. Several supervisors (the workers of a gunicorn of one's own) then keep one process together;
+    otherwise theirs stand by. ``problems`` is what a boot of these plugins found wrong.
 
     Attributes:
-        lock_file: the lock file of the database, for ``only_if_needed``; set when the database is open.
+        lock_file: of the database, for ``only_if_needed``; set when the database is open.
     """
 
     def __init__(

@@ -30,8 +30,6 @@ logger = logging.getLogger("svc.background")
 
 
 class _Unit(Struct, frozen=True):
-    """What runs for one plugin."""
-
     plugin: EnabledPlugin
     followers: tuple[ViewFollower, ...]
     runners: tuple[JobRunner, ...]
@@ -114,9 +112,7 @@ class BackgroundWork:
     def stop(self) -> bool:
         """Ends everything; blocks for at most about ``STOP_SECONDS``.
 
-        Returns:
-            Whether all threads have ended and the plugins were stopped, so that the database may be
-            closed. Otherwise the process must end without that, as by a kill.
+        False where threads are left: the database must not be closed then, and the process end as by a kill.
         """
         self._end(self._units.values())
         if any(thread.is_alive() for thread, _, _ in self._hanging):

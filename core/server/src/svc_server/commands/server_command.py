@@ -24,12 +24,9 @@ _ADDED = "svc.options-of-plugins"
 
 
 class ServerCommand(click.Command):
-    """A command with options of the server, whose callback is handed what gives the settings.
+    """A command with options of the server: those of ``keys``, or all.
 
-    Args:
-        name: the word after ``svc``.
-        run: called with a function that gives the settings, again at each call; its docstring is the help.
-        keys: the options of the server that it takes; None for all.
+    ``run`` is called with a function that gives the settings, again at each call; its docstring is the help.
     """
 
     def __init__(

@@ -144,9 +144,8 @@ def _make(req: falcon.Request, resp: falcon.Response) -> None:
 def _owner(context: RequestContext, wanted: str | None) -> str:
     """Whose key is to be made.
 
-    Raises:
-        Forbidden: the caller came by a scoped key, or asks for another's and is not root.
-        NotFound: there is no such user, or the user may not sign in.
+    Raises Forbidden where the caller came by a scoped key, or asks for another's and is not root, and
+    NotFound for no user, or one who may not sign in.
     """
     identity = context.identity
     if identity.rules or identity.user_id is None:

@@ -61,11 +61,7 @@ class LoginLimits:
             raise _limited("Too many logins have failed", wait)
 
     def count_good(self, req: falcon.Request, key_id: str) -> None:
-        """Counts a login with a key that is good: each of them is a commit.
-
-        Raises:
-            RateLimited: there were too many with this key within a minute.
-        """
+        """Counts a login with a good key: each is a commit, so too many in a minute are RateLimited."""
         database = context_of(req).database
         most = settings_of(database).sign_ins_per_minute
         wait = self._of(database).hit(f"good {key_id}", most, _MINUTE)
@@ -74,11 +70,7 @@ class LoginLimits:
             raise _limited("This key is exchanged too often", wait)
 
     def count_refresh(self, req: falcon.Request, chain_id: str) -> None:
-        """Counts a refresh token that is good, as ``count_good`` counts keys.
-
-        Raises:
-            RateLimited: there were too many of this sign-in within a minute.
-        """
+        """Counts a refresh token that is good, as ``count_good`` counts keys."""
         database = context_of(req).database
         most = settings_of(database).sign_ins_per_minute
         wait = self._of(database).hit(f"chain {chain_id}", most, _MINUTE)
@@ -89,10 +81,8 @@ class LoginLimits:
     def count_failed(self, req: falcon.Request, key_id: str | None) -> None:
         """Counts a failed login.
 
-        The owner of a key is not held up by those who guess at it: only wrong keys are counted, and refused.
-
-        Raises:
-            RateLimited: there were too many with this key.
+        The owner of a key is not held up by those who guess at it: only wrong keys are counted, and
+        RateLimited.
         """
         database = context_of(req).database
         settings = settings_of(database)

@@ -39,8 +39,6 @@ _UNLIMITED = 1 << 40
 
 
 class _Request(Confidential, frozen=True):
-    """The command line of one import."""
-
     shown = ("files", "promote", "force")
 
     files: tuple[str, ...]

@@ -24,7 +24,6 @@ class ImportResult(Struct, frozen=True):
 
     Attributes:
         kind: ``export`` or ``patch``.
-        version: the root that is in the database now.
         base: of a patch, the root that it applies to; else None.
         entries: objects of the file that were taken, also those that the database had.
         new_entries: those of them that it did not have.
@@ -35,7 +34,6 @@ class ImportResult(Struct, frozen=True):
         snapshots: named snapshots that were made.
         system_entries: entries of the system tree that were written.
         head_promoted: whether HEAD is that version now because of this import.
-        warnings: sentences for whoever imports.
     """
 
     kind: str
@@ -67,20 +65,17 @@ def apply_incoming(
     """Takes a verified file into a database; durable when this returns. Blocks.
 
     Args:
-        database: the database, open for writing; the one that the file was checked against.
+        database: open for writing; the one that the file was checked against.
         checked: the file.
         promote: make the version HEAD.
-        expected: with ``promote``, what HEAD must be at that moment; None asks nothing.
-        system_paths: also take what these say of the file's system data; the caller has made sure that this
-            is allowed.
+        expected: with ``promote``, what HEAD must be at that moment (PreconditionFailed); None asks nothing.
+        system_paths: also take what these say of the file's system data; the caller has checked the right to
+            it.
         actor: who does it, for the commit.
         pause: called after every few megabytes, to let others run.
         progress: told (bytes done, bytes in all).
 
-    Raises:
-        PreconditionFailed: HEAD is not what was expected.
-        RefusedFile: the file was changed since it was checked.
-        InsufficientStorage: the disk is full.
+    Raises RefusedFile where the file was changed since it was checked.
     """
     file = checked.file
     warnings = list(checked.warnings)

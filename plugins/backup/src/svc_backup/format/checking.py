@@ -27,11 +27,8 @@ __all__ = ["CheckedFile", "check_incoming"]
 class CheckedFile(Struct):
     """A file that was verified, and may be taken.
 
-    Attributes:
-        file: the file.
-        objects: its objects.
-        changes: of a patch, how many files and links it adds, modifies and deletes.
-        warnings: sentences for whoever imports it.
+    ``changes``: of a patch, how many files and links it adds, modifies and deletes. ``warnings`` are
+    sentences for whoever imports it.
     """
 
     file: IncomingFile
@@ -54,16 +51,10 @@ def check_incoming(
 ) -> CheckedFile:
     """Verifies everything in a file.
 
-    Args:
-        file: the file.
-        database: the database that it comes into, whose objects it may name; None takes only a file that
-            needs no other.
-        pause: called after every megabyte or so, to let others run.
-        progress: told (bytes verified, bytes in all).
+    The objects of the ``database`` that it comes into may be named; None takes only a file that needs no
+    other. ``pause`` is called after every megabyte or so, to let others run; ``progress`` is told bytes.
 
-    Raises:
-        RefusedFile: something is damaged, forged, missing, or not allowed; the message says what.
-        UnsupportedFormat: a newer program made it.
+    Raises RefusedFile where something is damaged, forged, missing, or not allowed; the message says what.
     """
     held = file.size + (database.objects.log.tail if database is not None else 0)
     with refusing():
@@ -116,8 +107,6 @@ def _check_deletions(checked: CheckedFile, database: Database | None) -> ChangeC
 
 
 class _StatedDeletions:
-    """The deletion records of a patch, read one at a time."""
-
     def __init__(self, file: IncomingFile) -> None:
         self._file = file
         first = self._read(0)
@@ -149,8 +138,6 @@ class _StatedDeletions:
 
 
 class _Comparing(Differences):
-    """Compares deletions that are found with those that are stated, in order."""
-
     def __init__(self, stated: Iterator[str]) -> None:
         self._stated = stated
 

@@ -1,7 +1,7 @@
 """A file that comes in: what it claims to be, and where in it each object lies.
 
-The file's header, every record's header, their order and their lengths are checked in
-one pass over the headers; then any object can be read by its hash, verified down to its BLAKE3 identity.
+Headers, their order and their lengths are checked in one pass; then any object can be read by its hash,
+verified down to its BLAKE3 identity.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class IncomingLimits(Struct, frozen=True):
     """What a file may ask for, whatever it states.
 
     Attributes:
-        file_bytes: most bytes of the file; None for no limit.
+        file_bytes: None for no limit.
         expansion: most bytes of uncompressed content for each byte of the file, besides ``least_content``.
         least_content: bytes of uncompressed content that a file of any size may have.
     """
@@ -73,8 +73,7 @@ def refusing() -> Iterator[None]:
 def read_header(data: bytes, name: str = "the file") -> TransferHeader:
     """Returns what the first 128 bytes of an export or a patch say, before the rest has come.
 
-    Raises:
-        ForeignFile, UnsupportedFormat, RefusedFile: it is neither.
+    Raises ForeignFile, UnsupportedFormat or RefusedFile where it is neither.
     """
     with refusing():
         return decode_transfer_header(data, name)
@@ -91,18 +90,12 @@ class IncomingFile:
         pause: called now and then, to let others run.
 
     Attributes:
-        header: what its first bytes say.
-        limits: what it may ask for.
-        is_patch: whether it is a patch.
         commit: the commit that closes it.
         objects: number of objects in it.
         counts: number of records by kind.
-        size: its bytes.
 
-    Raises:
-        ForeignFile: it is nothing of svc's, or a database with a history.
-        UnsupportedFormat: a newer program made it.
-        RefusedFile: it is damaged, cut short, or asks for too much.
+    Raises ForeignFile for what is nothing of svc's, or a database with a history, UnsupportedFormat, and
+    RefusedFile where it is damaged, cut short, or asks for too much.
     """
 
     def __init__(
@@ -192,11 +185,7 @@ class IncomingFile:
         return None if packed is None else int.from_bytes(packed[:4], "little")
 
     def content(self, hash: Hash, place: FilePlace) -> bytes:
-        """Returns an object's content, verified: header, checksums, length and identity.
-
-        Raises:
-            CorruptRecord: something does not hold.
-        """
+        """Returns an object's content; CorruptRecord unless header, checksums, length and identity hold."""
         return read_verified(self.read, hash, place)
 
     def records(self) -> Iterator[ScannedRecord]:
@@ -264,7 +253,6 @@ class IncomingFile:
         batch.clear()
 
     def _take_commit(self, record: ScannedRecord) -> Commit:
-        """Returns the commit, when it is one that closes an export or a patch."""
         place = FilePlace(
             0,
             record.offset,

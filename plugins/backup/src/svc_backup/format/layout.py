@@ -40,11 +40,8 @@ _CHECKSUM = struct.Struct("<Q")
 class TransferHeader(Struct, frozen=True):
     """What the first 128 bytes of a transferred file say.
 
-    Attributes:
-        database_id: 16 random bytes.
-        created_ms: when the file was made, Unix milliseconds.
-        base: of a patch, the root that it applies to; None for an export.
-        target: of a patch, the root that it makes; None for an export.
+    ``database_id`` is 16 random bytes. ``base`` and ``target`` are the roots that a patch applies to and
+    makes; None for an export.
     """
 
     database_id: bytes
@@ -54,14 +51,10 @@ class TransferHeader(Struct, frozen=True):
 
 
 class Deletions(Struct, frozen=True):
-    """The content of a deletion record of a patch.
+    """The content of a deletion record of a patch; the records of a patch continue each other.
 
-    Attributes:
-        base: root of the version before.
-        target: root of the version after.
-        counts: of the whole patch.
-        paths: absolute paths of files and links that are there before and not after, in order; the records
-            of a patch continue each other.
+    ``counts`` are of the whole patch. ``paths`` are absolute, in order, of files and links that are there
+    before and not after.
     """
 
     base: Hash
@@ -80,9 +73,7 @@ class Deletions(Struct, frozen=True):
     def decode(cls, payload: bytes) -> Deletions:
         """Returns the deletions of a payload.
 
-        Raises:
-            CorruptRecord: it is not of that form, or not the one valid spelling of it.
-            UnsupportedFormat: its version is newer than this program.
+        Raises CorruptRecord for all but the one valid spelling, and UnsupportedFormat for a newer version.
         """
         try:
             fields = cbor2.loads(payload)

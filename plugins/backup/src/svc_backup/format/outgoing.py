@@ -72,12 +72,12 @@ class OutgoingCounts(Struct, frozen=True):
         links: of an export, symbolic links of the version; 0 for a patch.
         chunks: chunk records.
         chunk_bytes: stored bytes of those.
-        directories: of an export, directories of the version without the root; of a patch, directories
-            whose index it brings, with the root.
+        directories: of an export, directories of the version without the root; of a patch, directories whose
+            index it brings, with the root.
         changes: of a patch: added, modified, deleted files and links.
         snapshots: named snapshots that come with a privileged export.
-        left_out: paths of the system tree that a privileged export does not hold because no plugin declares
-            what they are.
+        left_out: paths of the system tree that a privileged export lacks because no plugin declares what they
+            are.
     """
 
     files: int
@@ -93,11 +93,7 @@ class OutgoingCounts(Struct, frozen=True):
 class Outgoing:
     """An export or a patch that is ready to be streamed. Made by ``plan_export`` and ``plan_patch``.
 
-    Attributes:
-        root: the version that it makes.
-        base: of a patch, the version that it applies to; else None.
-        counts: what it holds.
-        size: its bytes.
+    ``root`` is the version that it makes; ``base``, of a patch, the one that it applies to, else None.
     """
 
     def __init__(
@@ -137,8 +133,7 @@ class Outgoing:
     def pieces(self) -> Iterator[bytes]:
         """Yields the file in pieces of about a megabyte; memory holds one or two of them.
 
-        Raises:
-            CorruptRecord: a record of the database is damaged; the file is then not to be used.
+        Raises CorruptRecord where a record of the database is damaged; the file is then not to be used.
         """
         yield self._head
         yield from _joined(chain(self._selection.pieces(), self._behind()))
@@ -154,22 +149,13 @@ def plan_export(
 ) -> Outgoing:
     """Plans a file that is a database of its own: one version, one commit, nothing that it does not need.
 
-    Reads the version's nodes and file records. Whatever is written meanwhile does not matter: a version
-    never changes.
+    Reads the version's nodes and file records. Whatever is written meanwhile does not matter: a version never
+    changes. The caller closes what this returns. ``pause`` is called now and then, to let others run.
 
-    The caller closes what this returns.
+    ``system_paths`` makes it a privileged backup: it holds what these say of the system tree, and refs with
+    all their versions; what nobody declares is left out, and named. The caller has checked the right to it.
 
-    Args:
-        database: the database, open in any way.
-        root: root of the version.
-        system_paths: makes it a privileged backup: it holds what these say of the system tree, and refs with
-            all their versions; what nobody declares is left out, and named. The caller has made sure that
-            this is allowed.
-        pause: called now and then, to let others run.
-
-    Raises:
-        NotFound: there is no such version.
-        CorruptRecord: what it needs is damaged.
+    Raises NotFound for no such version, and CorruptRecord where what it needs is damaged.
     """
     hold = database.hold()
     database.require_version(root)
@@ -209,11 +195,7 @@ def plan_export(
 def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _no_pause) -> Outgoing:
     """Plans a file that makes one version of another: what the target needs and the base does not have.
 
-    The caller closes what this returns.
-
-    Raises:
-        NotFound: there is no such version.
-        CorruptRecord: what is needed is damaged.
+    The caller closes what this returns. Raises as ``plan_export``.
     """
     hold = database.hold()
     database.require_version(base)

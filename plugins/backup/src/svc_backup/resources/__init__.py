@@ -1,4 +1,1 @@
-"""The routes: export, diff, import and promote.
-
-They are root's. Files stream out and in, piece by piece; none is ever held in memory as a whole.
-"""
+"""The routes, all root's: export, diff, import, promote. Files stream, and are never held as a whole."""

@@ -18,12 +18,9 @@ __all__ = ["DiffBody", "DiffResource"]
 
 
 class DiffBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body: where the patch goes, and which versions it is between.
+    """The body: which versions the patch is between (``from`` and ``to``, else HEAD), and where it goes.
 
-    Attributes:
-        output: name of a file in the server's backup directory; without it the patch is the answer.
-        source: the version before (``from``): a snapshot, a hash, a fork, a time.
-        to: the version after; HEAD without it.
+    ``output`` names a file in the server's backup directory; without it the patch is the answer.
     """
 
     output: str | None = None

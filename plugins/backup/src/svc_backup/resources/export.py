@@ -19,13 +19,9 @@ __all__ = ["ExportBody", "ExportResource", "write_below"]
 
 
 class ExportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body: where the file goes, and which version it holds.
+    """The body: a snapshot, a root hash in hex or a time, else HEAD; and where the file goes.
 
-    Attributes:
-        output: name of a file in the server's backup directory; without it the file is the answer.
-        snapshot: name of a snapshot.
-        version: a root hash in hex.
-        at: a time; HEAD as it was then.
+    ``output`` names a file in the server's backup directory; without it the file is the answer.
     """
 
     output: str | None = None
@@ -62,9 +58,7 @@ class ExportResource:
 def write_below(outgoing: Outgoing, path: Path, directory: Path) -> None:
     """Writes a file into the backup directory, which is made when it is missing, readable by its owner.
 
-    Raises:
-        InvalidInput: something else has the directory's name.
-        Forbidden: it cannot be made. Others as ``write_file``.
+    Raises as ``make_directory`` and ``write_file``.
     """
     make_directory(directory)
     make_directory(path.parent)

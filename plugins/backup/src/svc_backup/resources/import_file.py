@@ -47,13 +47,7 @@ _NAME = "The file"
 
 
 class ImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The JSON body.
-
-    Attributes:
-        file: name of a file in the server's backup directory.
-        promote: make its version HEAD.
-        force: take a patch whose base is not HEAD.
-    """
+    """The JSON body: a file in the backup directory; ``force`` takes a patch whose base is not HEAD."""
 
     file: str
     promote: bool = False

@@ -29,12 +29,7 @@ def settings_of(req: falcon.Request) -> BackupConfiguration:
 def chosen_version(
     database: Database, snapshot: str | None, version: str | None, at: str | int | None
 ) -> Hash:
-    """Returns the version that a request names: a snapshot, a hash, a time, in this order; else HEAD.
-
-    Raises:
-        NotFound: there is none such.
-        InvalidInput: the hash or the time is not one.
-    """
+    """Returns the version that a request names: a snapshot, a hash, a time, in this order; else HEAD."""
     if snapshot is not None and not snapshot:
         raise NotFound("There is no snapshot of this name.", name=snapshot)
     time_ms = parse_time(at) if isinstance(at, str) else at

@@ -1,7 +1,4 @@
-"""What the command asks of a database: one protocol, for a file and for a server.
-
-Events are the envelopes of the streams, so that the command prints the same for both.
-"""
+"""What the command asks of a database, in a file or a server; events are the envelopes of the streams."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One way to read and write the files of a database, wherever it is.
 
-A ``FileStore`` lists, reads, writes and imports alike for a database file and for a server, so that every
-command is written once. ``svc_files.client.remote``, which needs the client, is imported only where a server
-is meant.
+A ``FileStore`` works alike for a database file and for a server, so that every command is written once.
+``svc_files.client.remote``, which needs the client, is imported only where a server is meant.
 """
 
 from __future__ import annotations

@@ -54,8 +54,6 @@ _FATAL = (ServiceUnavailable, InsufficientStorage, InternalError, AuthRequired, 
 
 
 class _Batch(Struct):
-    """The operations of the commit that is being filled."""
-
     operations: list[Operation] = field(default_factory=list)
     size: int = 0
 
@@ -63,10 +61,10 @@ class _Batch(Struct):
 class SinkImporter:
     """Imports into a sink; one thread uses it.
 
-    Groups of small files are read a few groups ahead, in order, so what the import does does not
-    depend on how fast which thread was: by a pool of threads, or at once where the files are tiny and
-    the disk does not make us wait. A large file is a group of its own. Where the sink takes several
-    commits at once, threads of the pool send them.
+    Groups of small files are read a few groups ahead, in order, so what the import does does not depend on
+    how fast which thread was: by a pool of threads, or at once where the files are tiny and the disk does not
+    make us wait. A large file is a group of its own. Where the sink takes several commits at once, threads of
+    the pool send them.
     """
 
     def __init__(self, sink: Sink, jobs: int, listener: ImportListener) -> None:
@@ -154,7 +152,6 @@ class SinkImporter:
         return done
 
     def _take_groups(self, leave: int) -> None:
-        """Moves what was read into the batch until at most ``leave`` groups are on their way."""
         while self._groups and (self._running > leave or not isinstance(self._groups[0], Future)):
             self._take(self._next_group())
         if not leave:
@@ -207,7 +204,6 @@ class SinkImporter:
             self._commit_operations(batch.operations)
 
     def _await_sends(self, leave: int) -> None:
-        """Waits until at most ``leave`` commits are on their way; raises what ended one of them."""
         while self._sends and (len(self._sends) > leave or self._sends[0].done()):
             self._sends.popleft().result()
 

@@ -45,12 +45,7 @@ class LocalStore:
         return self._path
 
     def pin(self, point: ReadPoint) -> str:
-        """Returns the hex root hash that a read point means now.
-
-        Raises:
-            InvalidInput: the version is not a hash in hex.
-            NotFound: there is no such snapshot, version or fork, or ``at`` names none.
-        """
+        """Returns the hex root hash that a read point means now; NotFound where there is none."""
         if self._hold is None:
             self._hold = self._database.hold()  # What is pinned is read for as long as the store is open.
         if point == ReadPoint():

@@ -21,10 +21,7 @@ _HEAD_SIZE = 4096
 
 
 class LocalSink:
-    """Takes an import into an open database; see ``Sink``.
-
-    Chunks of large files go to the log while they are read.
-    """
+    """Takes an import into an open database: chunks of large files go to the log while they are read."""
 
     parallel = False
 

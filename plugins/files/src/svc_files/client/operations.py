@@ -15,14 +15,10 @@ __all__ = ["Link", "MakeDirectory", "Operation", "Put", "Remove", "Sink", "Store
 
 
 class Put(Struct, frozen=True, gc=False):
-    """A file that was read, with what the sink made of its content; or why it could not be read.
+    """A file that was read, or the ``failure``: why it could not be read or stored.
 
-    Attributes:
-        file: where it comes from, and goes.
-        content: what the sink takes; None when the same is there already.
-        size: bytes.
-        content_type: media type, or None where the store finds it.
-        failure: why it could not be read or stored, or None.
+    ``content`` is what the sink takes, None when the same is there already. Without a ``content_type`` the
+    store finds one.
     """
 
     file: SourceFile
@@ -66,10 +62,8 @@ class Stored(Struct, frozen=True):
 class Sink(Protocol):
     """Where an import goes: a database file here, or a server.
 
-    Attributes:
-        parallel: whether several threads may commit at once; commits of one thread keep their order.
-        files_per_commit: operations that a commit takes.
-        bytes_per_commit: bytes of contents that a commit takes.
+    ``parallel``: several threads may commit at once; commits of one thread keep their order. The other two
+    bound the operations and the bytes of contents that a commit takes.
     """
 
     parallel: bool
@@ -82,15 +76,13 @@ class Sink(Protocol):
     def take_large(self, file: SourceFile) -> Put:
         """Reads a large file and stores its content, or the file itself; runs in a thread of the pool.
 
-        Raises:
-            SourceUnreadable: it cannot be read to its end.
+        Raises SourceUnreadable where it cannot be read to its end.
         """
 
     def commit(self, operations: Sequence[Operation]) -> str | None:
         """Commits operations, all or none, and returns the version.
 
-        Raises:
-            SvcError: one was refused; ``operation`` in the details is its index.
+        Of the one that was refused, ``operation`` in the details of the error is the index.
         """
 
 

@@ -33,12 +33,7 @@ class RemoteStore:
         return self._client.address.url
 
     def pin(self, point: ReadPoint) -> str:
-        """Returns the hex root hash that a read point means now.
-
-        Raises:
-            InvalidInput: the version is not a hash in hex.
-            NotFound: there is no such snapshot, version or fork, or ``at`` names none.
-        """
+        """Returns the hex root hash that a read point means now; NotFound where there is none."""
         if point.at is not None and point == ReadPoint(at=point.at):
             return self._pin_named(point.at)
         return self._version_at(ReadAt(point.snapshot, point.version, point.fork))

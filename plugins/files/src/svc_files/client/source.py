@@ -46,14 +46,7 @@ class SourceUnreadable(Exception):
 
 
 class SourceFile(msgspec.Struct, frozen=True, gc=False):
-    """A regular file on the disk and the path that it gets in the database.
-
-    Attributes:
-        path: segments of its path in the database.
-        location: its path on this machine.
-        size: bytes, when it was listed.
-        mtime_ns: time of its last modification, Unix nanoseconds, when it was listed.
-    """
+    """A regular file on the disk, as it was when it was listed, and its ``path`` in the database."""
 
     path: Path
     location: str
@@ -72,12 +65,10 @@ def time_in_ms(nanoseconds: int) -> int:
 
 
 class DescriptorReader:
-    """Reads a file descriptor without a buffer of its own.
+    """Reads a file descriptor, which stays the caller's, without a buffer of its own.
 
-    Args:
-        descriptor: where the bytes come from; it stays the caller's.
-        limit: bytes after which the reader ends although the file may not; None for no limit.
-        location: how the file is called in an error.
+    ``limit``: bytes after which the reader ends although the file may not; ``location`` names the file in
+    errors.
     """
 
     __slots__ = ("_descriptor", "_left", "_location")
@@ -94,8 +85,7 @@ class DescriptorReader:
     def read(self, size: int = -1, /) -> bytes:
         """Returns at most ``size`` bytes (at most 1 MiB at once); nothing at the end.
 
-        Raises:
-            SourceUnreadable: the system reports an error, or the file ended before its limit.
+        Raises SourceUnreadable also where the file ended before its limit.
         """
         wanted = _PIECE if size < 0 else size
         if self._left is not None:
@@ -115,11 +105,7 @@ class DescriptorReader:
 
 @contextmanager
 def open_source(location: str) -> Iterator[tuple[int, os.stat_result]]:
-    """Opens a regular file and yields its descriptor and status.
-
-    Raises:
-        SourceUnreadable: it is gone, may not be read, or is not a regular file any more.
-    """
+    """Opens a regular file and yields its descriptor and status; SourceUnreadable for anything else."""
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
     except OSError as error:
@@ -134,10 +120,7 @@ def open_source(location: str) -> Iterator[tuple[int, os.stat_result]]:
 
 
 def read_source(location: str, expected_size: int) -> bytes:
-    """Returns the whole content of a small file, in as few system calls as that takes.
-
-    A file that has grown since it was listed is read whole all the same.
-    """
+    """Returns the content of a small file in few system calls: all of it, even if it grew meanwhile."""
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
     except OSError as error:

@@ -41,14 +41,8 @@ class FileInfo(Struct, frozen=True):
     """One file, directory or symbolic link of a store.
 
     Attributes:
-        path: segments of its absolute path; the root is ``()``.
-        kind: file, directory or symbolic link.
         hash: hex content hash of a file; hex root of a directory; hex hash of a link's target.
         size: bytes of a file; of everything below a directory; of a link's target.
-        created_ms: Unix milliseconds.
-        updated_ms: Unix milliseconds.
-        content_type: media type of a file, else None.
-        target: absolute path that a link names, else None.
         file_count: files at every depth below a directory, else None.
         is_complete: False for a directory of a server that does not show everything below it; its hash is
             then empty, and its size and times are 0.
@@ -98,11 +92,11 @@ class PutOptions(Struct, frozen=True):
     """How one file is stored.
 
     Attributes:
-        content_type: media type; None lets the content and the name decide.
+        content_type: None lets the content and the name decide.
         if_match: hex content hash that must stand there now, or ``*`` for any file.
         create_only: refuse when anything stands there.
-        time_ms: time of creation and of the last update; None means now, and that an overwritten
-            file keeps the time of its creation.
+        time_ms: of creation and of the last update; None means now, and that an overwritten file keeps the
+            time of its creation.
     """
 
     content_type: str | None = None
@@ -120,12 +114,9 @@ class Stored(Struct, frozen=True):
 
 
 class ImportOptions(Struct, frozen=True):
-    """How a tree is imported.
+    """How a tree is imported; ``jobs`` is the threads that read files, and the connections to a server.
 
-    Attributes:
-        jobs: threads that read files, and connections to a server.
-        keep_times: store each file's modification time as its time of creation and of update.
-        message: text for the commits' message.
+    ``keep_times`` stores each file's modification time as its time of creation and of update.
     """
 
     jobs: int = 4
@@ -159,16 +150,13 @@ class ImportListener(Protocol):
 class Importer(Protocol):
     """Takes many writes and makes few commits of them.
 
-    Operations are queued and go to the store in whole commits, in the background where that is
-    faster. Only ``clear`` promises an order. Leaving the context without an exception commits
-    everything; leaving it with one drops what is not committed.
+    Operations go to the store in whole commits, in the background where that is faster. Only ``clear``
+    promises an order. Leaving the context without an exception commits everything; leaving it with one drops
+    what is not committed.
     """
 
     def put_file(self, file: SourceFile, unless_hash: Hash | None = None) -> None:
-        """Stores a file from the disk. May block while earlier work is done.
-
-        Stores nothing if the content has the hash ``unless_hash``.
-        """
+        """Stores a file from the disk, unless its content has that hash. May block until there is room."""
 
     def put_link(self, path: Path, target: str, time_ms: int | None) -> None:
         """Stores a symbolic link to an absolute path of the database."""
@@ -182,9 +170,7 @@ class Importer(Protocol):
     def clear(self, path: Path, *, counted: bool = True) -> None:
         """Removes an entry and everything below it before any operation that is queued later.
 
-        Args:
-            path: where.
-            counted: whether it counts as removed; False where the same comes back at once.
+        ``counted`` is False where the same comes back at once: then it does not count as removed.
         """
 
     def __enter__(self) -> Self: ...
@@ -200,8 +186,8 @@ class Importer(Protocol):
 class FileStore(Protocol):
     """The files of one database, in a file here or behind a server.
 
-    Methods block; each may be called from any thread. All of them raise the errors of
-    ``svc.errors``: a remote store turns a server's answer back into the error that it reports.
+    Methods block; each may be called from any thread. A remote store turns a server's answer back into the
+    error of ``svc.errors`` that it reports. A ``version`` is a hex root hash; None means HEAD.
     """
 
     @property
@@ -212,16 +198,7 @@ class FileStore(Protocol):
         """Returns the hex root hash that a read point means now, so that many reads see one state."""
 
     def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
-        """Describes what stands at a path.
-
-        Args:
-            path: where.
-            version: hex root hash to read at; None means HEAD.
-            follow: describe what a link leads to, under that path, rather than the link.
-
-        Raises:
-            NotFound: nothing stands there, or a link leads nowhere.
-        """
+        """Describes what stands at a path, or where a link there leads, under that path; else NotFound."""
 
     def children(self, path: Path, version: str | None = None) -> Iterator[FileInfo]:
         """Yields the entries of a directory in order of their names."""
@@ -229,32 +206,23 @@ class FileStore(Protocol):
     def read(
         self, info: FileInfo, version: str | None = None, *, start: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
-        """Yields a file's bytes in pieces.
+        """Yields a file's bytes, to its end without a ``length``.
 
-        Args:
-            info: the file, as ``stat`` or ``children`` described it at the same version.
-            version: hex root hash to read at; None means HEAD.
-            start: first byte.
-            length: number of bytes; None means to the end.
-
-        Raises:
-            PreconditionFailed: the file is another one by now (only at HEAD).
+        ``info`` is what ``stat`` or ``children`` said at the same version. Raises PreconditionFailed, only at
+        HEAD, where the file is another one by now.
         """
 
     def put(self, path: Path, body: ByteReader, size: int | None, options: PutOptions) -> Stored:
         """Stores one file in one commit and reads ``body`` to its end.
 
-        Raises:
-            PreconditionFailed: ``if_match`` or ``create_only`` does not hold.
-            Conflict: a directory stands there, or a file where a directory is needed.
+        Raises PreconditionFailed where ``options`` forbid it, and Conflict where a directory stands there, or
+        a file where a directory is needed.
         """
 
     def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
         """Removes entries, all in one commit where the store can, and returns the version.
 
-        Raises:
-            NotFound: one of them is not there.
-            Conflict: a directory is not empty and ``recursive`` is false.
+        Raises NotFound, and Conflict for a directory that is not empty unless ``recursive``.
         """
 
     def importer(self, options: ImportOptions, listener: ImportListener) -> Importer:

@@ -30,12 +30,7 @@ def cat(*, paths: tuple[str, ...], point: ReadPoint, source: Source) -> None:
 
 
 def stat_file(store: FileStore, path: str, version: str) -> FileInfo:
-    """Describes the file at a path.
-
-    Raises:
-        NotFound: nothing is there.
-        Conflict: a directory is.
-    """
+    """Describes the file at a path; NotFound where nothing is, Conflict where a directory is."""
     info = store.stat(parse_path(path), version)
     if info.kind is not EntryKind.FILE:
         raise Conflict(

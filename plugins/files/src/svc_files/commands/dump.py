@@ -28,8 +28,6 @@ __all__ = ["dump"]
 
 
 class _Request(Struct, frozen=True):
-    """The command line of one dump."""
-
     directory: str
     path: Path
     point: ReadPoint

@@ -22,13 +22,7 @@ _GROUP_BYTES = 4 * 1024 * 1024
 
 
 class DumpOptions(Struct, frozen=True):
-    """How a tree is written.
-
-    Attributes:
-        jobs: threads that read and write.
-        keep_times: give files the times of their last update.
-        compare: whether the directory may hold some of it already.
-    """
+    """How a tree is written, by ``jobs`` threads; ``compare``: the directory may hold some of it already."""
 
     jobs: int = 4
     keep_times: bool = False
@@ -36,8 +30,6 @@ class DumpOptions(Struct, frozen=True):
 
 
 class _Outcome(Struct):
-    """What a group of files came to."""
-
     files: int = 0
     size: int = 0
     unchanged: int = 0
@@ -71,9 +63,7 @@ class Dumper:
     def run(self) -> None:
         """Writes directories and files, then links, then the directories' times.
 
-        Raises:
-            Interrupted: the user asked for an end; whole files only are left behind.
-            SvcError: the store failed, or the disk is full.
+        Raises Interrupted where the user asked for an end: whole files only are left behind.
         """
         pool = ThreadPoolExecutor(self._options.jobs, thread_name_prefix="svc-dump")
         try:
@@ -91,7 +81,6 @@ class Dumper:
                 self._set_time(below, time_ms)
 
     def _directory(self, pool: ThreadPoolExecutor, path: Path) -> list[Path]:
-        """Makes a directory, hands its files to the pool, and returns its subdirectories."""
         below = path[len(self._base) :]
         try:
             with self._target.directory(below):
@@ -187,7 +176,6 @@ class Dumper:
 
 
 def _relative(directory: Path, target: Path) -> str:
-    """The relative text of a link in a directory to a target, both below the same root."""
     common = 0
     while common < min(len(directory), len(target)) and directory[common] == target[common]:
         common += 1

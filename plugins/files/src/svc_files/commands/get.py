@@ -102,9 +102,8 @@ class _Download:
     def run(self, resume: bool) -> int:
         """Fetches what is missing, checks the whole, gives it its name; returns the bytes fetched.
 
-        Raises:
-            CorruptRecord: the bytes do not have the file's content hash.
-            OSError: the disk refuses them; what has arrived stays for ``--continue``.
+        Raises CorruptRecord for a wrong content hash. What has arrived before an OSError stays for
+        ``--continue``.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if resume else os.O_TRUNC)
         descriptor = os.open(self._partial, flags, 0o666)
@@ -157,12 +156,7 @@ def _write_range(store: FileStore, version: str, info: FileInfo, where: str, sta
 
 
 def _selected_range(text: str | None, size: int) -> tuple[int, int]:
-    """First byte and number of bytes that a range names.
-
-    Raises:
-        UsageError: it is not a range.
-        RangeNotSatisfiable: no byte of it exists.
-    """
+    """First byte and number of bytes that a range names; RangeNotSatisfiable where no byte of it exists."""
     if text is None:
         return 0, size
     match = _RANGE.fullmatch(text.strip())

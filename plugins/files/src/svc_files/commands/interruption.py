@@ -19,8 +19,8 @@ class Interrupted(Exception):
 class Interruption:
     """Within its context the first SIGINT or SIGTERM only sets a mark; a second SIGINT ends at once.
 
-    A commit that is under way is so never torn out of the program's hands, and what was done can be
-    told. Outside the main thread, where signals cannot be caught, it does nothing.
+    So a commit that is under way is finished, and what was done can be told. Outside the main thread, where
+    signals cannot be caught, it does nothing.
     """
 
     def __init__(self) -> None:

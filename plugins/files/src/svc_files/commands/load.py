@@ -27,8 +27,6 @@ _NICENESS = 10
 
 
 class _Request(Struct, frozen=True):
-    """The command line of one load."""
-
     directory: str
     path: Path
     options: LoadOptions

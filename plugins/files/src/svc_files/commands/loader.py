@@ -35,8 +35,6 @@ class LoadOptions(Struct, frozen=True):
 
 
 class _Waiting(Struct, frozen=True):
-    """A directory that is still to be read, and what the store has at its path."""
-
     path: Path
     location: str
     known: FileInfo | None = None
@@ -64,13 +62,9 @@ class Loader:
         self._interruption = interruption
 
     def run(self, base: FileInfo | None) -> None:
-        """Goes through the tree, depth first, in order of names.
+        """Goes through the tree, depth first, in order of names; the store has no directory without ``base``.
 
-        ``base`` is None when the directory of the store is not there.
-
-        Raises:
-            Interrupted: the user asked for an end; the importer's context must be left with it.
-            SvcError: the store failed.
+        Raises Interrupted where the user asked for an end: the importer's context must be left with it.
         """
         waiting = [_Waiting(self._tree.base, self._tree.root, base)]
         while waiting:
@@ -101,7 +95,6 @@ class Loader:
         return below
 
     def _remove_others(self, found: SourceDirectory, children: dict[str, FileInfo]) -> None:
-        """In a mirror, removes what the directory on the disk does not have."""
         if self._options.mirror:
             for name, child in children.items():
                 if name not in found.names:
@@ -143,7 +136,6 @@ class Loader:
     def _subdirectory(
         self, path: Path, location: str, known: FileInfo | None
     ) -> tuple[bool, FileInfo | None]:
-        """Whether to go into a subdirectory, and what stands at its path."""
         if known is None or known.kind is EntryKind.DIRECTORY:
             return True, known
         if not self._options.mirror:
@@ -236,8 +228,7 @@ class PlanImporter:
 def resolve_base(store: FileStore, version: str, path: Path) -> tuple[Path, FileInfo | None]:
     """Returns where a tree is loaded to: the path behind all links, and the directory there or None.
 
-    Raises:
-        Conflict: a file stands there, or on the way.
+    Raises Conflict where a file stands there, or on the way.
     """
     for length in range(len(path), -1, -1):
         with contextlib.suppress(NotFound):

@@ -42,13 +42,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @contextmanager
 def open_store(source: Source, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
-    """Opens the store that a command works on, for as long as the context lasts.
-
-    Raises:
-        DatabaseNotFound: there is no such file.
-        PluginMissing: the plugin is not enabled in this database.
-        UsageError: the options do not fit together.
-    """
+    """Opens the store that a command works on; PluginMissing where a database has not enabled the plugin."""
     try:
         with source.open(PLUGIN_ID, read_only=not writable, create=create) as opened:
             if isinstance(opened, Database):

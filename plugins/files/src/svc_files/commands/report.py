@@ -19,10 +19,7 @@ _REDRAW_SECONDS = 0.1
 
 
 class TransferReport:
-    """Counts what a transfer does, moves the progress bar, and tells problems as they come.
-
-    It is the ``ImportListener`` of a load. One thread at a time calls it.
-    """
+    """Counts what a transfer does, moves the progress bar, tells problems as they come; for one thread."""
 
     def __init__(self, progress: ProgressLine, *, quiet_problems: bool = False) -> None:
         self._progress = progress

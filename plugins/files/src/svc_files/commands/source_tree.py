@@ -20,13 +20,9 @@ __all__ = ["OwnFiles", "Problem", "SourceDirectory", "SourceLink", "SourceTree",
 
 
 class Problem(Struct, frozen=True):
-    """Something on the disk that is not stored.
+    """Something on the disk that is not stored, and why, in words for a person.
 
-    Attributes:
-        location: its path on this machine.
-        reason: why, in words for a person.
-        harmless: whether it is nothing that a database could hold (a socket), so that leaving it out
-            is no failure.
+    It is ``harmless`` where no database could hold it (a socket): to leave it out is no failure.
     """
 
     location: str
@@ -44,15 +40,11 @@ class SourceLink(Struct, frozen=True):
 
 
 class SourceDirectory(Struct):
-    """One directory of the tree, read.
+    """One directory of the tree, read; everything in it by name.
 
     Attributes:
-        path: segments of its path in the database.
-        location: its path on this machine.
-        mtime_ns: time of its last modification, Unix nanoseconds.
-        files: its regular files, by name.
-        links: its symbolic links that can be stored, by name.
-        directories: its subdirectories, by name: (path in the database, path on this machine).
+        links: its symbolic links that can be stored.
+        directories: its subdirectories: (path in the database, path on this machine).
         names: every valid name that it holds, stored or not; nothing under them is to be removed.
         problems: what cannot be stored.
         complete: whether the directory could be read to its end.
@@ -156,8 +148,8 @@ class SourceTree:
     def _inside(self, target: str, directory: str) -> Path | None:
         """The database path of a link's target; None when it lies outside the tree.
 
-        ``..`` behind a name is taken as the system takes it: behind a link to a directory it leads
-        to that directory's parent, not back.
+        ``..`` behind a link to a directory leads to that directory's parent, as the system takes it, not
+        back.
         """
         parts = [part for part in target.split("/") if part not in ("", ".")]
         here = "/" if target.startswith("/") else directory
@@ -205,8 +197,7 @@ def count_files(root: str) -> int:
 def _segment(name: str, parent: Path) -> str:
     """The segment that a name on the disk becomes.
 
-    Raises:
-        InvalidPath: it cannot be one: not UTF-8, control characters, too long alone or as a path.
+    Raises InvalidPath for one that is not UTF-8, holds control characters or is too long, alone or as a path.
     """
     length = sum(map(len, parent)) + len(parent) + len(name)
     if name.isascii() and name.isprintable() and len(name) < 256 and length * 4 < MAXIMUM_PATH_BYTES:

@@ -1,8 +1,7 @@
 """Writes files below one directory of this machine, and nowhere else.
 
-Every step goes through descriptors that follow no link: whatever stands in the
-directory already, and whatever a database says, nothing outside it is touched. Each file appears whole
-under its name or not at all.
+Every step goes through descriptors that follow no link: whatever stands in the directory already, and
+whatever a database says, nothing outside it is touched. Each file appears whole under its name or not at all.
 """
 
 from __future__ import annotations
@@ -41,10 +40,8 @@ class Existing(Enum):
 class TargetDirectory:
     """A directory that is written into. Its methods may be called from several threads.
 
-    The directory is made when it is missing; where it is itself a link, that is followed.
-
-    Raises:
-        SvcError: it is not a directory, or cannot be made or opened; the class says which.
+    It is made when it is missing, or raises an SvcError; where it is itself a link, that is followed. A full
+    disk raises InsufficientStorage, and what may not be replaced TargetRefused.
     """
 
     def __init__(self, location: str, existing: Existing) -> None:
@@ -66,12 +63,7 @@ class TargetDirectory:
 
     @contextmanager
     def directory(self, below: Path) -> Iterator[int]:
-        """Yields the descriptor of a directory below the root; makes it and those on the way.
-
-        Raises:
-            TargetRefused: a file or link stands in its place.
-            InsufficientStorage: the disk is full.
-        """
+        """Yields the descriptor of a directory below the root; makes it and those on the way."""
         descriptor = os.dup(self._root)
         try:
             for name in below:
@@ -101,8 +93,7 @@ class TargetDirectory:
     def holds_file(self, parent: int, name: str, size: int, content_hash: str) -> bool:
         """Whether a regular file of this content stands under the name.
 
-        Raises:
-            TargetRefused: something else stands there, and may not be replaced.
+        Raises TargetRefused where something else stands there, and may not be replaced.
         """
         with _refusals():
             try:
@@ -123,9 +114,7 @@ class TargetDirectory:
     ) -> int:
         """Writes a file and gives it its name once it is whole; returns its bytes.
 
-        Raises:
-            TargetRefused: the system refuses it, or the content is not what it should be.
-            InsufficientStorage: the disk is full.
+        Raises TargetRefused where the system refuses it, or the content is not what it should be.
         """
         with _refusals(), _temporary(parent) as temporary:
             descriptor = os.open(temporary, _FILE_FLAGS, 0o666, dir_fd=parent)

@@ -191,19 +191,11 @@ class BatchResource:
 def chunk_content(
     writing: Writing, hashes: list[str], size: int | None, content_hash: str | None, limit: int
 ) -> StoredContent:
-    """Returns the content that uploaded chunks make up.
+    """Returns the content that uploaded chunks make up; hashes are in hex, the chunks in order.
 
-    Args:
-        writing: where the request writes.
-        hashes: the chunks in order, in hex.
-        size: bytes that the client states, or None.
-        content_hash: hash in hex that the client states, or None.
-        limit: most bytes that a file may have.
-
-    Raises:
-        PayloadTooLarge: the content is over the limit.
-        InvalidInput: a hash is malformed, chunks are missing (``missing`` lists them), or the content
-            does not have the size or hash that was stated.
+    ``size`` and ``content_hash`` are what the client states. Raises PayloadTooLarge over the limit, and
+    InvalidInput for a malformed hash, for missing chunks (``missing`` lists them), or for a content that does
+    not have the size or hash that was stated.
     """
     parsed = [_hash(text, "chunk_hashes") for text in hashes]
     require_chunks(writing.context, parsed)

@@ -101,7 +101,6 @@ class CopyResource:
 
 
 def _target(writing: Writing, directory: Path, source: Path) -> Path:
-    """Where a copy of ``source`` goes, if the caller may make it there."""
     if not source:
         raise InvalidInput("The root directory cannot be copied into itself.", path="/")
     target = (*directory, source[-1])
@@ -114,11 +113,7 @@ def queue_copy(
 ) -> Place:
     """Adds a copy to a transaction if the caller may read everything that it copies.
 
-    Returns:
-        The source, links on the way resolved.
-
-    Raises:
-        NotFound, Forbidden: the source is not there, or the caller may not copy it.
+    Returns the source, links on the way resolved. Raises NotFound or Forbidden.
     """
     context = writing.context
     place = writing.follow(source, final=False)

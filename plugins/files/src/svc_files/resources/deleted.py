@@ -124,7 +124,6 @@ def _commit(transaction: Transaction) -> CommitResult:
 
 
 def _exact(reading: Reading, path: Path) -> list[dict[str, Any]]:
-    """The file that was deleted at the very path of the request."""
     gone = deleted_file(reading.context.database, path) if path else None
     if gone is None or reading.version.get(path) is not None:
         return []

@@ -35,7 +35,6 @@ class FetchItem(Struct, forbid_unknown_fields=True, kw_only=True):
     """One file, or a part of it.
 
     Attributes:
-        path: the file.
         lines: first and last line, from 1, both included; null for the last means to the end.
         bytes: first byte, from 0, and the byte to end before; null means to the end.
         chars: as ``bytes``, in characters (Unicode code points).

@@ -174,10 +174,9 @@ def _refuse_early(writing: Writing, place: Place, condition: Condition | None) -
 
 
 def _stated_type(req: falcon.Request) -> str | None:
-    """What the caller says the body is.
+    """What the caller says the body is, but for the type of a form.
 
-    A form's type comes from programs that were asked to send a file as it is (``curl --data-binary``), and
-    says nothing of the file.
+    That one comes from programs that were asked to send a file as it is (``curl --data-binary``).
     """
     given = req.content_type
     return None if base_type(given) == FORM else given

@@ -136,18 +136,10 @@ def _resolved(reading: Reading, path: Path) -> str | None:
 def refuse_circle(
     writing: Writing, path: Path, target: Path, made: Mapping[Path, Path | None] = _NOTHING_MADE
 ) -> None:
-    """Refuses a link that would lead back to itself, or through more than 32 links.
+    """Refuses, with InvalidInput, a link that would lead back to itself, or through more than 32 links.
 
-    Only links that the caller may see count: the answer must not tell where others lead.
-
-    Args:
-        writing: where the link is made.
-        path: the link.
-        target: where it leads.
-        made: links that the same commit makes before, with where they lead; None of what it removes.
-
-    Raises:
-        InvalidInput: the link would lead in a circle, or too far.
+    Only links that the caller may see count: the answer must not tell where others lead. ``made`` are the
+    links that the same commit makes before, with where they lead; None of what it removes.
     """
     shows = writing.reading.shows
     links = 0
@@ -175,7 +167,6 @@ def refuse_circle(
 
 
 def _next_made(path: Path, made: Mapping[Path, Path | None]) -> Path | None:
-    """Where the first of some links on a path leads; None when none is on it."""
     for length in range(1, len(path) + 1 if made else 0):
         target = made.get(path[:length])
         if target is not None:

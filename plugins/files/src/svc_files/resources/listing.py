@@ -41,11 +41,7 @@ def send_listing(
     entry: Entry,
     link: Entry | None,
 ) -> None:
-    """Answers with the entries of a directory that the caller may see.
-
-    Raises:
-        InvalidInput: a parameter is malformed or out of bounds.
-    """
+    """Answers with the entries of a directory that the caller may see."""
     listing = _listing_of(req, reading, path)
     complete = reading.sees_below(path)
     etag = None if listing.deleted is not None else _etag(reading, entry)

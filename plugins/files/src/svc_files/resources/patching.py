@@ -64,11 +64,8 @@ class Rename(msgspec.Struct, forbid_unknown_fields=True):
 def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     """Moves a file, a link or a directory with everything below to another path, atomically.
 
-    Raises:
-        UnsupportedMediaType: the body is neither a rename nor a merge patch.
-        NotFound: nothing is there.
-        AlreadyExists: something stands at the destination.
-        Conflict: a directory would go into itself.
+    Raises UnsupportedMediaType where the body is neither a rename nor a merge patch, NotFound, AlreadyExists
+    at the destination, and Conflict for a directory that would go into itself.
     """
     if base_type(req.content_type) not in ("application/json", ""):
         resp.set_header("Accept-Patch", ACCEPTED)
@@ -110,8 +107,8 @@ def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
 def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     """Merges a patch (RFC 7396) into the document at a path; makes the document when there is none.
 
-    Whatever others write meanwhile is merged into, never lost: the result is stored on condition
-    that the document is still the one that was read, and else merged again.
+    Whatever others write meanwhile is merged into, never lost: the result is stored on condition that the
+    document is still the one that was read, and else merged again.
 
     Raises:
         InvalidInput: the patch is not JSON.

@@ -19,10 +19,7 @@ _DIRECTIONS = ("asc", "desc")
 def filter_of(expression: str | None, where: str | None, *, pointed: bool = True) -> Any:
     """Returns the filter that a command was given: as text, as JSON, or both, which means ``and``.
 
-    Args:
-        expression: as people write it.
-        where: as JSON.
-        pointed: whether an error shows the place, on lines of its own.
+    ``pointed``: an error shows the place, on lines of its own.
     """
     parts = []
     if expression is not None and expression.strip():

@@ -125,8 +125,6 @@ def _request(path: str, conditions: Any, options: dict[str, Any]) -> Document:
 
 
 class _Rows:
-    """The rows of as many pages as a limit asks for."""
-
     def __init__(self, store: QueryStore, request: Document, limit: int, offset: int) -> None:
         self._store = store
         self._request = request

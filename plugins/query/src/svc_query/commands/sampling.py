@@ -19,11 +19,7 @@ _SEED = 1
 
 
 class Spread(Generic[T]):
-    """Keeps so many of the items that it is given, each with the same chance; the same ones each time.
-
-    Attributes:
-        items: those that were kept.
-    """
+    """Keeps so many of the items that it is given, each with the same chance; the same ones each time."""
 
     def __init__(self, count: int) -> None:
         self.items: list[T] = []

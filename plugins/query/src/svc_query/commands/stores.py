@@ -1,7 +1,4 @@
-"""What the commands ask of a database: one protocol, for a file and for a server.
-
-Requests and answers are the documents of the routes, so that a command prints the same for both.
-"""
+"""What the commands ask of a database, in a file or a server, by the documents of the routes."""
 
 from __future__ import annotations
 
@@ -22,13 +19,7 @@ Progress = Callable[[int, int], None]
 
 
 class Sample(NamedTuple):
-    """A file that ``svc index suggest`` looks at.
-
-    Attributes:
-        path: where it stands.
-        content_type: media type.
-        document: what its parser makes of it; None when none does.
-    """
+    """A file that ``svc index suggest`` looks at; ``document`` is None when no parser makes one of it."""
 
     path: Path
     content_type: str | None

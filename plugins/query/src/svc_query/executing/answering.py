@@ -34,8 +34,6 @@ class Question(NamedTuple):
     """What is asked, checked for its form.
 
     Attributes:
-        path: the directory.
-        where: the filter.
         limit: rows, or groups, of the answer.
         default_limit: whether the caller left that to us.
         offset: rows that are skipped.
@@ -44,7 +42,6 @@ class Question(NamedTuple):
         before: cursor to end before.
         include_total: whether all matches are counted.
         include_matches: whether hits are noted.
-        select: members of the rows.
         aggregates: what is aggregated instead of rows.
         explain: ``plan``, ``analyze`` or None.
         most_rows: how far ``offset`` and ``limit`` reach together.
@@ -67,12 +64,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was found.
-
-    Attributes:
-        body: the members of the answer.
-        hits: for each row its document and where it matches, when that was asked for.
-    """
+    """The members of an answer; for each row its document and where it matches, when that was asked for."""
 
     body: dict[str, Any]
     hits: list[tuple[Document, list[Hit]]] | None = None
@@ -87,14 +79,10 @@ def answer_query(
     database_id: bytes,
     coverage: Coverage | None = None,
 ) -> Answer:
-    """Answers a query.
+    """Answers a query; ``coverage`` is what ``coverage_for`` returned, where that was asked for already.
 
-    ``coverage`` is what ``coverage_for`` returned, where that was asked for already.
-
-    Raises:
-        InvalidInput: the query is not one that can be answered.
-        NotFound: nothing at or below its path is for the caller.
-        ServiceUnavailable: its time is over.
+    Raises InvalidInput for a query that can't be answered, NotFound where nothing at or below its path is for
+    the caller, and ServiceUnavailable after its time.
     """
     began = time.perf_counter()
     scope = scope_of(snapshot, caller, budget.rest)

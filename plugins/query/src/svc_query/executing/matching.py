@@ -42,11 +42,9 @@ class Row(NamedTuple):
 
 
 class Matching:
-    """The documents of one query.
+    """The documents of one query; ``tested`` counts those that were looked at and tested.
 
-    Attributes:
-        tested: documents that were looked at and tested.
-        walked_to: the path where a walk ended because it had looked at too many documents.
+    ``walked_to`` is the path where a walk ended because it had looked at too many documents.
     """
 
     def __init__(self, snapshot: Snapshot, node: Node, scope: Scope, budget: Budget) -> None:
@@ -180,8 +178,7 @@ class Matching:
     def settle(self) -> BitMap:
         """Tests everything that is not certain, and returns the documents that match and may be read.
 
-        Raises:
-            InvalidInput: no index leaves few enough documents.
+        Raises InvalidInput where no index leaves few enough documents.
         """
         from pyroaring import BitMap
 

@@ -16,14 +16,9 @@ __all__ = ["Page", "Paging", "behind", "key_of", "page_of", "sorted_rows"]
 
 
 class Paging(NamedTuple):
-    """Which rows are asked for.
+    """Which rows are asked for: so many, those that ``skip`` leaves out not counted.
 
-    Attributes:
-        order: of the rows.
-        rows: how many, those that ``skip`` leaves out not counted.
-        skip: how many to leave out.
-        place: behind it the rows begin, or, with ``reverse``, before it they end; None: at the beginning.
-        reverse: whether the rows before the place are asked for.
+    They begin behind ``place``, or, with ``reverse``, end before it; None: at the beginning.
     """
 
     order: Order
@@ -34,13 +29,9 @@ class Paging(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Rows in the order of the query.
+    """Rows in the order of the query: at most as many as were asked for, and whether more follow that way.
 
-    Attributes:
-        rows: at most as many as were asked for.
-        more: whether there are more in the direction that was asked for.
-        strategy: how they were found.
-        stopped_at: the path where the search ended before the page was full; the next page goes on there.
+    ``stopped_at`` is the path where the search ended before the page was full; the next page goes on there.
     """
 
     rows: list[Match]

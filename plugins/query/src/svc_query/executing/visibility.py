@@ -40,11 +40,8 @@ class Caller(NamedTuple):
 class Scope(NamedTuple):
     """The documents that a query is about.
 
-    Attributes:
-        numbers: those that the caller may read, and those that must be asked for.
-        unchecked: the latter.
-        parts: where they all stand, in path order, disjoint.
-        caller: who asks.
+    ``unchecked`` are those of the ``numbers`` for which the caller's permission is still to be asked.
+    ``parts`` is where they all stand, in path order, disjoint.
     """
 
     numbers: BitMap

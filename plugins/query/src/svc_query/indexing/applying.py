@@ -84,10 +84,7 @@ class IndexBatch:
 
 
 def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow:
-    """Returns a job over everything at and below a path.
-
-    Documents with numbers below ``until`` are made anew in any case.
-    """
+    """Returns a job over everything at and below a path; documents numbered below ``until`` are made anew."""
     entry = version.get(path)
     total = 1 if entry is None or entry.totals is None else entry.totals.files
     return JobRow("\x01".join(path), reason, total, time.time_ns() // 1_000_000, until=until)
@@ -127,11 +124,7 @@ def _small_directories(
 def _changes(
     before: Version, after: Version
 ) -> tuple[list[tuple[Path, Entry | None]], list[Path], list[Path]]:
-    """Returns what differs.
-
-    That is (path, entry after) of files, paths that are left to jobs, and directories whose configuration
-    differs.
-    """
+    """Returns (path, entry after) of files that differ, paths left to jobs, directories configured anew."""
     changes: list[tuple[Path, Entry | None]] = []
     left: list[Path] = []
     configured: list[Path] = []

@@ -26,11 +26,9 @@ _MOST_SLICES = 256
 
 
 class IndexedDocument(Document, frozen=True, gc=False):
-    """A document of the table.
+    """A document of the table; ``configuration`` is the number of what is indexed of it.
 
-    Attributes:
-        configuration: number of what is indexed of it.
-        long: fields whose values have rows of their own, with their position.
+    ``long`` are the fields whose values have rows of their own, with their position.
     """
 
     configuration: int = 0
@@ -40,9 +38,7 @@ class IndexedDocument(Document, frozen=True, gc=False):
 class SharedReader:
     """A reader that several queries use; it is closed when it was replaced and none uses it any more.
 
-    Attributes:
-        name: what it was opened at.
-        reader: the reader.
+    ``name`` is what it was opened at.
     """
 
     def __init__(self, name: object, reader: Any) -> None:
@@ -86,7 +82,6 @@ class Moment:
     """The table as one transaction left it.
 
     Attributes:
-        state: where it stands.
         dead: numbers of dead documents.
         live: numbers of those that live.
         tail: those that live and are not flushed.
@@ -272,9 +267,8 @@ class Caches:
     def opened(self, name: object, make: Callable[[], Any]) -> SharedReader:
         """Returns what queries of one moment share, held for the caller, who releases it.
 
-        Args:
-            name: of the moment, and of whatever else it depends on.
-            make: makes it; it is closed when it was replaced by that of another moment, and none uses it.
+        ``name`` is of the moment, and of whatever else it depends on. What ``make`` made is closed when it
+        was replaced by that of another moment, and none uses it.
         """
         known = self._opened
         if known is not None and known.name == name and known.hold():

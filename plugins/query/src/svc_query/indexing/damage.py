@@ -8,12 +8,9 @@ __all__ = ["DamagedIndex"]
 
 
 class DamagedIndex(Exception):
-    """The files of an index cannot be read.
+    """The files of an index cannot be read; ``row`` has their manifest.
 
-    Attributes:
-        number: of the index.
-        row: its row, with the manifest of the files.
-        missing: whether a file is not there: it may have been replaced a moment ago.
+    ``missing``: a file is not there: it may have been replaced a moment ago.
     """
 
     def __init__(self, number: int, row: IndexRow, why: BaseException, *, missing: bool = False) -> None:

@@ -35,13 +35,9 @@ DEFAULT_HASH: Hash = bytes(32)
 
 
 class FieldPlan(NamedTuple):
-    """How the values of a field are made of a document.
+    """How the values of a field, at its position in ``DocumentRow.values``, are made of a document.
 
-    Attributes:
-        position: in ``DocumentRow.values``.
-        name: of the field.
-        find: of (document, how many at most, how much may be looked at).
-        convert: of one value.
+    ``find`` is of (document, how many at most, how much may be looked at), ``convert`` of one value.
     """
 
     position: int
@@ -79,13 +75,7 @@ class Effective:
 
 
 class ConfigurationFile(NamedTuple):
-    """An ``indexes.json`` as it was found.
-
-    Attributes:
-        configuration: what it says; None when it is not valid.
-        content: the file.
-        problem: why it is not valid, or empty.
-    """
+    """An ``indexes.json`` as it was found; ``problem`` says why it has no ``configuration``, or is empty."""
 
     configuration: DirectoryConfiguration | None
     content: bytes

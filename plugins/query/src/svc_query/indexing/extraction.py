@@ -25,11 +25,9 @@ IN_PROCESS_BYTES = 256 * 1024
 
 
 class Reading(NamedTuple):
-    """How a file is read.
+    """How a file is read: parsers by what the configuration asks for, None where there is none for the file.
 
-    Attributes:
-        parsers: by what the configuration asks for; None where there is none for the file.
-        label: names of the parsers, as a document's row has them.
+    ``label`` has the names of the parsers, as a document's row has them.
     """
 
     parsers: Mapping[str | None, Parser | None]
@@ -48,12 +46,9 @@ class Reading(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What was found in a file.
+    """What was found in a file: values for each content field of the configuration, or a ``failure``.
 
-    Attributes:
-        values: for each content field of the configuration.
-        failure: why the file could not be read, or empty.
-        not_converted: how many values their fields could not take, by field.
+    ``not_converted`` is how many values their fields could not take, by field.
     """
 
     values: list[list[Value]]

@@ -49,11 +49,8 @@ _OF_THE_MACHINE = frozenset(
 class Host(Protocol):
     """What the pieces of the view's work share.
 
-    Attributes:
-        table: the documents, in the transaction of this moment.
-        extensions: index types and parsers in use.
-        directory: of the view's files.
-        at: the tree of the last commit that is in the table.
+    ``table`` are the documents, in the transaction of this moment; ``at`` is the tree of the last commit in
+    it.
     """
 
     table: Table
@@ -112,12 +109,7 @@ class _FieldPlan(NamedTuple):
 
 
 class _Sink(ABC):
-    """Where the values of one index go; they wait in ``waiting`` for the next step.
-
-    Attributes:
-        row: of the index.
-        waiting: what the next step takes in.
-    """
+    """Where the values of one index go; they wait in ``waiting`` for the next step."""
 
     row: IndexRow
 
@@ -346,8 +338,7 @@ class _Flush:
     def _guard(self, number: int, function: Callable[[], object]) -> None:
         """Calls foreign code: an index that fails is out of use, and nothing else is.
 
-        Raises:
-            OSError: the machine fails; or it is the driver's own index.
+        Raises OSError where the machine fails, or in the driver's own index.
         """
         is_own = isinstance(self._sinks.get(number), _OwnSink)
         try:

@@ -43,11 +43,9 @@ class _IndexRows(NamedTuple):
 
 
 class PathIndex(NamedTuple):
-    """The driver's own index of paths.
+    """The driver's own index of paths: all that was flushed, as ``manifest`` names it.
 
     Attributes:
-        reader: all that was flushed.
-        manifest: names that.
         ascending: documents of each segment in which numbers increase with the paths; not to be changed.
         others: a reader of the other segments.
         is_ascending: whether nearly all documents are in the former.

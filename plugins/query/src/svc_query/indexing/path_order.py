@@ -50,7 +50,6 @@ def some_in_path_order(
 
 
 def _by_number(snapshot: IndexSnapshot, numbers: BitMap, after: Path | None, reverse: bool) -> Pairs:
-    """Yields those whose numbers are in the order of their paths."""
     first, end = 0, len(numbers)
     if after is not None:
         at = _position(snapshot, numbers, after)
@@ -66,7 +65,6 @@ def _by_number(snapshot: IndexSnapshot, numbers: BitMap, after: Path | None, rev
 
 
 def _position(snapshot: IndexSnapshot, numbers: BitMap, path: Path) -> int:
-    """Finds how many stand before a path."""
     return bisect_left(range(len(numbers)), path, key=lambda at: _path_of(snapshot, numbers[at]))
 
 

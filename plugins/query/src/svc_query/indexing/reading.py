@@ -61,9 +61,7 @@ def read_snapshot(
         goes_on: whether to go on without an index whose files are damaged, rather than to say so, once it is
             being made anew.
 
-    Raises:
-        ServiceUnavailable: the index does not hold it in time, or is damaged; says which view, and how much
-            is missing.
+    Raises ServiceUnavailable, with the view and how much is missing, where the index is late, or damaged.
     """
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
@@ -185,10 +183,8 @@ def _catch_up(reader: ViewReader, needed: int, wait_until: float) -> None:
 def catch_up_and_work(reader: ViewReader, needed: int, should_stop: Callable[[], bool]) -> int:
     """Applies commits, and does the work that must be done between them where no other process does.
 
-    ``should_stop`` is asked every few milliseconds.
-
-    Returns:
-        Number of the last commit in the view; less than ``needed`` when it was stopped.
+    ``should_stop`` is asked every few milliseconds. Returns the number of the last commit in the view; less
+    than ``needed`` when it was stopped.
     """
     while True:
         applied = reader.catch_up(needed, should_stop=should_stop)
@@ -271,8 +267,7 @@ def finish_work(
 ) -> bool:
     """Brings the index up to HEAD and does all its work, here; for commands. Blocks for as long as it takes.
 
-    Returns:
-        Whether nothing is left; False when it was stopped.
+    Returns whether nothing is left; False when it was stopped.
     """
     reader = database.view(INDEX_VIEW)
     view = view_of(database)

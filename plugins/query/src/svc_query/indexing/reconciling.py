@@ -78,11 +78,7 @@ class Extensions:
         return self.missing(state) is None and all(self._is_enabled(one) for one in self.providers)
 
     def refuse(self, plugin_id: str) -> NoReturn:
-        """Says that this process cannot index.
-
-        Raises:
-            ServiceUnavailable: always.
-        """
+        """Says, by ServiceUnavailable, that this process cannot index."""
         raise ServiceUnavailable(
             f"The plugin {plugin_id!r} is enabled in this database, which is indexed with it, but is not in "
             "use in this process, and no other one works on the index: allow it here (SVC_PLUGINS), or "
@@ -111,15 +107,11 @@ class Reconciler:
         is_new: bool = False,
         unread: bool = False,
     ) -> None:
-        """Brings the document of a path in step.
+        """Brings the document of a path in step with ``entry``, what stands there in the version.
 
-        Args:
-            path: the path.
-            entry: what stands there in the version.
-            until: a document with a smaller number is made anew in any case.
-            reads: whether its file is read again then.
-            is_new: whether it is known that there is no document.
-            unread: whether to leave it as it is where its file would have to be read.
+        A document with a number below ``until`` is made anew in any case; ``reads``: its file is read again
+        then. ``is_new``: it is known that there is none. ``unread`` leaves it as it is where its file would
+        have to be read.
         """
         key = keys.key_of_path(path)
         is_document = entry is not None and entry.kind is _FILE and path and not is_system_path(path)

@@ -53,8 +53,7 @@ class Outcome(NamedTuple):
 class Reindex:
     """The index of one open database, for a task. Its methods block; called in a process of its own.
 
-    Raises:
-        NotFound: queries are not in use for it.
+    Raises NotFound where queries are not in use for it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -107,13 +106,10 @@ class Reindex:
 
         Returns when their parsers have read them, here or in another process.
 
-        Args:
-            paths: the files.
-            before: what ``numbering`` gave: documents of that numbering with smaller numbers are made anew,
-                and their files read again. None: what is in step stays.
-            unread: whether no file is read: documents get new virtual fields, and keep the others.
-            should_stop: asked while commits or parsers are waited for.
-            meanwhile: called now and then while they are.
+        ``before`` is what ``numbering`` gave: documents of that numbering with smaller numbers are made anew,
+        and their files read again. None: what is in step stays. With ``unread`` no file is read: documents
+        get new virtual fields, and keep the others. While commits or parsers are waited for, ``should_stop``
+        is asked and ``meanwhile`` called.
         """
         head = self._database.head().sequence
         if catch_up_and_work(self._reader, head, should_stop) < head:

@@ -38,16 +38,12 @@ class State(msgspec.Struct, array_like=True):
 
     Attributes:
         epoch: names the numbering.
-        next_number: of the next document.
         flushed: documents with smaller numbers are in the files of the indexes.
         flushes: how many flushes there were.
         change: goes up with every transaction that changes anything.
         documents: that live.
         dead: that do not; goes up with each.
         tail_bytes: of the rows of the documents that are not flushed yet, about.
-        next_configuration: number of the next configuration.
-        next_index: number of the next index.
-        next_job: number of the next job.
         manifests: goes up when the row of an index changes.
         directories: goes up when the row of a directory changes.
         types: names the index types that were in use when documents were made last.
@@ -82,15 +78,10 @@ class DocumentRow(msgspec.Struct, array_like=True, gc=False):
 
     Attributes:
         path: segments joined by 0x01.
-        size: bytes.
-        content_type: media type.
-        created_ms: Unix milliseconds.
-        updated_ms: Unix milliseconds.
-        hash: content hash.
         configuration: number of what was indexed of it.
         parser: name of the parser that its values came from; empty when none was asked for.
-        values: for each field of the configuration that is not virtual a list of values; 0 for none, 1
-            where they are long and have a row of their own.
+        values: for each field of the configuration that is not virtual a list of values; 0 for none, 1 where
+            they are long and have a row of their own.
     """
 
     path: str
@@ -111,12 +102,9 @@ class _PathRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class FieldRow(msgspec.Struct, array_like=True, frozen=True):
-    """A field of a configuration.
+    """A field of a configuration; ``source`` has no steps for a virtual field.
 
     Attributes:
-        name: of the field.
-        source: steps; empty for a virtual field.
-        value_type: of its values.
         parser: that the configuration asks for, or None.
         types: (name of the index type, options as canonical JSON, its format), of those in use.
         compression: of long values.
@@ -138,21 +126,14 @@ class FieldRow(msgspec.Struct, array_like=True, frozen=True):
 class ConfigurationRow(msgspec.Struct, array_like=True, frozen=True):
     """All that is indexed of a file: what several configurations on the way to the root say together.
 
-    Attributes:
-        fields: sorted by name.
+    The fields are sorted by name.
     """
 
     fields: tuple[FieldRow, ...]
 
 
 class DirectoryRow(msgspec.Struct, array_like=True, frozen=True):
-    """The ``indexes.json`` of a directory.
-
-    Attributes:
-        hash: of its content.
-        content: the file; empty when it is not valid.
-        problem: why it is not, or empty.
-    """
+    """The ``indexes.json`` of a directory; ``content`` is empty when it is not valid, for a ``problem``."""
 
     hash: Hash
     content: bytes
@@ -164,7 +145,6 @@ class IndexRow(msgspec.Struct, array_like=True):
 
     Attributes:
         field: name of the field; ``@path`` and ``@fields`` with an empty type are the driver's own.
-        type: name of the index type.
         options: as canonical JSON.
         format: of the index type, when it was made.
         manifest: what names its files; None before the first flush.
@@ -215,12 +195,8 @@ class JobRow(msgspec.Struct, array_like=True):
 class ReindexRow(msgspec.Struct, array_like=True, frozen=True):
     """A reindex that somebody does beside the view's own work, for those who ask meanwhile.
 
-    Attributes:
-        path: the directory, segments joined by 0x01.
-        total: files in all.
-        done: files that are done.
-        since_ms: when it began, Unix milliseconds.
-        seen_ms: when it last gave a sign of life.
+    ``path`` is the directory, segments joined by 0x01. ``since_ms`` is when it began, ``seen_ms`` when it
+    last gave a sign of life. The others count files.
     """
 
     path: str
@@ -231,11 +207,9 @@ class ReindexRow(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FailureRow(msgspec.Struct, array_like=True):
-    """What went wrong with a file.
+    """What went wrong with a file; ``number`` is of the document.
 
     Attributes:
-        number: of the document.
-        at_ms: when, Unix milliseconds.
         message: why it could not be read; empty when it could.
         not_converted: how many values their fields could not take, by field.
         indexes: why an index did not take it, by ``field: type``.

@@ -42,17 +42,11 @@ _MOST_IN_MEMORY = 20_000
 class IndexSnapshot:
     """All documents as one transaction shows them; valid inside the call that gave it.
 
-    Args:
-        storage: the rows.
-        caches: what the process remembers.
-        extensions: index types in use.
-        sequence: number of a commit that is in the rows.
-        head: returns the tree of HEAD; None: configurations that no job has come to do not count.
+    ``sequence`` is the number of a commit that is in the rows. ``head`` returns the tree of HEAD; None:
+    configurations that no job has come to do not count.
 
     Attributes:
         storage: the rows, for what else of the plugin reads them.
-        caches: what the process remembers.
-        extensions: index types in use.
         moment: the table as the transaction shows it.
     """
 

@@ -21,10 +21,9 @@ def index_status(
 ) -> dict[str, Any]:
     """Returns what is indexed at, above and below a path, and how that stands; as JSON has it.
 
-    Returns:
-        ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
-        ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and
-        ``failures`` by file, with ``has_more``.
+    That is ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
+    ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and
+    ``failures`` by file, with ``has_more``.
     """
     failures, has_more = _failures(snapshot, path, after, limit)
     return {

@@ -75,9 +75,8 @@ def read_state(storage: ViewStorage) -> State:
 class Table:
     """The rows of the documents, within transactions.
 
-    Attributes:
-        maximum_indexes: how many indexes there may be; what is beyond rests.
-        maximum_documents: how many documents jobs may make.
+    ``maximum_indexes`` is how many there may be, what is beyond rests; ``maximum_documents`` how many jobs
+    may make.
     """
 
     def __init__(self, tell: Callable[[IndexRow], None] = lambda row: None) -> None:
@@ -172,12 +171,9 @@ class Table:
     ) -> int:
         """Writes a document under a new number, which is returned.
 
-        Args:
-            key: of its path.
-            old: what is at the path by now.
-            row: the document; its values and configuration are filled in here.
-            values: for each content field of the configuration; None when they are not known yet.
-            effective: the configuration.
+        ``key`` is of its path, ``old`` what is there by now. The values and configuration of ``row`` are
+        filled in here. ``values`` are for each content field of the configuration; None when they are not
+        known yet.
         """
         state = self.change()
         number = state.next_number

@@ -16,14 +16,9 @@ __all__ = ["EffectiveField", "FieldReader"]
 
 
 class EffectiveField(NamedTuple):
-    """What is indexed of a file under one name.
+    """What is indexed of a file under one name; ``source`` has no steps for a virtual field.
 
-    Attributes:
-        name: of the field.
-        source: steps; empty for a virtual field.
-        value_type: of its values.
-        parser: that the configuration asks for, or None.
-        types: names of the index types in use.
+    ``parser`` is the one that the configuration asks for, or None; ``types`` are the index types in use.
     """
 
     name: str
@@ -36,9 +31,8 @@ class EffectiveField(NamedTuple):
 class FieldReader:
     """Reads the fields of the files of one version.
 
-    Keeps what it finds of configurations, so that many files of one directory cost little.
-
-    Without ``pool``, files that may not be parsed in this process have no content fields.
+    Keeps what it finds of configurations, so that many files of one directory cost little. Without ``pool``,
+    files that may not be parsed in this process have no content fields.
     """
 
     def __init__(

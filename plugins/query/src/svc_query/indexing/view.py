@@ -41,11 +41,8 @@ _views: weakref.WeakValueDictionary[int, IndexView] = weakref.WeakValueDictionar
 class IndexView:
     """Keeps the document table and the indexes of a database.
 
-    As it is registered it belongs to none; the kernel binds it to each that is opened.
-
-    Attributes:
-        caches: what the process remembers for queries.
-        worker: does the work of the view in this process.
+    As it is registered it belongs to none; the kernel binds it to each that is opened. ``caches`` is what the
+    process remembers for queries, ``worker`` does the work of the view in this process.
     """
 
     name = INDEX_VIEW
@@ -125,11 +122,7 @@ class IndexView:
         self._table.end()
 
     def begin(self, storage: ViewStorage) -> ViewBatch:
-        """Begins a batch of commits.
-
-        Raises:
-            ServiceUnavailable: this process does not have a plugin that the documents are made with.
-        """
+        """Begins a batch of commits; ServiceUnavailable where a plugin of the documents is missing here."""
         self._table.begin(storage)
         missing = self.extensions.missing(self._table.state)
         if missing is not None:
@@ -159,10 +152,9 @@ class IndexView:
         self.worker.release()
 
     def leave(self) -> bool:
-        """Makes the next piece of work let another process go on; other threads may be at it meanwhile.
+        """Makes the next piece of work let another process go on; returns whether this process is at it.
 
-        Returns:
-            Whether this process is at it.
+        Other threads may be at it meanwhile.
         """
         if self.worker.has_lock():
             self.order(lambda table, at: self.worker.pause())
@@ -225,11 +217,7 @@ class IndexView:
 
 
 def view_of(database: Database) -> IndexView:
-    """Returns the view of a database that is open in this process.
-
-    Raises:
-        NotFound: the plugin is not in use for the database.
-    """
+    """Returns the view of a database that is open in this process; NotFound where the plugin is not used."""
     database.view(INDEX_VIEW)
     view = _views.get(id(database))
     if view is None:

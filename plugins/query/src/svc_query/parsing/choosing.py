@@ -22,11 +22,9 @@ def choose_parser(
 ) -> Parser | None:
     """Returns the parser of a file; None when there is none. Costs a few microseconds.
 
-    A parser that is asked for by name is taken whatever the file is. Otherwise the media type decides, if it
-    says something; then the ending of the name; then kinds such as ``text/*``. Of several that know the same,
-    the first of the mapping is taken.
-
-    Parameters of ``content_type`` behind ``;`` do not matter.
+    A parser that is asked for by name is taken whatever the file is. Otherwise the media type, without its
+    parameters, decides, if it says something; then the ending of the name; then kinds such as ``text/*``. Of
+    several that know the same, the first of the mapping is taken.
     """
     if wanted is not None:
         return parsers.get(wanted)

@@ -44,10 +44,8 @@ def encode_document(document: Any, maximum: int) -> bytes:
     Dates, times and durations become ISO 8601, bytes base64, sets and tuples lists, keys strings; a number
     that is not finite becomes null, half of a surrogate pair a question mark.
 
-    Raises:
-        TooLarge: it is more than a document may be.
-        TypeError: it has values that JSON does not have.
-        RecursionError: it contains itself.
+    Raises TooLarge, TypeError for values that JSON does not have, and RecursionError for what contains
+    itself.
     """
     try:
         encoded = _ENCODER.encode(document)
@@ -59,13 +57,9 @@ def encode_document(document: Any, maximum: int) -> bytes:
 
 
 def decode_document(encoded: bytes, maximum: int) -> Any:
-    """Returns the document of encoded bytes, from whomever they come.
+    """Returns the document of encoded bytes, which may come from a child that somebody has taken over.
 
-    ``encoded`` may come from a child process that somebody has taken over.
-
-    Raises:
-        TooLarge: it is more than a document may be.
-        ValueError: it is not JSON.
+    Raises TooLarge for more than a document may be, and ValueError for what is not JSON.
     """
     _check(encoded, maximum)
     return decode_checked(encoded)

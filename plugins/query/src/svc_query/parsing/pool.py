@@ -69,8 +69,7 @@ class ParserPool:
     ) -> ParseResult:
         """Makes a document of a file in a child process. Blocks: for a free child, then for the parse.
 
-        Raises:
-            Exception: what ``content`` raises, or reading the file. All else is a failure in the result.
+        Raises what ``content`` raises, or reading the file. All else is a failure in the result.
         """
         return run_blocking(self._parse, parser, content, source)
 

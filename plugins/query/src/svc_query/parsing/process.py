@@ -48,8 +48,7 @@ _END_SECONDS = 1.0
 class ChildGone(Exception):
     """The child closed its pipes or broke the protocol.
 
-    Attributes:
-        words: what is known of its end, as the second half of a sentence.
+    ``words`` is what is known of its end, as the second half of a sentence.
     """
 
     def __init__(self, words: str) -> None:
@@ -64,19 +63,14 @@ class OutOfTime(Exception):
 class ChildProcess:
     """Starts a child; the caller ends it with ``end``.
 
-    Attributes:
-        pid: process id.
-        granted: what the kernel let the child give up, by name.
-        errors: the end of what it wrote to standard error.
+    ``granted`` is what the kernel let the child give up, by name; ``errors`` the end of what it wrote to
+    standard error.
     """
 
     def __init__(self, settings: Settings) -> None:
         """Starts the child and waits until it is ready. Blocks.
 
-        Raises:
-            OSError: no process could be started.
-            ChildGone: it ended at once.
-            OutOfTime: it was not ready within a minute.
+        Raises OSError where no process could be started, ChildGone, and OutOfTime after a minute.
         """
         self.errors = b""
         self._error_bytes = 0
@@ -107,12 +101,8 @@ class ChildProcess:
     def begin(self, request: Request) -> bytes | None:
         """Announces a file, and waits until its parser is loaded. Blocks.
 
-        Returns:
-            None when the child is ready for the bytes; else why the parser can't be loaded.
-
-        Raises:
-            ChildGone: it has ended; no byte of the file was taken.
-            OutOfTime: the parser was not loaded within a minute.
+        Returns None when the child is ready for the bytes; else why the parser can't be loaded. Raises
+        ChildGone, when no byte of the file was taken, and OutOfTime after a minute.
         """
         self._stalled = _START_SECONDS
         self._token = request.token
@@ -123,9 +113,8 @@ class ChildProcess:
     def send(self, content: Iterable[bytes]) -> None:
         """Sends the bytes of the file. Blocks.
 
-        Raises:
-            ChildGone: it has ended; it may have answered before.
-            OutOfTime: it did not take anything for the time of a parse.
+        Raises ChildGone, though it may have answered before, and OutOfTime if it takes nothing for the time
+        of a parse.
         """
         self._stalled = max(self._seconds, 10.0)
         for part in content:
@@ -137,9 +126,7 @@ class ChildProcess:
     def receive(self, seconds: float, maximum: int) -> tuple[bytes, bytes]:
         """Waits for an answer: its kind and its bytes. Blocks.
 
-        Raises:
-            ChildGone: it ended without one, or sent what is none.
-            OutOfTime: it took longer.
+        Raises ChildGone where it ended without one, or sent what is none, and OutOfTime.
         """
         deadline = time.monotonic() + seconds
         kind, token, length = ANSWER.unpack(self._read(ANSWER.size, deadline))

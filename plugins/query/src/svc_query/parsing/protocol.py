@@ -61,15 +61,9 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a child is told of a file before its bytes.
+    """What a child is told of a file before its bytes, and of the class of its parser.
 
-    Attributes:
-        module: where the class of the parser is defined.
-        qualified_name: of the class.
-        name: of the file.
-        content_type: as it is stored.
-        size: bytes.
-        token: a random number that each answer to it repeats, so that nothing older is taken for one.
+    ``token`` is a random number that each answer to it repeats, so that nothing older is taken for one.
     """
 
     module: str

@@ -16,13 +16,10 @@ _MAXIMUM_WORDS = 200
 
 
 class ParseResult(msgspec.Struct, frozen=True):
-    """What came of one parse.
+    """What came of one parse: a document of values that JSON has, or a sentence that says why there is none.
 
-    Attributes:
-        document: what the parser made of the file: values that JSON has; None where it failed.
-        failure: a sentence that says why there is no document; None where there is one.
-        transient: whether the failure says nothing about the file, so that another attempt may succeed: the
-            pool was closed, or no child process could be started.
+    ``transient`` says that the failure says nothing about the file, so that another attempt may succeed: the
+    pool was closed, or no child process could be started.
     """
 
     document: Any = None

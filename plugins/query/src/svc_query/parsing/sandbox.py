@@ -85,8 +85,7 @@ def apply_limits(memory: int) -> None:
 def restrict(readable: Iterable[str]) -> dict[str, bool]:
     """Gives up privileges, files, the network and other processes; returns which of it the kernel granted.
 
-    Args:
-        readable: folders and files that may be read still, beside those of the system's libraries.
+    ``readable`` may be read still, beside the system's libraries.
     """
     libc = _libc()
     granted = {"no_new_privileges": libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0}

@@ -52,9 +52,8 @@ class Compiler:
     def compile(self, filter_: Filter) -> Node:
         """Returns the plan of a filter.
 
-        Raises:
-            InvalidInput: an operator or a field is not there, or no index of the right type, or a value is
-                not one that the operator takes.
+        Raises InvalidInput where an operator or a field is not there, or no index of the right type, or a
+        value is not one that the operator takes.
         """
         node = self._compile(filter_)
         node.estimate = min(node.estimate, self._total)

@@ -36,7 +36,6 @@ class Node(ABC):
         operator: what it does.
         estimate: how many documents match, at most, as far as the indexes know.
         scored: whether scores differ from 1.
-        children: those below it.
         actual: documents that it left, where its indexes were asked.
         passed: numbers of documents that were tested and matched.
         seconds: what it took, where it was asked.
@@ -54,14 +53,9 @@ class Node(ABC):
 
     @abstractmethod
     def collect(self, within: BitMap, budget: Budget) -> tuple[BitMap, bool]:
-        """Narrows documents by the indexes.
+        """Narrows documents, all of them known to the indexes and not to be changed, by the indexes.
 
-        Args:
-            within: documents, all of them known to the indexes; not to be changed.
-            budget: of the query.
-
-        Returns:
-            Those of them that may match, and whether all of them do.
+        Returns those of them that may match, and whether all of them do.
         """
 
     @abstractmethod
@@ -95,12 +89,10 @@ class Node(ABC):
 
 
 class Source(NamedTuple):
-    """What one set of indexes answers of a leaf.
+    """What one set of indexes answers of a leaf; the predicate is made for their options.
 
-    Attributes:
-        predicate: the leaf, made for the options of these indexes.
-        readers: by the name of the index type.
-        tails: of libraries, what was not flushed; None where there is nothing of the kind.
+    ``readers`` are by the name of the index type; ``tails`` are of libraries, what was not flushed, else
+    None.
     """
 
     predicate: Predicate
@@ -123,13 +115,9 @@ class Source(NamedTuple):
 class LeafNode(Node):
     """A condition.
 
-    Args:
-        field: its field.
-        operator: name of its operator.
-        predicates: what tests a document: one, or one for each set of options.
-        sources: the indexes that answer it; empty: documents are tested one by one.
-        uncovered: documents that have the field and are in none of the sources' indexes.
-        answers: whether the sources know all documents but the uncovered ones.
+    ``predicates`` are what tests a document: one, or one for each set of options. ``sources`` are the indexes
+    that answer it; empty: documents are tested one by one. ``answers`` says whether they know all documents
+    but the ``uncovered``, which have the field and are in none of these indexes.
 
     Attributes:
         reach: how many documents the indexes have for it, at most, wherever these stand.

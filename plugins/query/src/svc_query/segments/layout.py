@@ -142,8 +142,7 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes, size: int) -> Header:
     """Reads the header of a file.
 
-    Raises:
-        CorruptRecord: it is no segment of this format, it is damaged, or the file has another length.
+    Raises CorruptRecord where it is no segment of this format, is damaged, or has another length.
     """
     if len(data) != HEADER_SIZE or not data.startswith(MAGIC):
         raise CorruptRecord("The file is no segment of an index.", offset=0)
@@ -338,12 +337,10 @@ class Block:
 
 
 def encode_block(terms: Sequence[bytes], counts: Sequence[int] | None, payloads: Sequence[bytes]) -> bytes:
-    """Returns a block.
+    """Returns a block of at least one term, in order.
 
-    Args:
-        terms: in order, at least one.
-        counts: documents of each; None when each has one.
-        payloads: of each, as ``encode_postings`` returned them; or all in one piece.
+    ``counts`` are the documents of each; None when each has one. ``payloads`` are of each, as
+    ``encode_postings`` returned them; or all in one piece.
     """
     size = len(terms)
     prefix = _common_prefix(terms[0], terms[-1])
@@ -386,9 +383,8 @@ def bitmap_of(count: int, payload: bytes) -> BitMap:
 def bitmap_of_unordered(numbers: array[int], known: BitMap) -> BitMap:
     """Returns the bitmap of plain numbers in any order.
 
-    What is inserted into a container of few members moves those behind it; a full one takes a number at
-    once. So the even ones are found by adding all to the odd ones of the whole range, and the odd ones
-    likewise.
+    What is inserted into a container of few members moves those behind it; a full one takes a number at once.
+    So the even ones are found by adding all to the odd ones of the whole range, and the odd ones likewise.
     """
     if len(numbers) < _MANY or not known:
         return BitMap(numbers)

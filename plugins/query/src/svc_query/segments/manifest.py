@@ -29,7 +29,6 @@ class SegmentEntry(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         name: of the file: 16 hexadecimal digits at random and ``.seg``.
-        size: bytes.
         documents: how many have terms in it.
         first: the lowest of their numbers.
         last: the highest.
@@ -47,12 +46,7 @@ class SegmentEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True):
-    """All segments of an index.
-
-    Attributes:
-        format: number of this layout.
-        segments: in the order in which they were written.
-    """
+    """All segments of an index, in the order in which they were written; ``format`` is of this layout."""
 
     format: int = MANIFEST_FORMAT
     segments: tuple[SegmentEntry, ...] = ()
@@ -66,11 +60,7 @@ EMPTY = _encoder.encode(Manifest())
 
 
 def decode_manifest(stored: bytes | None) -> Manifest:
-    """Reads a manifest; None stands for an empty one.
-
-    Raises:
-        CorruptRecord: it is none, or of another format.
-    """
+    """Reads a manifest; None stands for an empty one. CorruptRecord for another format, or none."""
     if stored is None:
         return Manifest()
     try:
@@ -97,8 +87,8 @@ def new_name() -> str:
 def unused_files(directory: FilePath, manifest: bytes | None) -> list[FilePath]:
     """Returns the segment files in a directory that a manifest does not name, also half-written ones.
 
-    Only the one process that writes may remove them, between its flushes and merges. Another process
-    that has one open goes on reading it.
+    Only the one process that writes may remove them, between its flushes and merges. Another process that has
+    one open goes on reading it.
     """
     used = {entry.name for entry in decode_manifest(manifest).segments}
     if not directory.is_dir():

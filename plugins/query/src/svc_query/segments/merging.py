@@ -29,12 +29,10 @@ Posting = tuple[int, bytes]
 def merge_plan(directory: FilePath, manifest: bytes | None, dead: BitMap, *, ordered: bool) -> Merge | None:
     """Returns the next merge that is worth its cost; None when there is none.
 
-    Eight segments of about the same size become one: below 512 documents all sizes count as the same,
-    above they go by powers of eight. A segment that is dead by half is written anew.
+    Eight segments of about the same size become one: below 512 documents all sizes count as the same, above
+    they go by powers of eight. A segment that is dead by half is written anew.
 
-    Raises:
-        CorruptRecord: the manifest can't be read, or a segment that it names is damaged.
-        FileNotFoundError: a segment is gone.
+    Raises CorruptRecord for a damaged manifest or segment, and FileNotFoundError where one is gone.
     """
     entries = decode_manifest(manifest).segments
     tiers: dict[int, list[SegmentEntry]] = {}
@@ -66,7 +64,6 @@ class Merge:
     def __init__(
         self, directory: FilePath, entries: Sequence[SegmentEntry], dead: BitMap, *, ordered: bool
     ) -> None:
-        """Takes what is merged."""
         self.entries = tuple(entries)
         self._directory = directory
         self._dead = dead.copy()
@@ -78,10 +75,7 @@ class Merge:
         """Writes the new segment, in steps of some 10 ms; memory is that of some blocks. Blocks.
 
         A generator that is closed before its end removes what it has written; the merge can be run again.
-
-        Raises:
-            CorruptRecord: a segment is damaged.
-            FileNotFoundError: a segment is gone.
+        Raises as ``merge_plan``.
         """
         with ExitStack() as stack:
             sources = []
@@ -99,12 +93,10 @@ class Merge:
         self._finished = True
 
     def apply(self, manifest: bytes) -> bytes:
-        """Returns a manifest with the new segment in place of the old ones.
+        """Returns a manifest, to which flushes may have added, with the new segment in place of the old ones.
 
-        Flushes may have added to the manifest meanwhile.
-
-        Raises:
-            ValueError: the merge has not been run to its end, or the manifest does not have its segments.
+        Raises ValueError where the merge has not been run to its end, or the manifest does not have its
+        segments.
         """
         if not self._finished:
             raise ValueError("The merge has not been run to its end.")

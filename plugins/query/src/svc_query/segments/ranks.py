@@ -45,14 +45,7 @@ class RankColumn:
                 place += 1
 
     def in_order(self, numbers: BitMap, low: int, high: int, *, reverse: bool) -> list[tuple[int, int]]:
-        """Returns (place, number) of those of some documents whose places are in a range, by place.
-
-        Args:
-            numbers: documents of the segment.
-            low: the first place.
-            high: the place behind the last one.
-            reverse: whether the last come first.
-        """
+        """Returns (place, number) of those in the places from ``low`` to before ``high``, by their places."""
         places, first = self._places, self._first
         found = [(places[number - first], number) for number in numbers]
         return sorted([pair for pair in found if low <= pair[0] < high], reverse=reverse)

@@ -20,11 +20,8 @@ __all__ = ["TermIndexReader"]
 class TermIndexReader:
     """The terms of one index: a ``svc_query.api.TermReader``. May be used by many threads at a time.
 
-    It goes on to answer while files are replaced and removed, until it is closed.
-
-    Attributes:
-        manifest: what was opened.
-        size: bytes of the segments on the disk.
+    It goes on to answer while files are replaced and removed, until it is closed. ``manifest`` is what was
+    opened, ``size`` the bytes of the segments on the disk.
     """
 
     def __init__(
@@ -37,16 +34,12 @@ class TermIndexReader:
     ) -> None:
         """Opens the segments. Blocks.
 
-        Args:
-            directory: of the index.
-            manifest: of the index; None for one without documents.
-            ordered: as the index is written.
-            before: a reader of the same index at another manifest: segments that it has open are shared, and
-                not opened and verified again. It is closed as ever.
+        A manifest of None is that of an index without documents; ``ordered`` is as the index is written.
+        ``before`` is a reader of the same index at another manifest: segments that it has open are shared,
+        and not opened and verified again. It is closed as ever.
 
-        Raises:
-            FileNotFoundError: a segment is gone: the manifest is not the newest one.
-            CorruptRecord: the manifest or a segment is damaged, or a segment is not the one that was written.
+        Raises FileNotFoundError where a segment is gone: the manifest is not the newest one. CorruptRecord:
+        it, or a segment, is damaged, or a segment is not the one that was written.
         """
         self.manifest = manifest
         self._segments: list[Segment] = []
@@ -78,9 +71,8 @@ class TermIndexReader:
     def apart(self) -> tuple[list[BitMap], TermIndexReader]:
         """Tells segments in which numbers increase with the terms, one for each, from all others.
 
-        Returns:
-            The documents of each of the former, not to be changed; a reader of the others, for as long as
-            this one is open.
+        Returns the documents of each of the former, not to be changed; a reader of the others, while this one
+        is open.
         """
         ascending = [segment.documents() for segment in self._segments if segment.header.ascending]
         return ascending, self._of([one for one in self._segments if not one.header.ascending])

@@ -61,20 +61,13 @@ T = TypeVar("T")
 
 
 class Segment:
-    """An opened segment, for any number of threads; the last holder who releases it closes it.
-
-    Attributes:
-        path: of the file.
-        header: its numbers.
-        size: bytes.
-    """
+    """An opened segment, for any number of threads; the last holder who releases it closes it."""
 
     def __init__(self, path: FilePath) -> None:
         """Opens a file. Blocks.
 
-        Raises:
-            FileNotFoundError: it is not there.
-            CorruptRecord: it is damaged where it has been verified, or is no segment.
+        Raises FileNotFoundError, and CorruptRecord where it is no segment, or damaged where it has been
+        verified.
         """
         self.path = path
         self._data: mmap | bytes = _open(path)

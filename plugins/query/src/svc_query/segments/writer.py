@@ -27,12 +27,10 @@ class TermIndexWriter:
     """
 
     def __init__(self, directory: FilePath, manifest: bytes | None, *, ordered: bool) -> None:
-        """Opens an index to write to it.
+        """Opens an index, in a directory of its own that need not be there, to write to it.
 
-        Args:
-            directory: of this index alone; need not be there.
-            manifest: what the last ``flush`` or ``Merge.apply`` that counts returned; None for a new index.
-            ordered: whether wide ranges of terms are to be cheap (``TermIndexType.ordered``).
+        ``manifest`` is what the last ``flush`` or ``Merge.apply`` that counts returned; None for a new index.
+        ``ordered``: wide ranges of terms are to be cheap (``TermIndexType.ordered``).
         """
         decode_manifest(manifest)
         self.manifest: bytes = EMPTY if manifest is None else manifest
@@ -57,20 +55,14 @@ class TermIndexWriter:
         return self._pending
 
     def add(self, number: int, terms: Iterable[bytes]) -> None:
-        """Adds a document. Fastest when numbers increase and ``terms`` is a set.
+        """Adds a document. Fastest when numbers, below 2^32, increase and ``terms`` is a set.
 
-        Args:
-            number: of the document, below 2^32.
-            terms: of all its values; one may come twice, the longest are cut. A document that is added again
-                has the terms of both.
+        A term may come twice, the longest are cut. A document that is added again has the terms of both.
         """
         self.add_all([(number, terms if isinstance(terms, (set, frozenset)) else set(terms))])
 
     def add_all(self, documents: Iterable[tuple[int, Collection[bytes]]]) -> None:
-        """Adds documents, which costs half of what it does one by one.
-
-        No term of a document comes twice.
-        """
+        """Adds documents, which costs half of what it does one by one. No term of a document comes twice."""
         postings, lists, known = self._postings, self._lists, self._documents
         last = self._last
         for number, terms in documents:

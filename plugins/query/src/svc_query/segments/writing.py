@@ -57,12 +57,10 @@ class SegmentFile:
     def write_block(
         self, terms: Sequence[bytes], counts: Sequence[int] | None, payloads: Sequence[bytes]
     ) -> None:
-        """Writes a block of terms, behind those that came before.
+        """Writes a block of terms, in order and at least one, behind those that came before.
 
-        Args:
-            terms: in order, at least one.
-            counts: documents of each; None when each has one.
-            payloads: postings as they are stored: of each term, or in one piece when each has one.
+        ``counts`` are the documents of each; None when each has one. ``payloads`` are postings as they are
+        stored: of each term, or in one piece when each has one.
         """
         data = encode_block(terms, counts, payloads)
         self._offsets.append(self._at)
@@ -170,7 +168,6 @@ class BlockBuffer:
     """Cuts terms with their postings, as they come, into blocks that are not longer than they should be."""
 
     def __init__(self, segment: SegmentFile) -> None:
-        """Takes the segment that is written."""
         self._segment = segment
         self._terms: list[bytes] = []
         self._postings: list[tuple[int, bytes]] = []

@@ -28,8 +28,7 @@ _RESERVED = frozenset(("field", "op", "value"))
 def parse_filter(text: str) -> Filter:
     """Returns the JSON of a filter; ``{"and": []}``, which everything matches, for an empty text.
 
-    Raises:
-        FilterSyntaxError: it can't be read; says what was expected where.
+    Raises FilterSyntaxError, which says what was expected where.
     """
     parser = _Parser(text)
     if parser.here.kind is Kind.END:

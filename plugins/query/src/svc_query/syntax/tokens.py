@@ -29,14 +29,10 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """One token.
+    """One token, and where it begins and ends.
 
-    Attributes:
-        kind: what it is.
-        text: as it stands there.
-        value: a string without its quotes, a number, Unix milliseconds of a time.
-        start: where it begins.
-        end: where it ends.
+    ``text`` is as it stands there, ``value`` a string without its quotes, a number, Unix milliseconds of a
+    time.
     """
 
     kind: Kind

@@ -22,14 +22,10 @@ Extract: TypeAlias = Callable[[Path, Entry], Mapping[str, Sequence[Value]]]
 
 
 class WalkedSnapshot:
-    """All files of a version that a caller may read at and below some places.
+    """All files of a version that a caller may read at and below some places; no others are numbered.
 
-    Nothing is numbered that the caller may not read.
-
-    ``sequence`` is the number of a commit, for cursors.
-
-    Attributes:
-        truncated_at: the last path that was looked at, when there are more than that; else None.
+    ``sequence`` is the number of a commit, for cursors. ``truncated_at`` is the last path that was looked at,
+    when there are more than that; else None.
     """
 
     indexed = False

@@ -58,12 +58,9 @@ _DOCUMENT = """<!doctype html>
 
 
 def document(title: str, body: str, script: str = "") -> bytes:
-    """Returns a whole page.
+    """Returns a whole page; the title is escaped here, the body is HTML.
 
-    Args:
-        title: text for the window; escaped here.
-        body: HTML.
-        script: JavaScript; ``page_fields`` must be told of it.
+    ``script`` is JavaScript; ``page_fields`` must be told of it.
     """
     element = f"<script>{script}</script>\n" if script else ""
     return _DOCUMENT.format(title=escape(title), style=STYLE, body=body, script=element).encode()

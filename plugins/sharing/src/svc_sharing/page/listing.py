@@ -37,15 +37,7 @@ _FAILED = ("This did not work", "The server could not answer. Try again later.")
 
 
 class Row(Struct, frozen=True):
-    """One line of a listing.
-
-    Attributes:
-        path: where it is.
-        name: what it is called on the page.
-        is_directory: whether it opens a page.
-        size: bytes; None is not shown.
-        updated_ms: Unix milliseconds; None is not shown.
-    """
+    """One line of a listing; a size or time of None is not shown. A directory opens a page."""
 
     path: Path
     name: str
@@ -69,12 +61,8 @@ def files_page(
 ) -> bytes:
     """Returns a page that lists something.
 
-    Args:
-        title: what is listed.
-        trail: names of the directories above, each with its path; None stands for the first page.
-        rows: what is in it.
-        next_url: where the listing goes on, if it does.
-        ends_ms: until when the link works, Unix milliseconds.
+    ``trail`` are the directories above, each with its path; None stands for the first page. ``next_url`` is
+    where the listing goes on, ``ends_ms`` until when the link works.
     """
     parts = [_trail(trail), f"<h1>{escape(title)}</h1>", '<div class="card">']
     if rows:

@@ -1,7 +1,4 @@
-"""What the commands ask of a database: one protocol, for a file and for a server.
-
-Answers are the documents of the routes, so that a command prints the same for both.
-"""
+"""What the commands ask of a database, in a file or a server; answers are the documents of the routes."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ class TaskStore(Protocol):
     def follow(self, task_id: str, report: Report, *, may_run: bool) -> Document:
         """Waits until a task is over, and calls ``report`` with it now and then.
 
-        Args:
-            task_id: the task.
-            report: called with the task.
-            may_run: run it here, where nobody else runs tasks.
+        ``may_run`` runs it here, where nobody else runs tasks.
         """
 
     def cancel(self, task_id: str) -> Document:

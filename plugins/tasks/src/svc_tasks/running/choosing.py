@@ -1,7 +1,6 @@
-"""Which task is next: a function of values.
+"""Which task is next: types take turns, so that many tasks of one, or long ones, keep no other waiting.
 
-Types take turns, so that many tasks of one, or long ones, keep no other waiting; within a type the oldest
-is first.
+A function of values; within a type the oldest task is first.
 """
 
 from __future__ import annotations
@@ -21,14 +20,10 @@ def next_task(
     last_turns: Mapping[str, int],
     resting: Collection[str] = (),
 ) -> Task | None:
-    """Returns the task to start next, or None when none of those that wait may be started.
+    """Returns the task to start next, or None when none of those that wait, the oldest first, may be started.
 
-    Args:
-        waiting: pending tasks, the oldest first.
-        running: those that run.
-        exclusive: the types that are in use, and whether one task of each runs at once.
-        last_turns: when a task of a type was last started; greater is later.
-        resting: ids of tasks that shall not be started yet.
+    ``exclusive`` has the types that are in use, and whether one task of each runs at once; ``last_turns``
+    when a task of a type was last started, greater is later; ``resting`` what shall not be started yet.
     """
     busy = Counter(task.task_type for task in running)
     best: Task | None = None

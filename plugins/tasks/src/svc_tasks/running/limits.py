@@ -27,9 +27,9 @@ def die_with_parent(parent: int) -> None:
 
 
 def apply_limits(memory: int) -> None:
-    """Sets the priority of the process, and bounds its memory.
+    """Sets the priority of the process, and bounds the memory of its own.
 
-    What counts is memory of its own: the address space holds maps of indexes too, of any size.
+    The address space holds maps of indexes too, of any size.
     """
     for kind, limit in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, memory)):
         _, hard = resource.getrlimit(kind)

@@ -51,15 +51,8 @@ _MOST_LINES = 2_000
 class TaskProcess:
     """Starts the process of a task; the caller ends it with ``end``.
 
-    Attributes:
-        task: its record when it was started.
-        said_at: when it last gave a sign of life, by the monotonic clock.
-        began_at: when it was started, by the same clock.
-        has_spoken: whether it has said anything yet.
-        has_saved: whether it has saved a checkpoint.
-        outcome: its last word; None while there is none.
-        cancelled_at: when it was told that the task was cancelled.
-        stopped_at: when it was told to end.
+    ``task`` is its record when it was started, ``said_at`` when it last gave a sign of life. Times are of the
+    monotonic clock. ``outcome`` is its last word; None while there is none.
     """
 
     def __init__(self, task: Task, order: Order) -> None:

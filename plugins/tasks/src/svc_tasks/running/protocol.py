@@ -40,8 +40,6 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         parent: process id of the supervisor.
         location: path or URL of the database.
         plugin_id: the plugin that added the type.
-        task_type: name of the type.
-        task_id: the task.
         started_at: which run of it this is.
         configuration: the settings of the plugin, secrets revealed; None when it has none.
         memory: bytes that the child may have for its data.

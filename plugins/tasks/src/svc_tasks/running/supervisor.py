@@ -125,7 +125,6 @@ class Supervisor:
             time.sleep(max(0.0, min(seconds, 0.02) - (time.monotonic() - began)))
 
     def _finish(self, process: TaskProcess) -> None:
-        """Writes down what became of a task whose process has ended."""
         process.end()
         outcome, task = process.outcome, process.task
         if isinstance(outcome, Failed) and outcome.trace:

@@ -42,7 +42,6 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Attributes:
         id: 1 to 100 letters, digits, dots, hyphens and underscores, the first a letter or digit; unique.
-        task_type: name of the type of the tasks.
         schedule: five fields: minute, hour, day of month, month, day of week.
         args: arguments of the tasks.
         enabled: whether tasks are enqueued.
@@ -56,11 +55,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class CronFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file.
-
-    Attributes:
-        schedules: each under its own id.
-    """
+    """The file: schedules, each under its own id."""
 
     schedules: list[Schedule]
 

@@ -1,7 +1,4 @@
-"""Enqueues what is due.
-
-A task and the note that its time has come are one commit, so no run is lost or doubled.
-"""
+"""Enqueues what is due; a task and the note of it are one commit, so no run is lost or doubled."""
 
 from __future__ import annotations
 
@@ -43,13 +40,9 @@ logger = logging.getLogger("svc.plugin.tasks")
 
 
 class _Step(NamedTuple):
-    """What is to be stored about a schedule.
+    """What is to be stored about a schedule: its new state, and the task that is due, if one is.
 
-    Attributes:
-        schedule: the schedule.
-        entry: the file of its state, as it was read.
-        state: its new state.
-        wanted: the task that is due; None where only the state is new.
+    ``entry`` is the file of its state, as it was read.
     """
 
     schedule: Schedule

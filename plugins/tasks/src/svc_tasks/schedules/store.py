@@ -68,12 +68,7 @@ class CronStore:
         return _found(self.schedules(), schedule_id)
 
     def add(self, schedule: Schedule, actor: str | None = None) -> Schedule:
-        """Adds a schedule.
-
-        Raises:
-            AlreadyExists: there is one of this id.
-            InvalidInput: it is not valid.
-        """
+        """Adds a schedule that is valid; AlreadyExists where there is one of this id."""
 
         def change(present: list[Schedule]) -> list[Schedule]:
             if any(one.id == schedule.id for one in present):

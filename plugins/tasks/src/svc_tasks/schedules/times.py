@@ -36,8 +36,7 @@ def time_zone(name: str) -> ZoneInfo:
 def check_expression(expression: str) -> None:
     """Checks a cron expression of five fields: minute, hour, day of month, month, day of week.
 
-    Raises:
-        InvalidInput: it is none, or is never due.
+    Raises InvalidInput also for one that is never due.
     """
     fields = expression.split()
     if len(fields) != _FIELDS or len(expression) > MAXIMUM_EXPRESSION:

@@ -1,7 +1,4 @@
-"""What the commands ask of a database of users: one protocol, for a file and for a server.
-
-Answers are the documents of the routes, so that a command prints the same for both.
-"""
+"""What the commands ask of a database, in a file or a server; answers are the documents of the routes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The commands of snapshots, forks, merge and restore.
 
-Each command asks the file, which a server may have open too, or the server, and prints lines for people or
-JSON for scripts.
+Each asks the file, which a server may have open too, or the server, and prints lines for people or JSON for
+scripts.
 """

@@ -23,11 +23,7 @@ __all__ = ["LocalVersions"]
 
 
 class LocalVersions:
-    """See ``VersionStore``.
-
-    Args:
-        database: the open database.
-    """
+    """A ``VersionStore`` of an open database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

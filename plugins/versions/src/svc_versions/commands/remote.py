@@ -16,11 +16,7 @@ __all__ = ["RemoteVersions"]
 
 
 class RemoteVersions:
-    """See ``VersionStore``.
-
-    Args:
-        client: of the server.
-    """
+    """A ``VersionStore`` of a server."""
 
     def __init__(self, client: Client) -> None:
         self._versions = client.versions

@@ -80,12 +80,7 @@ class VersionStore(Protocol):
 
 @contextmanager
 def open_versions(source: Source, *, read_only: bool = False) -> Iterator[VersionStore]:
-    """Opens the store that a command works on, for as long as the context lasts.
-
-    Args:
-        source: the database file, or the server.
-        read_only: open a file for reading.
-    """
+    """Opens the store that a command works on; ``read_only`` opens a file for reading."""
     try:
         with source.open_store(
             PLUGIN_ID,

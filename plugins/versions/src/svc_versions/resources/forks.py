@@ -68,11 +68,7 @@ def _authorize_base(context: RequestContext, base: str) -> None:
     """Makes sure that a fork of the past brings back nothing that its maker may not see.
 
     On a fork, a file that HEAD has lost is a file like any other, for everybody; so whoever makes one needs
-    the permission to see deleted files on each of them.
-
-    Raises:
-        Forbidden: it is lacking somewhere; which paths these are is not said.
-        NotFound: there is no such version.
+    the permission to see deleted files on each of them. Forbidden does not say which paths lack it.
     """
     database = context.database
     if context.may_below(Operation.DELETE, ()):
