@@ -1,6 +1,6 @@
 """Who has no right to be there tries to get in: forged tokens, guessed and spent ones, cookies, links.
 
-Every attempt stands in docs/security/attempts.md by the name of its test.
+Every attempt stands in docs/security/attempts.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who may see a little tries to see and do more: by paths, by routes, by what answers tell.
 
-Every attempt stands in docs/security/attempts.md by the name of its test.
+Every attempt stands in docs/security/attempts.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Spent and changed refresh tokens, limits of guessing, codes of mails, and pages of links.
 
-Every attempt stands in docs/security/attempts.md by the name of its test.
+Every attempt stands in docs/security/attempts.md.
 """
 
 from __future__ import annotations

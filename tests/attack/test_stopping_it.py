@@ -1,6 +1,6 @@
 """Strangers try to hold up a server for others, and to be served after they were shut out.
 
-Every attempt stands in docs/security/attempts.md by the name of its test.
+Every attempt stands in docs/security/attempts.md.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _PURPOSE = "files"
 class Cursors:
     """Makes and reads the cursors of one caller, ``sealed`` where they may tell nothing of their place.
 
-    The id of the database is random and no route tells it, so that it serves as a secret.
+    The id of the database is random, and only root is told it, so that it serves as a secret.
     """
 
     def __init__(self, database_id: bytes, *, sealed: bool) -> None:

@@ -42,7 +42,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 class Cursors:
     """Makes and reads the cursors of one order.
 
-    The id of the database is random and no route tells it, so that it serves as a secret.
+    The id of the database is random, and only root is told it, so that it serves as a secret.
     """
 
     def __init__(self, database_id: bytes, order: Order) -> None:
