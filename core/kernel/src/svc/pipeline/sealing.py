@@ -19,7 +19,7 @@ def seal(database_id: bytes, content: bytes, purpose: str) -> bytes:
     The same content is sealed to the same bytes. There is no proof of age: what was sealed once opens always.
 
     Args:
-        database_id: of the database. It is random and no route tells it, so that it serves as a secret.
+        database_id: of the database. It is random, and only root is told it, so that it serves as a secret.
         content: must not end in a zero byte.
         purpose: who seals, as ``files``; what was sealed for another purpose does not open.
     """
