@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 
 from svc.database import Database
-from svc.errors import CorruptRecord
+from svc.errors import CorruptRecord, DatabaseBusy, DatabaseClosed
 from svc.log import FIRST, Log
 
 TORN = bytes(range(1, 21))
@@ -56,3 +57,33 @@ def test_a_torn_end_alone_is_cut_as_ever(tmp_path) -> None:
     with Database(own) as database:
         assert database.recovered_bytes == len(TORN)
         assert [name for name, _ in database.at().entries(())] == ["a", "b"]
+
+
+def test_a_forked_child_cannot_open_what_its_parent_has_open_and_does_not_disturb_it(tmp_path):
+    path = tmp_path / "data.svcdb"
+    with Database(path) as database:
+        with database.transaction() as transaction:
+            transaction.put(("a",), b"content of a")
+        environment = database.objects.index._shared
+        with environment.begin():
+            child = os.fork()
+            if child == 0:
+                refused = 0
+                try:
+                    for read_only in (False, True):
+                        with pytest.raises(DatabaseBusy, match="forked"):
+                            Database(path, read_only=read_only)
+                        refused += 1
+                    with pytest.raises(DatabaseClosed):
+                        database.objects.index.known([bytes(32)])
+                    database.close()
+                    with Database(tmp_path / "other.svcdb") as other:
+                        assert other.head().sequence >= 0
+                    refused += 1
+                finally:
+                    os._exit(refused)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+            assert str(os.getpid()) in environment._environment.readers(), "the child has ended a transaction"
+        with database.transaction() as transaction:
+            transaction.put(("b",), b"content of b")
+        assert database.at().read_all(database.at().get(("a",))) == b"content of a"

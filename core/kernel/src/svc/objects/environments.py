@@ -84,7 +84,7 @@ class SharedEnvironment:
     def __init__(self, directory: Path, settings: _Settings) -> None:
         self.users = 1
         self.openings = 1
-        self._directory = directory
+        self.directory = directory
         self._settings = settings
         self._environment: lmdb.Environment | None = _new_environment(directory, settings)
         self._data = str(directory / "data.mdb")  # is looked at for each read: a path costs more than that
@@ -161,6 +161,13 @@ class SharedEnvironment:
             if environment is not None:
                 environment.close()
 
+    def abandon(self) -> None:
+        """In a forked child: keeps what the parent has open, and uses it no more."""
+        self._of_parent = (self._environment, self._given_up)
+        self._environment = self._given_up = None
+        self._mutex = native_lock()
+        self.users = 0
+
     def _open_anew(self, failed: lmdb.Environment | None) -> None:
         """Closes an environment that LMDB has given up, once no transaction lives, and opens it again."""
         with held_across_waits(self._mutex):
@@ -169,19 +176,19 @@ class SharedEnvironment:
             if self.users == 0:
                 raise DatabaseClosed("The database is closed.")
             if failed is not None:
-                logger.warning("%s could not be written and is opened anew", self._directory)
+                logger.warning("%s could not be written and is opened anew", self.directory)
                 self._given_up, self._environment = failed, None
             self._wait_until_unused()
             if self._given_up is not None:
                 self._given_up.close()
                 self._given_up = None
             try:
-                with _locked(self._directory):
-                    if self.key != _key_of(self._directory / "data.mdb") or not _is_whole(self._directory):
+                with _locked(self.directory):
+                    if self.key != _key_of(self.directory / "data.mdb") or not _is_whole(self.directory):
                         raise ServiceUnavailable(
-                            f"{self._directory} was removed or replaced; start the server anew."
+                            f"{self.directory} was removed or replaced; start the server anew."
                         )
-                    environment = _new_environment(self._directory, self._settings)
+                    environment = _new_environment(self.directory, self._settings)
                 try:
                     self.databases = _open_databases(environment, self._settings)
                 except BaseException:
@@ -206,6 +213,9 @@ class SharedEnvironment:
 
 
 _environments: dict[_Key, SharedEnvironment] = {}
+_of_parent: dict[str, SharedEnvironment] = {}
+"""By directory what the process has open that this one was forked from. It is never closed here: that would
+end transactions of the parent."""
 _mutex = native_lock()
 
 
@@ -217,8 +227,9 @@ def open_environment(
     ``map_size`` is address space only. With ``read_only`` the directory must hold an environment already;
     where it can be written, LMDB still keeps its table of readers there.
 
-    Raises ReadOnly, InsufficientStorage, DatabaseBusy when another process has been opening it for seconds,
-    and lmdb.Error when its files are not an environment of this machine.
+    Raises ReadOnly, InsufficientStorage, DatabaseBusy when another process has been opening it for seconds or
+    the one that this was forked from had it open, and lmdb.Error when its files are not an environment of
+    this machine.
     """
     with held_across_waits(_mutex):
         existing_only = read_only
@@ -228,6 +239,11 @@ def open_environment(
                 directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _refusal(error) from error
+        if os.path.realpath(directory) in _of_parent:
+            raise DatabaseBusy(
+                "This process was forked from one that had the database open, and cannot open it. Fork "
+                "before it is opened, or start a new program."
+            )
         data = directory / "data.mdb"
         shared = _environments.get(_key_of(data)) if data.exists() else None
         if shared is not None:
@@ -255,6 +271,18 @@ def close_environment(shared: SharedEnvironment) -> None:
         if shared.users == 0:
             _environments.pop(shared.key, None)
             shared.close()
+
+
+def _abandon_all() -> None:
+    global _mutex
+    _mutex = native_lock()
+    for shared in _environments.values():
+        shared.abandon()
+        _of_parent[os.path.realpath(shared.directory)] = shared
+    _environments.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def discard_environment(directory: Path, damaged: SharedEnvironment | None) -> None:
