@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from svc_blackbox.trees import PROJECT, git_repository
 
@@ -83,14 +84,17 @@ def git(repository: Path, *arguments: str, stdin: bytes | None = None, **environ
         input=stdin,
         capture_output=True,
         check=True,
-        env={
-            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **environment,
-        },
+        env={**_undisturbed(), **environment},
     )
     return result.stdout
+
+
+def _undisturbed() -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
 
 
 def main_line(repository: Path) -> list[str]:
@@ -123,38 +127,56 @@ def changes_of(repository: Path) -> Iterator[Change]:
     A change of nothing but the mode of a file does nothing: svc keeps no modes.
     """
     directories: Counter[str] = Counter()
-    parent = None
-    for commit in main_line(repository):
-        arguments = ["-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-commit-id"]
-        trees = ["--root", commit] if parent is None else [parent, commit]
-        fields = git(repository, "diff-tree", *arguments, *trees).decode().split("\0")[:-1]
-        deleted: list[str] = []
-        wanted: dict[str, tuple[str, str]] = {}
-        for description, path in zip(fields[::2], fields[1::2], strict=True):
-            old_mode, mode, old_blob, blob, status = description.lstrip(":").split(" ")
-            if _SUBMODULE_MODE in (old_mode, mode):
-                continue
-            if status == "D":
-                deleted.append(path)
-            elif (old_blob, old_mode == _LINK_MODE) != (blob, mode == _LINK_MODE):
-                wanted[path] = (mode, blob)
-            directories.update(_steps(path, {"A": 1, "D": -1}.get(status, 0)))
-        contents = _blobs(repository, [blob for _, blob in wanted.values()])
-        message = (
-            git(repository, "show", "--no-patch", "--format=%s", commit).decode("utf-8", "replace").strip()
-        )
-        yield Change(
-            commit,
-            message,
-            tuple(_topmost(deleted, directories)),
-            {path: contents[blob] for path, (mode, blob) in wanted.items() if mode != _LINK_MODE},
-            {
-                path: _absolute_target(path, os.fsdecode(contents[blob]))
-                for path, (mode, blob) in wanted.items()
-                if mode == _LINK_MODE
-            },
-        )
-        parent = commit
+    subjects = _subjects(repository)
+    with _Blobs(repository) as blobs:
+        for commit, differences in _differences(repository, list(subjects)):
+            deleted: list[str] = []
+            wanted: dict[str, tuple[str, str]] = {}
+            for description, path in differences:
+                old_mode, mode, old_blob, blob, status = description.lstrip(":").split(" ")
+                if _SUBMODULE_MODE in (old_mode, mode):
+                    continue
+                if status == "D":
+                    deleted.append(path)
+                elif (old_blob, old_mode == _LINK_MODE) != (blob, mode == _LINK_MODE):
+                    wanted[path] = (mode, blob)
+                directories.update(_steps(path, {"A": 1, "D": -1}.get(status, 0)))
+            contents = blobs.read([blob for _, blob in wanted.values()])
+            yield Change(
+                commit,
+                subjects[commit],
+                tuple(_topmost(deleted, directories)),
+                {path: contents[blob] for path, (mode, blob) in wanted.items() if mode != _LINK_MODE},
+                {
+                    path: _absolute_target(path, os.fsdecode(contents[blob]))
+                    for path, (mode, blob) in wanted.items()
+                    if mode == _LINK_MODE
+                },
+            )
+
+
+def _subjects(repository: Path) -> dict[str, str]:
+    """The first line of each message of the main line, by commit, oldest first."""
+    listing = git(repository, "log", "-z", "--first-parent", "--reverse", "--format=%H%s").decode(
+        "utf-8", "replace"
+    )
+    return {one[:40]: one[40:].strip() for one in listing.split("\0") if one}
+
+
+def _differences(repository: Path, commits: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """What git says of each change of each commit, against the one before; one process for all."""
+    pairs = [f"{commit} {parent}".strip() for parent, commit in zip(["", *commits], commits, strict=False)]
+    arguments = ["--stdin", "--root", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--always"]
+    output = git(repository, "diff-tree", *arguments, stdin="\n".join(pairs).encode() + b"\n").decode()
+    found: list[tuple[str, list[tuple[str, str]]]] = []
+    fields = iter(output.split("\0")[:-1])
+    for field in fields:
+        if field.startswith(":"):
+            found[-1][1].append((field, next(fields)))
+        else:
+            found.append((field, []))
+    assert [commit for commit, _ in found] == list(commits)
+    return iter(found)
 
 
 def _steps(path: str, step: int) -> dict[str, int]:
@@ -173,17 +195,35 @@ def _topmost(deleted: Sequence[str], directories: Counter[str]) -> list[str]:
     return list(found)
 
 
-def _blobs(repository: Path, names: Sequence[str]) -> dict[str, bytes]:
-    if not names:
-        return {}
-    output = git(repository, "cat-file", "--batch", stdin="\n".join(names).encode() + b"\n")
-    found, position = {}, 0
-    for name in names:
-        end = output.index(b"\n", position)
-        size = int(output[position:end].split()[2])
-        found[name] = output[end + 1 : end + 1 + size]
-        position = end + 1 + size + 1
-    return found
+class _Blobs:
+    """Contents of git's blobs, from one process."""
+
+    def __init__(self, repository: Path) -> None:
+        self._process = subprocess.Popen(
+            ["git", f"--git-dir={repository}", "cat-file", "--batch"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_undisturbed(),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+    def read(self, names: Sequence[str]) -> dict[str, bytes]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        found = {}
+        for name in names:
+            self._process.stdin.write(name.encode() + b"\n")
+            self._process.stdin.flush()
+            size = int(self._process.stdout.readline().split()[2])
+            found[name] = self._process.stdout.read(size)
+            self._process.stdout.read(1)
+        return found
 
 
 def _absolute_target(path: str, target: str) -> str:
