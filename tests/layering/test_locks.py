@@ -42,8 +42,6 @@ REVIEWED = {
     "core/server/src/svc_server/companion.py": ("threading.Event", "one greenlet waits, the end sets"),
     "core/server/src/svc_server/deferred.py": ("threading.Lock", _LOOP),
     "plugins/auth-file/src/svc_auth_file/source.py": ("threading.Lock", "nobody waits for it"),
-    "plugins/auth-magic-link/src/svc_auth_magic_link/delivery.py": ("threading.Lock", _LOOP),
-    "plugins/auth-magic-link/src/svc_auth_magic_link/limiting.py": ("threading.Lock", _LOOP),
     "plugins/auth-magic-link/src/svc_auth_magic_link/timed_queue.py": (
         "threading.Condition",
         "greenlets of requests and its own one",
@@ -62,9 +60,8 @@ REVIEWED = {
     "plugins/files/src/svc_files/client/importer.py": ("threading.Lock", "a command"),
     "plugins/files/src/svc_files/resources/patching.py": ("threading.Lock", _LOOP),
     "plugins/task-gc/src/svc_task_gc/process.py": ("threading.Event", "a process of its own"),
-    "plugins/tasks/src/svc_tasks/records.py": ("threading.Lock", _LOOP),
     "plugins/users/src/svc_users/rights_cache.py": ("threading.Lock threading.Lock", _LOOP),
-    "plugins/versions/src/svc_versions/roots.py": ("threading.Lock threading.Lock", _LOOP),
+    "plugins/versions/src/svc_versions/roots.py": ("threading.Lock", _LOOP),
 }
 """What each module makes, and why none of it is shared by greenlets and native threads.
 

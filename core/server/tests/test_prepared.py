@@ -26,10 +26,27 @@ master = set(sys.modules)
 program.import_early()
 early = [name for name in sys.modules if name not in master and name.startswith("svc")]
 print(threading.active_count(), len(list(Path("/proc/self/task").iterdir())))
-print("svc_files.resources.files" in early, "svc_tasks.records" in early, "svc_tasks.queue" in early)
+print("svc_files.resources.files" in early, "svc_tasks.queue" in early)
 print([name for name in early if name.rpartition(".")[0] not in {"", *sys.modules}])
 print([name for name in early if sys.modules[name] is None])
-print(program.modules_with_what_gevent_replaces(early))
+"""
+KEPT = """
+import sys, types
+from gevent import monkey
+
+monkey.patch_all()
+import threading, time
+from svc.native_locks import native_lock
+import svc_testing.prepared_program as program
+
+kept = {
+    "lock": threading.Lock(), "condition": {"of": [threading.Condition()]}, "local": threading.local(),
+    "event": threading.Event(), "sleep": time.sleep, "native": native_lock(), "monotonic": time.monotonic,
+}
+for name, value in kept.items():
+    sys.modules[name] = types.ModuleType(name)
+    setattr(sys.modules[name], name, value)
+print(*sorted(program.modules_with_what_is_gevents(kept)))
 """
 
 
@@ -108,10 +125,14 @@ def test_another_environment_gets_the_program_itself(environment: dict[str, str]
         assert process.wait(60) == 0
 
 
-def test_what_is_imported_early_is_fit_for_workers_under_gevent() -> None:
+def test_what_is_imported_early_starts_nothing_and_leaves_no_gaps() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTED_EARLY], capture_output=True, text=True, check=True)
-    # The queue of tasks imports their records, which have a lock: a worker imports both itself.
-    assert done.stdout.splitlines() == ["1 1", "True False False", "[]", "[]", "set()"]
+    assert done.stdout.splitlines() == ["1 1", "True True", "[]", "[]"]
+
+
+def test_modules_that_keep_what_is_gevents_in_a_worker_are_not_imported_early() -> None:
+    done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["condition", "event", "local", "lock", "sleep"]
 
 
 def test_a_command_runs_to_its_end_as_a_fork(

@@ -14,8 +14,7 @@ import json
 import os
 import socket
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,16 @@ _MASTER = (
     "svc_worker",
 )
 """What the master of ``svc start`` imports before it forks."""
-_REPLACED = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.local)
+_LOCKING = ("gevent", "threading", "queue", "concurrent")
+"""Packages whose objects are locks, or have some."""
 
 
 def main() -> None:
     """Serves requests; in each child, returns as ``svc`` does."""
     gc.disable()
+    sys.path.insert(0, str(Path(sys.executable).parent))
     import_early()
+    _read_installed()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         request, streams = _serve(asked)
@@ -61,6 +63,13 @@ def import_early() -> None:
         del sys.modules[name]
 
 
+def _read_installed() -> None:
+    """Reads what is installed: a child has the answer, unless it is to import from other places too."""
+    from svc.plugins import load_descriptors
+
+    load_descriptors()
+
+
 def _modules_of_plugins() -> tuple[list[str], list[str]]:
     """Returns which of our modules a boot of all plugins imports: those to be imported here, and the others.
 
@@ -69,12 +78,15 @@ def _modules_of_plugins() -> tuple[list[str], list[str]]:
     read, write = os.pipe()
     if os.fork() == 0:
         try:
+            from gevent import monkey
+
             from svc.plugins import load_plugins
 
             before = set(sys.modules)
+            monkey.patch_all()
             load_plugins()
             names = [name for name in sys.modules if name not in before and name.startswith("svc")]
-            unfit = sorted(modules_with_what_gevent_replaces(names))
+            unfit = sorted(modules_with_what_is_gevents(names))
             with os.fdopen(write, "w") as pipe:
                 json.dump([[name for name in names if name not in unfit], unfit], pipe)
         finally:
@@ -86,22 +98,24 @@ def _modules_of_plugins() -> tuple[list[str], list[str]]:
     return fit, unfit
 
 
-def modules_with_what_gevent_replaces(names: list[str]) -> set[str]:
-    """Returns which modules keep a lock, or a function, for which they would have gevent's in a worker.
+def modules_with_what_is_gevents(names: Iterable[str]) -> set[str]:
+    """Returns which modules keep a lock or a function of gevent's, in a process that gevent has patched.
 
-    Patches this process.
+    Imported early they would keep another one. A ``native_lock`` is the same in both.
     """
     from gevent import monkey
 
+    places = [(sys.modules.get(place), saved) for place, saved in monkey.saved.items()]
+    replaced = {
+        id(getattr(place, name)): name for place, saved in places for name in saved if hasattr(place, name)
+    }
     found = set()
     for name in names:
-        if any(isinstance(one, _REPLACED) for one in _kept(vars(sys.modules[name]))):
+        members = vars(sys.modules[name])
+        if any(type(one).__module__.partition(".")[0] in _LOCKING for one in _kept(members)):
             found.add(name)
-    monkey.patch_all()
-    originals = {id(one): name for names_of in monkey.saved.values() for name, one in names_of.items()}
-    for name in names:
-        for attribute, value in vars(sys.modules[name]).items():
-            if originals.get(id(value)) == attribute.lstrip("_"):
+        for attribute, value in members.items():
+            if replaced.get(id(value)) == attribute.lstrip("_"):
                 found.add(name)
     return found
 
@@ -156,9 +170,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     os.environ.update(environment)
     # gunicorn keeps the directory in which it was imported.
     config.Chdir.default = getcwd()
-    beside = str(Path(sys.executable).parent)
     paths = environment.get("PYTHONPATH", "")
-    sys.path[:0] = [beside, *(paths.split(os.pathsep) if paths else ())]
+    sys.path[1:1] = paths.split(os.pathsep) if paths else ()
     sys.argv = ["svc", *request["arguments"]]
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))

@@ -6,26 +6,40 @@ and each time the metadata of all distributions is read, which was a third of th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
-__all__ = ["entry_points_read_once"]
+__all__ = ["entry_points_read_once", "read_entry_points"]
+
+_GEVENTS = "gevent."
 
 
 @contextmanager
 def entry_points_read_once() -> Iterator[None]:
-    """Answers all questions for entry points from one reading; while nothing else runs in this process."""
+    """Answers gevent's questions for entry points from one reading, while nothing else runs here."""
     module: Any = metadata
     ask = module.entry_points
-    found: metadata.EntryPoints = ask()
+    found = read_entry_points()
 
     def entry_points(**wanted: Any) -> metadata.EntryPoints:
-        return found.select(**wanted)
+        if wanted.get("group", "").startswith(_GEVENTS):
+            return found.select(**wanted)
+        answer: metadata.EntryPoints = ask(**wanted)
+        return answer
 
     module.entry_points = entry_points
     try:
         yield
     finally:
         module.entry_points = ask
+
+
+@functools.cache
+def read_entry_points() -> metadata.EntryPoints:
+    """Returns gevent's entry points. The master reads them, and the workers that it forks have the answer."""
+    found: Any = metadata.entry_points()
+    groups = [group for group in found.groups if group.startswith(_GEVENTS)]
+    return metadata.EntryPoints(point for group in groups for point in found.select(group=group))

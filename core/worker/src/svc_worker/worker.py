@@ -26,7 +26,7 @@ from svc_worker.files import FileWrapper
 from svc_worker.hooks import Hooks
 from svc_worker.listening import Listener, connections_that_fit
 from svc_worker.memory import make_ahead, shrink
-from svc_worker.patching import entry_points_read_once
+from svc_worker.patching import entry_points_read_once, read_entry_points
 from svc_worker.settings import HttpSettings, unsupported_settings
 from svc_worker.streams import UNSENT_BYTES, PlainStream, Stream, StreamExpired
 from svc_worker.sweep import SWEEP_SECONDS, Sweep
@@ -52,6 +52,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         # In the master, before it forks.
         super().__init__(*arguments, **keywords)
+        read_entry_points()
         if Worker._counts is None:
             Worker._counts = ConnectionCounts()
         self._place = Worker._counts.reserve()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import weakref
 from collections.abc import Callable
 
@@ -133,21 +132,15 @@ class Delivery:
 
 
 _deliveries: weakref.WeakKeyDictionary[Database, Delivery] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
 
 
 def delivery_of(database: Database) -> Delivery:
     """Returns the delivery of a database in this process."""
-    with _lock:
-        delivery = _deliveries.get(database)
-        if delivery is None:
-            delivery = _deliveries[database] = Delivery(database)
-        return delivery
+    return _deliveries.get(database) or _deliveries.setdefault(database, Delivery(database))
 
 
 def stop_delivery(database: Database) -> None:
     """Ends the delivery of a database in this process, if there is one."""
-    with _lock:
-        delivery = _deliveries.pop(database, None)
+    delivery = _deliveries.pop(database, None)
     if delivery is not None:
         delivery.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from svc.plugin import Database
@@ -11,13 +10,9 @@ from svc_auth_self.api import RateLimiter
 __all__ = ["limiter_of"]
 
 _limiters: weakref.WeakKeyDictionary[Database, RateLimiter] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
 
 
 def limiter_of(database: Database) -> RateLimiter:
     """Returns the limiter of a database in this process."""
-    with _lock:
-        limiter = _limiters.get(database)
-        if limiter is None:
-            limiter = _limiters[database] = RateLimiter(database.state_directory, "magic-link")
-        return limiter
+    limiter = _limiters.get(database)
+    return limiter or _limiters.setdefault(database, RateLimiter(database.state_directory, "magic-link"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-import threading
 import time
 from typing import Any
 
 import msgspec
 
-from svc.plugin import Database, Path, hash_content
+from svc.plugin import Database, Path, hash_content, native_lock
 
 __all__ = [
     "ACTIVE",
@@ -85,7 +84,7 @@ def is_task_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-_id_lock = threading.Lock()
+_id_lock = native_lock()
 _last_id = 0
 
 

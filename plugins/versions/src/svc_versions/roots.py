@@ -46,13 +46,11 @@ class _KnownRoots:
 
 
 _KNOWN: WeakKeyDictionary[Database, _KnownRoots] = WeakKeyDictionary()
-_LOCK = threading.Lock()
 
 
 def snapshot_names(database: Database, system: Version, root: Hash) -> tuple[str, ...]:
     """Returns the names of the snapshots that name a version, by the system tree."""
-    with _LOCK:
-        known = _KNOWN.setdefault(database, _KnownRoots())
+    known = _KNOWN.get(database) or _KNOWN.setdefault(database, _KnownRoots())
     tree = _root(system.get(_REFS))
     with known.lock:
         if known.tree != tree:

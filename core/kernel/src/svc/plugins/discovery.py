@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import sys
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
@@ -61,6 +63,37 @@ class InstalledPlugin(Struct, frozen=True):
     entry_point: importlib.metadata.EntryPoint
 
 
+class _Reading(Struct, frozen=True):
+    places: tuple[tuple[str, int], ...]
+    plugins: tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem, ...]]
+    sets: importlib.metadata.EntryPoints
+
+
+_last: _Reading | None = None
+"""Forked processes inherit it: each reading was a seventh of the start of a worker or background process."""
+
+
+def _read() -> _Reading:
+    global _last
+    last, places = _last, _places()
+    if last is None or last.places != places:
+        found = importlib.metadata.entry_points()
+        plugins = _plugins_of(found.select(group=ENTRY_POINT_GROUP))
+        last = _last = _Reading(places, plugins, found.select(group=PLUGIN_SET_GROUP))
+    return last
+
+
+def _places() -> tuple[tuple[str, int], ...]:
+    """Where distributions are looked for, and when something was last put there or taken away."""
+    found = []
+    for place in sys.path:
+        try:
+            found.append((place, os.stat(place or ".").st_mtime_ns))
+        except OSError:
+            found.append((place, 0))
+    return tuple(found)
+
+
 def parse_allowed(text: str | None) -> tuple[str, ...] | None:
     """Reads plugin ids, with commas or spaces between them, as ``--plugins`` and ``SVC_PLUGINS`` give them.
 
@@ -75,10 +108,17 @@ def find_installed() -> tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem
     """Returns the installed plugins by id, and the ids that several distributions claim.
 
     A claimed id is nobody's: choosing one by the order of directories would let a distribution slip in the
-    place of another. Reads the metadata of all distributions from disk (milliseconds).
+    place of another. Reads the metadata of all distributions from disk (milliseconds), unless it has read
+    them and nothing was installed or removed since.
     """
+    return _read().plugins
+
+
+def _plugins_of(
+    entry_points: importlib.metadata.EntryPoints,
+) -> tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem, ...]]:
     claims: dict[str, dict[str, InstalledPlugin]] = {}
-    for entry_point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for entry_point in entry_points:
         plugin = _installed(entry_point)
         claims.setdefault(plugin.id, {}).setdefault(f"{plugin.distribution} {plugin.value}", plugin)
     found = {name: next(iter(claim.values())) for name, claim in sorted(claims.items()) if len(claim) == 1}
@@ -101,8 +141,7 @@ def find_plugin_set(name: str = "default") -> tuple[tuple[str, ...], tuple[Plugi
     Imports the module of the set, which holds nothing but the tuple.
     """
     entry_points = {
-        _distribution_name(entry_point): entry_point
-        for entry_point in importlib.metadata.entry_points(group=PLUGIN_SET_GROUP, name=name)
+        _distribution_name(entry_point): entry_point for entry_point in _read().sets.select(name=name)
     }
     if not entry_points:
         return (), ()
