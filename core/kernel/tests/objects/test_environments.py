@@ -212,3 +212,10 @@ def test_on_a_disk_that_fills_up_while_it_is_made_it_is_refused_in_words_and_mad
         transaction.put(b"key", b"value")
     close_environment(shared)
     assert len(opened) == 1 and refused.value.__cause__ is not None
+
+
+def test_what_is_mapped_has_its_blocks_before_it_is(tmp_path: Path) -> None:
+    opened = open_environment(tmp_path / "index", 1 << 20, [b"a"])
+    found = os.stat(tmp_path / "index" / "lock.mdb")
+    close_environment(opened)
+    assert found.st_blocks * 512 >= found.st_size > 0

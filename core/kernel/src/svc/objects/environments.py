@@ -66,6 +66,9 @@ _DAMAGE = (
     lmdb.VersionMismatchError,
 )
 _POLL_SECONDS = 0.001
+_READERS = 1024
+_LOCK_FILE_BYTES = (_READERS - 1) * 64 + 192
+"""As LMDB 0.9 makes it: a line for each reader, and one more of what they share."""
 
 
 class _Settings(Struct, frozen=True):
@@ -414,12 +417,14 @@ def _holder_of(descriptor: int) -> str:
 
 
 def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
+    if not settings.read_only:
+        _make_lock_file(directory / "lock.mdb")
     try:
         environment = lmdb.open(
             str(directory),
             map_size=settings.map_size,
             max_dbs=len(settings.names),
-            max_readers=1024,
+            max_readers=_READERS,
             readonly=settings.read_only,
             create=not settings.read_only,
             lock=not settings.read_only,
@@ -434,6 +439,21 @@ def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
     if not settings.read_only:
         _fill_up(directory / "data.mdb", environment)
     return environment
+
+
+def _make_lock_file(path: Path) -> None:
+    """Gives the table of readers its blocks: LMDB maps it, and a disk without room would end the process."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise _refusal(error) from error
+    try:
+        os.posix_fallocate(descriptor, 0, _LOCK_FILE_BYTES)
+    except OSError as error:
+        if error.errno in FULL:
+            raise _disk_is_full() from error
+    finally:
+        os.close(descriptor)
 
 
 def _fill_up(data: Path, environment: lmdb.Environment) -> None:
