@@ -23,7 +23,7 @@ from gunicorn.util import load_class  # type: ignore[import-untyped]
 
 from svc.errors import SvcError
 from svc.pipeline import Lifetime
-from svc.plugins import PluginProblem
+from svc.plugins import PluginProblem, forget_installed
 from svc_server.assembly import make_application
 from svc_server.background.forked import fork_background
 from svc_server.background.supervision import Supervisor
@@ -168,6 +168,7 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
 
     def reload(self) -> None:
         """Called at SIGHUP, before new workers replace the present ones. Bad settings change nothing."""
+        forget_installed()
         try:
             settings = self._resolve()
             make_tls_context(settings["tls_cert"], settings["tls_key"])

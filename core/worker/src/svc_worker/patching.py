@@ -7,6 +7,7 @@ and each time the metadata of all distributions is read, which was a third of th
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -15,6 +16,7 @@ from typing import Any
 __all__ = ["entry_points_read_once", "read_entry_points"]
 
 _GEVENTS = "gevent."
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -40,6 +42,10 @@ def entry_points_read_once() -> Iterator[None]:
 @functools.cache
 def read_entry_points() -> metadata.EntryPoints:
     """Returns gevent's entry points. The master reads them, and the workers that it forks have the answer."""
-    found: Any = metadata.entry_points()
+    try:
+        found: Any = metadata.entry_points()
+    except Exception:  # noqa: BLE001 - metadata of others must not keep a worker from starting
+        _log.exception("What is installed cannot be read; plugins of gevent are not asked.")
+        return metadata.EntryPoints()
     groups = [group for group in found.groups if group.startswith(_GEVENTS)]
     return metadata.EntryPoints(point for group in groups for point in found.select(group=group))

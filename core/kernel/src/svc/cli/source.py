@@ -109,10 +109,10 @@ class Source:
         Raises:
             UsageError: the URL can't be used, or no client for it is installed.
         """
-        from importlib.metadata import entry_points
+        from svc.plugins.discovery import find_entry_points
 
         scheme = self.database.partition(":")[0].lower()
-        found = next(iter(entry_points(group=CLIENT_GROUP, name=scheme)), None)
+        found = next(iter(find_entry_points(CLIENT_GROUP, scheme)), None)
         if found is None:
             raise UsageError(
                 f"To speak to {scheme}:// servers this needs the distribution svc-client: "

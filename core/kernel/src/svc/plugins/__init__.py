@@ -35,7 +35,7 @@ from svc.plugins.contracts import (
     ScopedRule,
 )
 from svc.plugins.descriptor import BackupRule, PluginDescriptor, StartOption, SystemPath
-from svc.plugins.discovery import PluginProblem, ProblemKind, parse_allowed
+from svc.plugins.discovery import PluginProblem, ProblemKind, forget_installed, parse_allowed
 from svc.plugins.enabling import (
     EnabledPlugin,
     awaits_first_plugins,
@@ -119,6 +119,7 @@ __all__ = [
     "disable",
     "enable",
     "enabled_plugins",
+    "forget_installed",
     "hookimpl",
     "hookspec",
     "initialize",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,13 +20,18 @@ __all__ = [
     "InstalledPlugin",
     "PluginProblem",
     "ProblemKind",
+    "find_entry_points",
     "find_installed",
     "find_plugin_set",
+    "forget_installed",
     "parse_allowed",
 ]
 
 PLUGIN_SET_PREFIX = "set:"
 """A problem with a plugin set is reported under this and the name of the set."""
+
+DISTRIBUTION_PREFIX = "distribution:"
+"""A problem with a whole distribution is reported under this and the name of its directory."""
 
 
 class ProblemKind(Enum):
@@ -63,10 +70,13 @@ class InstalledPlugin(Struct, frozen=True):
     entry_point: importlib.metadata.EntryPoint
 
 
+_Places = tuple[tuple[str, tuple[int, ...]], ...]
+
+
 class _Reading(Struct, frozen=True):
-    places: tuple[tuple[str, int], ...]
+    places: _Places
     plugins: tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem, ...]]
-    sets: importlib.metadata.EntryPoints
+    entry_points: Any
 
 
 _last: _Reading | None = None
@@ -77,20 +87,59 @@ def _read() -> _Reading:
     global _last
     last, places = _last, _places()
     if last is None or last.places != places:
-        found = importlib.metadata.entry_points()
-        plugins = _plugins_of(found.select(group=ENTRY_POINT_GROUP))
-        last = _last = _Reading(places, plugins, found.select(group=PLUGIN_SET_GROUP))
+        found, broken = _declared()
+        plugins, problems = _plugins_of(found.select(group=ENTRY_POINT_GROUP))
+        last = _last = _Reading(places, (plugins, (*problems, *broken)), found)
     return last
 
 
-def _places() -> tuple[tuple[str, int], ...]:
+def _declared() -> tuple[Any, tuple[PluginProblem, ...]]:
+    """Returns all entry points, and which distributions have some that can't be read."""
+    try:
+        return importlib.metadata.entry_points(), ()
+    except Exception:  # noqa: BLE001 - whatever is wrong with one, the others are there
+        return _declared_one_by_one()
+
+
+def _declared_one_by_one() -> tuple[Any, tuple[PluginProblem, ...]]:
+    points: list[importlib.metadata.EntryPoint] = []
+    problems: list[PluginProblem] = []
+    seen: set[str] = set()
+    for distribution in importlib.metadata.distributions():
+        place = str(getattr(distribution, "_path", "a distribution"))
+        try:
+            name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"] or place).lower()
+            if name not in seen:
+                points += distribution.entry_points
+        except Exception as error:  # noqa: BLE001 - it is somebody else's
+            problems.append(
+                PluginProblem(
+                    DISTRIBUTION_PREFIX + os.path.basename(place),
+                    ProblemKind.BROKEN,
+                    f"What {place} declares cannot be read: {describe_error(error)}.",
+                )
+            )
+        else:
+            seen.add(name)
+    return importlib.metadata.EntryPoints(points), tuple(problems)
+
+
+def forget_installed() -> None:
+    """Lets the next question be answered by another reading, whatever directories say of their changes."""
+    global _last
+    _last = None
+
+
+def _places() -> _Places:
     """Where distributions are looked for, and when something was last put there or taken away."""
-    found = []
+    found: list[tuple[str, tuple[int, ...]]] = []
     for place in sys.path:
         try:
-            found.append((place, os.stat(place or ".").st_mtime_ns))
+            seen = os.stat(place or ".")
         except OSError:
-            found.append((place, 0))
+            found.append((place, ()))
+        else:
+            found.append((place, (seen.st_dev, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns)))
     return tuple(found)
 
 
@@ -118,8 +167,16 @@ def _plugins_of(
     entry_points: importlib.metadata.EntryPoints,
 ) -> tuple[Mapping[str, InstalledPlugin], tuple[PluginProblem, ...]]:
     claims: dict[str, dict[str, InstalledPlugin]] = {}
+    unreadable = []
     for entry_point in entry_points:
-        plugin = _installed(entry_point)
+        try:
+            plugin = _installed(entry_point)
+        except Exception as error:  # noqa: BLE001 - metadata of others
+            message = (
+                f"The metadata of the plugin {entry_point.name!r} cannot be read: {describe_error(error)}."
+            )
+            unreadable.append(PluginProblem(entry_point.name, ProblemKind.BROKEN, message))
+            continue
         claims.setdefault(plugin.id, {}).setdefault(f"{plugin.distribution} {plugin.value}", plugin)
     found = {name: next(iter(claim.values())) for name, claim in sorted(claims.items()) if len(claim) == 1}
     problems = tuple(
@@ -132,7 +189,13 @@ def _plugins_of(
         for name, claim in sorted(claims.items())
         if len(claim) > 1
     )
-    return MappingProxyType(found), problems
+    return MappingProxyType(found), (*problems, *unreadable)
+
+
+def find_entry_points(group: str, name: str) -> importlib.metadata.EntryPoints:
+    """Returns the entry points of a group with a name, of all distributions that can be read."""
+    found: importlib.metadata.EntryPoints = _read().entry_points.select(group=group, name=name)
+    return found
 
 
 def find_plugin_set(name: str = "default") -> tuple[tuple[str, ...], tuple[PluginProblem, ...]]:
@@ -141,7 +204,8 @@ def find_plugin_set(name: str = "default") -> tuple[tuple[str, ...], tuple[Plugi
     Imports the module of the set, which holds nothing but the tuple.
     """
     entry_points = {
-        _distribution_name(entry_point): entry_point for entry_point in _read().sets.select(name=name)
+        _distribution_name(entry_point): entry_point
+        for entry_point in find_entry_points(PLUGIN_SET_GROUP, name)
     }
     if not entry_points:
         return (), ()
@@ -178,7 +242,11 @@ def _installed(entry_point: importlib.metadata.EntryPoint) -> InstalledPlugin:
 
 
 def _distribution_name(entry_point: importlib.metadata.EntryPoint) -> str:
-    return _field(None if entry_point.dist is None else entry_point.dist.metadata, "Name")
+    """Returns the name of its distribution; an empty text where that has none, or none that can be read."""
+    try:
+        return _field(None if entry_point.dist is None else entry_point.dist.metadata, "Name")
+    except Exception:  # noqa: BLE001 - metadata of others
+        return ""
 
 
 def _field(metadata: importlib.metadata.PackageMetadata | None, name: str) -> str:
