@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from svc.database.commit import Commit
 from svc.database.packed_commits import commit_identity, last_of_range
 from svc.database.state import SharedState
+from svc.errors import CorruptRecord
 from svc.hashing import Hash
 
 __all__ = ["CommitFeed"]
@@ -28,10 +29,14 @@ class CommitFeed:
         self._young_bytes = 0
 
     def after(self, sequence: int) -> Iterator[tuple[Commit, Hash]]:
-        """Yields (commit, identity) of the commits after a number, up to the last when it is reached."""
+        """Yields (commit, identity) of the commits after a number, up to the last when it is reached.
+
+        ``CorruptRecord``: the key index names a commit that is not there yet.
+        """
         while places := self._state.index.commit_places(sequence, _PLACES):
             for number, offset, stored_length in places:
                 if number > sequence + 1:
+                    self._refuse_future(number)
                     yield from self._packed(sequence, number)
                 found = self._known(number)
                 if found is None:
@@ -39,6 +44,14 @@ class CommitFeed:
                     found = self._keep(number, payload, identity)
                 yield found
                 sequence = number
+
+    def _refuse_future(self, number: int) -> None:
+        last = self._state.head().sequence
+        if number > last + 1:  # the next one may be indexed already
+            raise CorruptRecord(
+                f"The key index is damaged: it names commit {number}, and {last} is the last one. "
+                "'svc verify --repair' makes it anew."
+            )
 
     def _packed(self, after: int, before: int) -> Iterator[tuple[Commit, Hash]]:
         sequence = after + 1

@@ -54,7 +54,7 @@ class CommitIndex:
     def commit_place(self, sequence: int) -> tuple[int, int] | None:
         """Returns (offset, stored length) of a commit's record, or None."""
         value = self._get(COMMITS, _SEQUENCE.pack(sequence))
-        return None if value is None else _COMMIT.unpack(value)
+        return None if value is None else _place_of(value)
 
     def commit_places(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Returns up to ``limit`` (sequence, offset, stored length) of commits after a sequence number."""
@@ -63,7 +63,7 @@ class CommitIndex:
             cursor = transaction.cursor()
             if cursor.set_range(_SEQUENCE.pack(after + 1)):
                 for key, value in cursor:
-                    found.append((_SEQUENCE.unpack(key)[0], *_COMMIT.unpack(value)))
+                    found.append((_SEQUENCE.unpack(key)[0], *_place_of(value)))
                     if len(found) >= limit:
                         break
         return found
@@ -75,7 +75,7 @@ class CommitIndex:
             found = cursor.set_range(_SEQUENCE.pack(until + 1))
             if not (cursor.prev() if found else cursor.last()):
                 return None
-            return _COMMIT.unpack(cursor.value())
+            return _place_of(cursor.value())
 
     def forget_commits(self, sequences: Iterable[int]) -> None:
         """Forgets where commits lie in the log: packs hold them. Their roots stay known."""
@@ -131,6 +131,14 @@ class CommitIndex:
         found = [self._get(ROOTS, root), self._get(ROOTS, _OF_REF + root)]
         last = [_FIRST_AND_LAST.unpack(value)[1] for value in found if value is not None]
         return max(last) if last else None
+
+
+def _place_of(value: bytes) -> tuple[int, int]:
+    try:
+        offset, stored_length = _COMMIT.unpack(value)
+    except struct.error as error:
+        raise lmdb.CorruptedError("The place of a commit in the key index is damaged.") from error
+    return offset, stored_length
 
 
 class writing:  # noqa: N801 - reads as a statement; a generator would cost each commit four calls

@@ -73,8 +73,11 @@ pack_place = _PLACE.pack
 
 
 def unpack_place(packed: PackedPlace) -> Place:
-    """Returns the place that ``pack_place`` packed."""
-    return place_of(_PLACE.unpack(packed))
+    """Returns the place that ``pack_place`` packed; ``lmdb.CorruptedError``: it is none."""
+    try:
+        return place_of(_PLACE.unpack(packed))
+    except struct.error as error:
+        raise lmdb.CorruptedError("A place in the key index is damaged.") from error
 
 
 def unpack_places(packed: Iterable[PackedPlace]) -> Iterator[tuple[int, ...]]:

@@ -113,7 +113,9 @@ def is_whole_again(
     regions: Sequence[tuple[int, int]],
     commits: Sequence[int] = (),
 ) -> bool:
-    """Whether what was damaged is so no more: restored, stored again, given up or gone.
+    """Whether what was damaged is so no more: restored, stored again or given up.
+
+    Of what the key index does not find, only a verification of everything can say that nobody needs it.
 
     Reads it; a few milliseconds for some dozens.
 
@@ -128,7 +130,9 @@ def is_whole_again(
     for hash in hashes:
         place = index.find(hash)
         if place is None:
-            continue
+            if hash in Lost.of(database):
+                continue
+            return False
         end = place.offset + record_size(place.stored_length)
         if not check_stretch(log.storage.read, place.offset, end, end, log.database_id).is_whole:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -129,8 +130,8 @@ class _Verification:
     def _report_of(self, check: Callable[[], None]) -> VerifyReport:
         try:
             check()
-        except lmdb.Error as error:
-            if not is_damage(error):
+        except (lmdb.Error, struct.error) as error:
+            if not (isinstance(error, struct.error) or is_damage(error)):
                 raise
             self._damage(
                 "The key index is damaged, so not all was checked: 'svc verify --repair' makes it anew."
@@ -277,6 +278,7 @@ class _Verification:
                 roots[-1] = (commit.parent_root, commit.parent_system_root)
                 self._follow(commit.parent_root, commit.parent_system_root)
             if sequence >= horizon:
+                self._check_root(sequence, commit.root)
                 roots.append((commit.root, commit.system_root))
                 self._follow(commit.root, commit.system_root)
             else:  # Of versions before the horizon that is left which refs and later ones need.
@@ -292,6 +294,17 @@ class _Verification:
                 continue  # what the mark names was given up with its pack, and is told so
             self._damage("Before a clean-end mark the commit is missing that it names.", offset=offset)
         return roots, last
+
+    def _check_root(self, sequence: int, root: Hash) -> None:
+        """Checks that the index knows whose root it is: by that a version is found."""
+        index = self._objects.index
+        first, last = index.first_commit_of_root(root), index.last_commit_of_root(root)
+        if first is None or last is None or not first <= sequence <= last:
+            self._damage(
+                f"The version of commit {sequence} can't be found: the key index is damaged. "
+                "'svc verify --repair' makes it anew.",
+                version=root.hex(),
+            )
 
     def _stands_at_lost_commits(self, offset: int) -> bool:
         """Whether a commit was lost between the last one before and the first one after an offset."""
