@@ -80,7 +80,7 @@ class _Reading(Struct, frozen=True):
 
 
 _last: _Reading | None = None
-"""Forked processes inherit it: each reading was a seventh of the start of a worker or background process."""
+"""Forked processes inherit it. Reading was an eighth of a worker's start, half of a background process's."""
 
 
 def _read() -> _Reading:
