@@ -63,7 +63,7 @@ class CommitIndex:
             cursor = transaction.cursor()
             if cursor.set_range(_SEQUENCE.pack(after + 1)):
                 for key, value in cursor:
-                    found.append((_SEQUENCE.unpack(key)[0], *_place_of(value)))
+                    found.append((_unpacked(_SEQUENCE, key)[0], *_place_of(value)))
                     if len(found) >= limit:
                         break
         return found
@@ -91,7 +91,7 @@ class CommitIndex:
             for sequence, root, ref_roots in commits:
                 for known in (root, *[_OF_REF + ref_root for ref_root in ref_roots]):
                     value = transaction.get(known)
-                    first, last = (sequence, sequence) if value is None else _FIRST_AND_LAST.unpack(value)
+                    first, last = (sequence, sequence) if value is None else _unpacked(_FIRST_AND_LAST, value)
                     transaction.put(known, _FIRST_AND_LAST.pack(min(first, sequence), max(last, sequence)))
 
     def knows_packs(self) -> bool:
@@ -124,20 +124,24 @@ class CommitIndex:
     def first_commit_of_root(self, root: Hash) -> int | None:
         """Returns the sequence number of the first commit that had this user root, or None."""
         value = self._get(ROOTS, root)
-        return None if value is None else _FIRST_AND_LAST.unpack(value)[0]
+        return None if value is None else _unpacked(_FIRST_AND_LAST, value)[0]
 
     def last_commit_of_root(self, root: Hash) -> int | None:
         """Returns the number of the last commit that left HEAD, or a named ref that it moved, at a root."""
         found = [self._get(ROOTS, root), self._get(ROOTS, _OF_REF + root)]
-        last = [_FIRST_AND_LAST.unpack(value)[1] for value in found if value is not None]
+        last = [_unpacked(_FIRST_AND_LAST, value)[1] for value in found if value is not None]
         return max(last) if last else None
 
 
-def _place_of(value: bytes) -> tuple[int, int]:
+def _unpacked(form: struct.Struct, packed: bytes) -> tuple[int, ...]:
     try:
-        offset, stored_length = _COMMIT.unpack(value)
+        return form.unpack(packed)
     except struct.error as error:
-        raise lmdb.CorruptedError("The place of a commit in the key index is damaged.") from error
+        raise lmdb.CorruptedError("What the key index knows of a commit is damaged.") from error
+
+
+def _place_of(value: bytes) -> tuple[int, int]:
+    offset, stored_length = _unpacked(_COMMIT, value)
     return offset, stored_length
 
 

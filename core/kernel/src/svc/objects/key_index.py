@@ -188,7 +188,7 @@ class KeyIndex(CommitIndex):
                 piece: list[tuple[Hash, Place]] = []
                 if cursor.set_range(position):
                     for key, value in cursor:
-                        piece.append((key, Place._make(_PLACE.unpack(value))))
+                        piece.append((key, unpack_place(value)))
                         if len(piece) >= 4096:
                             break
             if not piece:

@@ -49,7 +49,10 @@ class ProblemKind(Enum):
 
 
 class PluginProblem(Struct, frozen=True):
-    """Something wrong with one plugin (or ``set:<name>``), which is out of use; ``message`` has no secret."""
+    """Something wrong with one plugin, ``set:<name>`` or ``distribution:<name>``; it is out of use.
+
+    ``message`` has no secret.
+    """
 
     plugin_id: str
     kind: ProblemKind

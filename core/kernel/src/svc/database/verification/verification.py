@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -130,8 +129,8 @@ class _Verification:
     def _report_of(self, check: Callable[[], None]) -> VerifyReport:
         try:
             check()
-        except (lmdb.Error, struct.error) as error:
-            if not (isinstance(error, struct.error) or is_damage(error)):
+        except lmdb.Error as error:
+            if not is_damage(error):
                 raise
             self._damage(
                 "The key index is damaged, so not all was checked: 'svc verify --repair' makes it anew."
