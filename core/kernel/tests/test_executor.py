@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -99,3 +100,14 @@ def test_in_turns_gives_every_item_once_and_none_ahead() -> None:
     taken.clear()
     assert next(in_turns(items(1000))) == 0
     assert taken == [0]
+
+
+def test_in_turns_others_run_after_many_items_and_after_dear_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = []
+    monkeypatch.setattr("svc.executor.pause", lambda: turns.append(1))
+    assert list(in_turns(range(256 * 3))) == list(range(256 * 3))
+    assert len(turns) >= 3
+    turns.clear()
+    for _ in in_turns(range(5)):
+        time.sleep(0.003)
+    assert len(turns) == 5

@@ -6,8 +6,8 @@ That is where it is called; but a server on gevent runs it in native threads, so
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any, TypeVar
 
 __all__ = ["Executor", "current_executor", "in_turns", "pause", "run_blocking", "use_executor"]
@@ -15,6 +15,7 @@ __all__ = ["Executor", "current_executor", "in_turns", "pause", "run_blocking", 
 T = TypeVar("T")
 
 _TURN_ITEMS = 256
+_TURN_SECONDS = 0.002
 
 
 class Executor:
@@ -94,9 +95,11 @@ def pause() -> None:
 
 
 def in_turns(items: Iterable[T]) -> Iterator[T]:
-    """Yields the items, with a ``pause`` now and then; raises as that."""
-    rest = iter(items)
-    for item in rest:
+    """Yields the items, with a ``pause`` after some hundreds, or some milliseconds; raises as that."""
+    number, ends = 0, time.monotonic() + _TURN_SECONDS
+    for item in items:
         yield item
-        yield from islice(rest, _TURN_ITEMS - 1)
-        pause()
+        number += 1
+        if number == _TURN_ITEMS or time.monotonic() >= ends:
+            pause()
+            number, ends = 0, time.monotonic() + _TURN_SECONDS

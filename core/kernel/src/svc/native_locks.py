@@ -17,6 +17,7 @@ from typing import Any, Protocol
 __all__ = ["NativeLock", "held_across_waits", "native_lock", "native_reentrant_lock"]
 
 _POLL_SECONDS = 0.001
+_MOST_POLL_SECONDS = 0.016
 
 
 class NativeLock(Protocol):
@@ -57,10 +58,12 @@ def native_reentrant_lock() -> NativeLock:
 def held_across_waits(mutex: NativeLock) -> Iterator[None]:
     """Holds a native lock that greenlets and threads share across waits, such as reads from a disk.
 
-    It is asked for again and again, a millisecond apart, so that other greenlets run meanwhile.
+    It is asked for again and again, less and less often, so that other greenlets run meanwhile.
     """
+    seconds = _POLL_SECONDS
     while not mutex.acquire(False):
-        time.sleep(_POLL_SECONDS)
+        time.sleep(seconds)
+        seconds = min(2 * seconds, _MOST_POLL_SECONDS)
     try:
         yield
     finally:

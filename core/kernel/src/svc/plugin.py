@@ -57,6 +57,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "collect",
         "compact",
         "files_with_records",
+        "in_turns",
         "is_whole_again",
         "name_damage",
         "parse_time",

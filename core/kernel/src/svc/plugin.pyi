@@ -42,6 +42,7 @@ from svc.database import attempt as attempt
 from svc.database import collect as collect
 from svc.database import compact as compact
 from svc.database import files_with_records as files_with_records
+from svc.database import in_turns as in_turns
 from svc.database import is_whole_again as is_whole_again
 from svc.database import name_damage as name_damage
 from svc.database import parse_time as parse_time

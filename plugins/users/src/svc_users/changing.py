@@ -8,14 +8,12 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from svc.plugin import Condition, Database, Path, Transaction, Version, pause
+from svc.plugin import Condition, Database, Path, Transaction, Version, in_turns
 
-__all__ = ["NEW", "Page", "all_pages", "erase", "in_turns", "keep", "page_of", "present_ms"]
+__all__ = ["NEW", "Page", "all_pages", "erase", "keep", "page_of", "present_ms"]
 
 NEW = Condition(if_none_match=("*",))
 """The condition that a path holds nothing yet."""
-
-_TURN = 64
 
 T = TypeVar("T")
 
@@ -53,14 +51,6 @@ def all_pages(page: Callable[[str | None], Page[T]]) -> Iterator[T]:
         after = found.next_cursor
         if after is None:
             return
-
-
-def in_turns(items: Iterable[T]) -> Iterator[T]:
-    """Yields items; other requests have their turns in between."""
-    for number, item in enumerate(items):
-        if number % _TURN == _TURN - 1:
-            pause()
-        yield item
 
 
 def present_ms(database: Database) -> int:

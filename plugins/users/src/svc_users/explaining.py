@@ -18,11 +18,11 @@ from svc.plugin import (
     Path,
     Version,
     format_path,
+    in_turns,
     is_system_path,
     path_not_found,
     permitted,
 )
-from svc_users.changing import in_turns
 from svc_users.grants import grants_of
 from svc_users.lookup import memberships, named_user
 from svc_users.names import ROOT_NAME, name_key, own_group, user_id_of

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.errors import AlreadyExists, InvalidInput, NotFound, PayloadTooLarge, PreconditionFailed
-from svc.plugin import Condition, Database, Path, Transaction, Version, attempt
-from svc_users.changing import NEW, Page, erase, in_turns, keep, page_of, present_ms
+from svc.plugin import Condition, Database, Path, Transaction, Version, attempt, in_turns
+from svc_users.changing import NEW, Page, erase, keep, page_of, present_ms
 from svc_users.grants import grants_of
 from svc_users.lookup import find_user, group_named, names_in
 from svc_users.names import checked_group_name, checked_tags, name_key, user_id_of

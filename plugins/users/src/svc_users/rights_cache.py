@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, pause
+from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, in_turns
 from svc_users.names import name_key
 from svc_users.records import decode_grant, grants_of_group
 from svc_users.rights import UNREADABLE, GrantedRights, Rule, rule_of
@@ -20,7 +20,6 @@ __all__ = ["RightsCache"]
 
 _MOST_GROUPS = 4096
 _MOST_RIGHTS = 4096
-_TURN = 64
 
 _Rules = dict[str, Rule]
 
@@ -109,13 +108,11 @@ class RightsCache:
         if known is not None:
             rules.update(known[1])
             changes = ((name, entry) for name, _, entry in system.sibling(known[0]).differences(present))
-        for number, (name, entry) in enumerate(changes):
+        for name, entry in in_turns(changes):
             if entry is None:
                 rules.pop(name, None)
             else:
                 grant = decode_grant(system, entry)
                 rules[name] = UNREADABLE if grant is None else rule_of(grant)
-            if number % _TURN == _TURN - 1:
-                pause()
         self._rules.replace(key, (directory, rules))
         return rules

@@ -29,7 +29,7 @@ from svc.database.verification import (
 )
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
-from svc.executor import pause, run_blocking
+from svc.executor import in_turns, pause, run_blocking
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
 
@@ -63,6 +63,7 @@ __all__ = [
     "collect",
     "compact",
     "files_with_records",
+    "in_turns",
     "information",
     "is_whole_again",
     "name_damage",

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from svc.plugin import Path, ViewStorage, held_across_waits, native_lock
+from svc.plugin import Path, ViewStorage, held_across_waits, in_turns, native_lock
 from svc_query.api import Value
 from svc_query.indexing import keys
 from svc_query.indexing.rows import ConfigurationRow, JobRow, State, decode_document, decode_row
@@ -141,22 +141,26 @@ class Caches:
         self._tails: dict[Any, Any] = {}
         self._opened: SharedReader | None = None
         self._mutex = native_lock()
+        self._making_moments = native_lock()
         self._making_tails = native_lock()
 
     # -- moments -------------------------------------------------------------------------------
 
     def moment(self, storage: ViewStorage) -> Moment:
-        """Returns the moment of a transaction."""
+        """Returns the moment of a transaction; one thread or greenlet at a time makes one."""
         state = read_state(storage)
         last = self._moment
         if last is not None and last.name == (state.epoch, state.change):
             return last
-        if last is not None and (last.state.epoch != state.epoch or last.state.change > state.change):
-            last = None
-        moment = self._make(storage, state, last)
-        known = self._moment
-        if known is None or known.state.epoch != state.epoch or known.state.change < state.change:
-            self._moment = moment
+        with held_across_waits(self._making_moments):
+            last = self._moment
+            if last is not None and last.name == (state.epoch, state.change):
+                return last
+            if last is not None and last.state.epoch != state.epoch:
+                last = None
+            if last is not None and last.state.change > state.change:
+                return self._make(storage, state, None)
+            moment = self._moment = self._make(storage, state, last)
         return moment
 
     def _make(self, storage: ViewStorage, state: State, last: Moment | None) -> Moment:
@@ -184,7 +188,7 @@ class Caches:
             live = moment.live
             documents = [document for document in last.tail if document.id >= first and document.id in live]
             first = last.state.next_number
-        for number in range(first, state.next_number):
+        for number in in_turns(range(first, state.next_number)):
             found = self.document(storage, state.epoch, number)
             if found is not None:
                 documents.append(found)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from svc.plugin import in_turns
 from svc_query.api import IndexDocument, LibraryTail, TermIndexType
 from svc_query.indexing.caches import IndexedDocument
 from svc_query.indexing.flushing import SOMETIMES_MISSING
@@ -28,11 +32,10 @@ class TailInLibrary:
 
     def add(self, snapshot: IndexSnapshot, row: IndexRow, upto: int) -> None:
         """Adds the documents with numbers from where it stands up to another."""
-        for one in list(_values_of_tail(snapshot, row, self.upto)):
-            try:
+        for one in in_turns(list(_values_of_tail(snapshot, row, self.upto))):
+            self.upto = one.id + 1
+            with suppress(Exception):  # foreign code; the flush tells of it
                 self.tail.add([one])
-            except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
-                continue
         self.upto = upto
 
 
@@ -57,9 +60,11 @@ class TailInTerms:
         index_type, options = self._index_type, self._options
         if index_type is None:
             for number, present in _presence_in_tail(snapshot, self.upto):
+                self.upto = number + 1
                 self.tail.add(number, present)
         else:
             for one in _values_of_tail(snapshot, row, self.upto):
+                self.upto = one.id + 1
                 try:
                     terms = {term for value in one.values for term in index_type.terms(value, options)}
                 except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
@@ -70,8 +75,9 @@ class TailInTerms:
 
 def _new_in_tail(snapshot: IndexSnapshot, first: int) -> Iterator[tuple[IndexedDocument, ConfigurationRow]]:
     """Yields the documents of the tail from a number on, with what is indexed of them."""
-    for document in snapshot.tail():
-        if document.id >= first and isinstance(document, IndexedDocument):
+    tail = snapshot.tail()
+    for document in in_turns(tail[bisect_left(tail, first, key=attrgetter("id")) :]):
+        if isinstance(document, IndexedDocument):
             yield (
                 document,
                 snapshot.caches.configuration(snapshot.storage, snapshot.epoch, document.configuration),
