@@ -238,6 +238,9 @@ class _ExtensionsOfCommand:
             found = self._known[family.name] = extensions_of(self._database, driver_id, family)
         return found
 
+    def is_current(self, plugin_id: str, configuration: Any) -> bool:
+        return True
+
 
 def _plugins_of(database: Database) -> Collection[str]:
     """The plugins that are enabled in a database, or will be when it can be written."""

@@ -91,8 +91,12 @@ class ExtensionSource(Protocol):
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
         """See ``PluginContext.extensions``."""
 
+    def is_current(self, plugin_id: str, configuration: Any) -> bool:
+        """See ``PluginContext.is_current``; a command reads settings once, and keeps to them."""
+        return True
 
-class _NoExtensions:
+
+class _NoExtensions(ExtensionSource):
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
         raise PluginError(
             f"The plugin {driver_id!r} asks for its family {family.name!r}, "

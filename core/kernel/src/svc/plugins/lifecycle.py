@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from svc.errors import PluginError
 from svc.findings import Finding, describe_failure
@@ -72,6 +72,14 @@ class PluginContext:
         """
         return self._source.extensions_of(self.plugin_id, family)
 
+    def is_current(self) -> bool:
+        """Whether the plugin is enabled with these settings still. Cheap.
+
+        A background process learns up to a second later than requests what was enabled, disabled or set
+        anew. Work that begins because of a commit asks first, and waits: the settings may be older than that.
+        """
+        return self._source.is_current(self.plugin_id, self.configuration)
+
     def is_enabled(self, plugin_id: str) -> bool:
         """Whether a plugin is enabled in the database, even if this process does not have it. Cheap."""
         return plugin_id in enabled_plugins(self.database)
@@ -126,7 +134,7 @@ def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchVi
     return bound
 
 
-class _EnabledExtensions:
+class _EnabledExtensions(ExtensionSource):
     """Knows the extensions of the plugins that are enabled in a database, for who starts none of them."""
 
     def __init__(self, database: Database, plugins: Plugins) -> None:
@@ -159,7 +167,7 @@ def _check_in(check: ContentCheck, context: PluginContext) -> Callable[[Path, by
     return lambda path, content: check.check(path, content, context)
 
 
-def is_usable(plugin: EnabledPlugin | None) -> bool:
+def is_usable(plugin: EnabledPlugin | None) -> TypeGuard[EnabledPlugin]:
     """Whether a plugin is enabled and nothing is wrong with it."""
     return plugin is not None and plugin.problem is None
 
@@ -259,6 +267,13 @@ class ActivePlugins:
         """See ``PluginContext.extensions``."""
         require_driver(self._plugins.registries, driver_id, family)
         return self._extensions.get(family.name, _NOTHING)
+
+    def is_current(self, plugin_id: str, configuration: Any) -> bool:
+        """See ``PluginContext.is_current``; settings that wait for a restart do not count."""
+        if self._booted and not self._plugins.descriptors[plugin_id].reload:
+            return True
+        plugin = enabled_plugins(self._database, self._plugins).get(plugin_id)
+        return is_usable(plugin) and plugin.configuration == configuration
 
     def stop(self) -> None:
         """Stops every plugin that was started, the last one first."""

@@ -177,6 +177,10 @@ class Source:
         """See ``ExtensionSource``."""
         return self._types if family is INDEX_TYPES else self._parsers
 
+    def is_current(self, plugin_id: str, configuration: Any) -> bool:
+        """See ``ExtensionSource``."""
+        return True
+
 
 class Indexed:
     """An open database with the view."""

@@ -236,7 +236,7 @@ class Supervisor:
             return
         now = time.monotonic()
         self._resting = {task_id: until for task_id, until in self._resting.items() if until > now}
-        types = self._types()
+        types = {name: one for name, one in self._types().items() if one.context.is_current()}
         exclusive = {name: one.value.exclusive for name, one in types.items()}
         while True:
             running = [process.task for process in self._running.values()]
