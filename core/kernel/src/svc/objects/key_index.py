@@ -196,6 +196,18 @@ class KeyIndex(CommitIndex):
             yield from piece
             position = piece[-1][0] + b"\0"
 
+    def sharing_a_place(self) -> set[Hash]:
+        """Returns the objects whose places other objects have too: one of them at most is right.
+
+        Walks the whole index, a microsecond an object.
+        """
+        from pyroaring import BitMap64
+
+        seen, shared = BitMap64(), BitMap64()
+        for _, place in self.objects():
+            (shared if place.offset in seen else seen).add(place.offset)
+        return {hash for hash, place in self.objects() if place.offset in shared} if shared else set()
+
     def locate(self, hashes: Iterable[Hash]) -> list[tuple[Hash, Place]]:
         """Returns the places of those of some objects that ``find`` would find; one transaction for all."""
         found: list[tuple[Hash, Place]] = []

@@ -122,3 +122,28 @@ def test_a_collection_destroys_nothing_that_is_needed(spoilt: Path, is_noticed: 
         assert verify(database).ok
         collect(database, upload_hours=0)
         check_all(database)
+
+
+KINDS = {"chunks": "f7", "file records": "large", "directories": None}
+
+
+@pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("other", ["d0", "d2"])
+def test_a_place_of_another_whole_object_is_named(path: Path, name: str | None, other: str) -> None:
+    """Whichever of the two is looked at first."""
+    with Database(path) as database:
+        with database.transaction() as transaction:
+            for number, directory in enumerate(("d0", "d1", "d2")):
+                transaction.put((directory, "f7"), random.Random(number).randbytes(5000))
+                content = database.store_bytes(random.Random(number).randbytes(300_000))
+                transaction.put((directory, "large"), content)
+
+        def hash_in(directory: str) -> Hash:
+            entry = database.at().get((directory,) if name is None else (directory, name))
+            return entry.record or entry.hash
+
+        with database.objects.index._begin(0, True) as transaction:
+            transaction.put(hash_in("d1"), transaction.get(hash_in(other)))
+        database.objects.cache.clear()
+        report = verify(database)
+        assert [one.path for one in report.damaged] == ["/d1" if name is None else f"/d1/{name}"]

@@ -62,9 +62,14 @@ class Taint:
         self._objects = objects
         self._is_damaged = is_damaged
         self._pace = pace
+        self._distrusted: set[Hash] = set()
         self._clean = BitMap64()
         self._nodes: dict[Hash, _Node] = {}
         self._things: dict[Hash, tuple[DamagedThing, ...]] = {}
+
+    def distrust(self, objects: set[Hash]) -> None:
+        """Looks at some objects themselves, also where another object with the same place was whole."""
+        self._distrusted = objects
 
     @property
     def objects_seen(self) -> int:
@@ -122,7 +127,10 @@ class Taint:
         return found
 
     def _is_known(self, hash: Hash, place: PlaceInLog | None) -> bool:
-        return hash in self._nodes or (place is not None and place.offset >> 3 in self._clean)
+        return hash in self._nodes or self._is_clean(hash, place)
+
+    def _is_clean(self, hash: Hash, place: PlaceInLog | None) -> bool:
+        return place is not None and place.offset >> 3 in self._clean and hash not in self._distrusted
 
     def _new_of(self, hashes: Iterable[Hash]) -> list[tuple[Hash, PlaceInLog | None]]:
         """Returns those of some nodes that were not read yet, each with its place if it has one."""
@@ -183,7 +191,7 @@ class Taint:
             place = located.get(hash)
             if hash in self._things:
                 is_well = False
-            elif place is None or place.offset >> 3 not in self._clean:
+            elif not self._is_clean(hash, place):
                 is_well &= (
                     self._is_record_well(hash, place) if is_record else self._is_chunk_well(hash, place)
                 )

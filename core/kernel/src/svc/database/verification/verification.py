@@ -258,6 +258,7 @@ class _Verification:
         roots: list[tuple[Hash | None, Hash | None]] = []
         last: Commit | None = None
         last_hash: Hash | None = None
+        self._taint.distrust(self._objects.index.sharing_a_place())
         horizon = known_horizon(self._database)
         for sequence in range(1, until + 1):
             try:
