@@ -12,31 +12,35 @@ from scripted import SETTINGS
 from svc_worker import sweep
 from svc_worker.memory import prefer_full_pools, shrink
 
-_POOL = 16384
-_LENGTH = 400 - sys.getsizeof(b"")
-"""Of objects in a class of sizes that little else is of."""
+_OBJECTS = """
+import sys
+from svc_worker.memory import prefer_full_pools
 
+LENGTH = 400 - sys.getsizeof(b"")  # of objects in a class of sizes that little else is of
 
-def _new(count: int) -> list[bytes]:
-    return [bytes(_LENGTH) for _ in range(count)]
+def new(count):
+    return [bytes(LENGTH) for _ in range(count)]
 
+def pools(objects):
+    return {id(item) // 16384 for item in objects}
 
-def _pools(objects: list[bytes]) -> set[int]:
-    return {id(item) // _POOL for item in objects}
+made = new(8000)
+nearly_empty = made[:4000:80]
+nearly_full = [item for number, item in enumerate(made[4000:]) if number % 10]
+# From the last to the first, so that the nearly empty ones get their gaps last.
+while made:
+    made.pop()
+emptiest = pools(nearly_empty) - pools(nearly_full)
+assert len(emptiest) > 20
+assert pools(new(100)) & emptiest
+prefer_full_pools()
+assert not pools(new(100)) & emptiest
+"""
 
 
 def test_new_small_objects_go_where_the_fewest_gaps_are() -> None:
-    made = _new(8000)
-    nearly_empty = made[:4000:80]
-    nearly_full = [item for number, item in enumerate(made[4000:]) if number % 10]
-    # From the last to the first, so that the nearly empty ones get their gaps last.
-    while made:
-        made.pop()
-    emptiest = _pools(nearly_empty) - _pools(nearly_full)
-    assert len(emptiest) > 20
-    assert _pools(_new(100)) & emptiest
-    prefer_full_pools()
-    assert not _pools(_new(100)) & emptiest
+    """In a new process: what others have left in the heap would decide."""
+    subprocess.run([sys.executable, "-c", _OBJECTS], timeout=60, check=True)
 
 
 def test_nothing_is_kept_by_it() -> None:
