@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from svc.paths import Path
 
 __all__ = ["PathGlob", "segment_expression"]
-
-_NOTHING = re.compile("(?!)")
 
 
 def segment_expression(pattern: str, *, classes: bool) -> str:
@@ -54,15 +53,11 @@ class PathGlob:
         self.literal: Path = tuple(
             takewhile(lambda segment: "*" not in segment and "?" not in segment, segments)
         )
-        # One for each segment; None for "**".
-        self._segments = tuple(
-            None if segment == "**" else re.compile(segment_expression(segment, classes=False))
-            for segment in segments
-        )
+        self._segments = tuple(segments)
 
     def covers(self, text: str) -> bool:
         """Whether the glob fits a path, given as its text, and everything that may lie below it."""
-        return self._segments[-1:] == (None,) and self.matches(text) is not None
+        return self._segments[-1:] == ("**",) and self.matches(text) is not None
 
     def may_match_below(self, path: Path) -> bool:
         """Whether the glob fits a path, or could fit something below it."""
@@ -71,10 +66,11 @@ class PathGlob:
         for name in path:
             reached = set()
             for place in places:
-                segment = segments[place] if place < len(segments) else _NOTHING
-                if segment is None:
+                if place == len(segments):
+                    continue
+                if segments[place] == "**":
                     reached.add(place)
-                elif segment.fullmatch(name):
+                elif _fits(segments[place], name):
                     reached.add(place + 1)
             places = _behind_any_depth(segments, reached)
         return bool(places)
@@ -111,10 +107,22 @@ def _split_at_any_depth(segments: Sequence[str]) -> list[str]:
     return runs
 
 
-def _behind_any_depth(segments: Sequence[re.Pattern[str] | None], places: set[int]) -> set[int]:
+def _fits(segment: str, name: str) -> bool:
+    """Whether a segment of a glob, other than ``**``, fits a name."""
+    if "*" in segment or "?" in segment:
+        return _segment_pattern(segment).fullmatch(name) is not None
+    return segment == name
+
+
+@lru_cache(maxsize=1024)
+def _segment_pattern(segment: str) -> re.Pattern[str]:
+    return re.compile(segment_expression(segment, classes=False))
+
+
+def _behind_any_depth(segments: Sequence[str], places: set[int]) -> set[int]:
     """Adds the places in a glob that can be reached from others if ``**`` matches no segment."""
     for place, segment in enumerate(segments):
-        if segment is None and place in places:
+        if segment == "**" and place in places:
             places.add(place + 1)
     return places
 

@@ -15,8 +15,13 @@ MOST_GLOB_BYTES = 4_096
 MOST_OPEN = 16
 """Segments of a glob from the first with a wildcard on: each is a place where a path may go on or not."""
 
-MOST_OPEN_OF_A_KEY = 4_000
-"""The same of all rules together: they are made ready within the first request of the key."""
+MOST_WILDCARDS = 64
+"""Wildcards of a glob, each ``*`` and each ``?``, without a ``/**`` at its end."""
+
+MOST_WILDCARDS_OF_A_KEY = 1_000
+MOST_SEGMENTS_OF_A_KEY = 8_000
+MOST_BYTES_OF_A_KEY = 64 * 1024
+"""Of the globs of a key together: each worker makes them ready when it first sees the key, and keeps them."""
 
 _LETTERS = "crudlify"
 
@@ -28,14 +33,14 @@ def check_rules(rules: Sequence[dict[str, str]], field: str = "rules") -> Stored
     """Returns rules that are in order."""
     if len(rules) > MOST_RULES:
         raise InvalidInput(f"A key may have at most {MOST_RULES} rules.", field=field, limit=MOST_RULES)
-    checked, open_segments = [], 0
+    checked = []
     for number, rule in enumerate(rules):
         at = f"{field}[{number}]"
         if len(rule) != 1:
             raise InvalidInput('A rule is an object with one member: {"/path/**": "-r--l---"}.', field=at)
         ((glob, flags),) = rule.items()
         glob = _normal_glob(glob, at)
-        open_segments += _open_segments(glob, at)
+        _check_segments(glob, at)
         if len(flags) != len(_LETTERS) or any(
             flag not in (letter, "-") for flag, letter in zip(flags, _LETTERS, strict=True)
         ):
@@ -44,13 +49,20 @@ def check_rules(rules: Sequence[dict[str, str]], field: str = "rules") -> Stored
                 field=at,
             )
         checked.append({glob: flags})
-    if open_segments > MOST_OPEN_OF_A_KEY:
-        raise InvalidInput(
-            f"The rules of a key may have at most {MOST_OPEN_OF_A_KEY} segments from their wildcards on.",
-            field=field,
-            limit=MOST_OPEN_OF_A_KEY,
-        )
+    _check_together([glob for rule in checked for glob in rule], field)
     return tuple(checked)
+
+
+def _check_together(globs: Sequence[str], field: str) -> None:
+    for most, found, what in (
+        (MOST_BYTES_OF_A_KEY, sum(len(glob.encode()) for glob in globs), "bytes"),
+        (MOST_SEGMENTS_OF_A_KEY, sum(len(_segments(glob)) for glob in globs), "segments"),
+        (MOST_WILDCARDS_OF_A_KEY, sum(map(_wildcards, globs)), "wildcards"),
+    ):
+        if found > most:
+            raise InvalidInput(
+                f"The globs of a key may have at most {most} {what} together.", field=field, limit=most
+            )
 
 
 def scoped_rules(rules: StoredRules) -> tuple[ScopedRule, ...]:
@@ -79,9 +91,8 @@ def _normal_glob(glob: str, field: str) -> str:
     return unicodedata.normalize("NFC", glob)
 
 
-def _open_segments(glob: str, field: str) -> int:
-    """How many segments a glob has from its first wildcard on."""
-    segments = [segment for segment in glob.split("/") if segment and segment != "."]
+def _check_segments(glob: str, field: str) -> None:
+    segments = _segments(glob)
     literal = next((at for at, text in enumerate(segments) if "*" in text or "?" in text), len(segments))
     if len(segments) - literal > MOST_OPEN:
         raise InvalidInput(
@@ -89,4 +100,18 @@ def _open_segments(glob: str, field: str) -> int:
             field=field,
             limit=MOST_OPEN,
         )
-    return len(segments) - literal
+    if _wildcards(glob) > MOST_WILDCARDS:
+        raise InvalidInput(
+            f"The glob of a rule may have at most {MOST_WILDCARDS} wildcards.",
+            field=field,
+            limit=MOST_WILDCARDS,
+        )
+
+
+def _segments(glob: str) -> list[str]:
+    return [segment for segment in glob.split("/") if segment and segment != "."]
+
+
+def _wildcards(glob: str) -> int:
+    glob = glob.removesuffix("/**")
+    return glob.count("*") + glob.count("?")
