@@ -44,6 +44,7 @@ __all__ = [
     "looks",
     "require_count",
     "require_size",
+    "takes_directories",
 ]
 
 ANY_STATE = ("*",)
@@ -252,9 +253,7 @@ def authorize_below(
         context.authorize(Operation.CREATE, destination)
     if entry.kind is not EntryKind.DIRECTORY or context.identity.is_unrestricted_root:
         return None
-    if all(context.may_below(operation, path) for operation in operations) and (
-        destination is None or context.may_below(Operation.CREATE, destination)
-    ):
+    if _may_everything_below(context, operations, path, destination):
         return None
     for below in _paths_below(version, path, _scan_entries(context)):
         if not all(context.may(operation, below) for operation in operations) or (
@@ -264,6 +263,32 @@ def authorize_below(
                 raise missing(path)
             raise Forbidden("You may not do this to everything below the directory.", path=format_path(path))
     return Condition(if_match=(entry.hash.hex(),))
+
+
+def takes_directories(
+    context: RequestContext,
+    entry: Entry | None,
+    operations: tuple[Operation, ...],
+    path: Path,
+    destination: Path | None = None,
+) -> bool:
+    """Whether a directory may be taken that stands at a path by the time of the commit.
+
+    Where nothing stood there, or a file, an earlier operation of a batch or somebody else may put one there,
+    which ``authorize_below`` has not looked into: then only who may do it to everything below. A directory
+    that it has looked into is taken as it was.
+    """
+    if entry is not None and entry.kind is EntryKind.DIRECTORY:
+        return True
+    return _may_everything_below(context, operations, path, destination)
+
+
+def _may_everything_below(
+    context: RequestContext, operations: tuple[Operation, ...], path: Path, destination: Path | None
+) -> bool:
+    return all(context.may_below(operation, path) for operation in operations) and (
+        destination is None or context.may_below(Operation.CREATE, destination)
+    )
 
 
 def commit_condition(guard: Condition | None, condition: Condition | None, place: Place) -> Condition | None:

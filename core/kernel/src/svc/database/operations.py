@@ -215,6 +215,7 @@ class Relocate(Struct, frozen=True, gc=False):
     condition: Condition | None = None
     expected: Hash | None = None
     """The content of the file that was checked for the new path."""
+    takes_directories: bool = True
     system: ClassVar[bool] = False
 
     def touched(self) -> tuple[Path, ...]:
@@ -232,6 +233,11 @@ class Relocate(Struct, frozen=True, gc=False):
         if self.expected is not None and moved.hash != self.expected:
             raise Conflict(
                 "The file was changed while it was checked; try again.", path=format_path(self.source)
+            )
+        if moved.kind is EntryKind.DIRECTORY and not self.takes_directories:
+            raise Conflict(
+                "There is a directory now, of which only a file or a link was expected.",
+                path=format_path(self.source),
             )
         if self.source == self.path:
             raise Conflict("Source and destination are the same.", path=format_path(self.path))

@@ -164,7 +164,13 @@ class Transaction:
         return self._add(Delete(path, recursive, condition))
 
     def move(
-        self, source: Path, destination: Path, *, condition: Condition | None = None, overwrite: bool = False
+        self,
+        source: Path,
+        destination: Path,
+        *,
+        condition: Condition | None = None,
+        overwrite: bool = False,
+        takes_directories: bool = True,
     ) -> OperationHandle:
         """Moves a file, link or directory with everything below; costs no data.
 
@@ -173,16 +179,25 @@ class Transaction:
             destination: its new path.
             condition: what must stand at the source now.
             overwrite: replace a file or link at the destination.
+            takes_directories: false makes a directory at the source a Conflict at the commit.
         """
         refuse_system_path(source)
         refuse_system_path(destination)
-        return self._add(Relocate(source, destination, False, overwrite, condition))
+        operation = Relocate(
+            source, destination, False, overwrite, condition, takes_directories=takes_directories
+        )
+        return self._add(operation)
 
-    def copy(self, source: Path, destination: Path, *, overwrite: bool = False) -> OperationHandle:
-        """Copies a file, link or directory with everything below; costs no data, and keeps times."""
+    def copy(
+        self, source: Path, destination: Path, *, overwrite: bool = False, takes_directories: bool = True
+    ) -> OperationHandle:
+        """Copies a file, link or directory with everything below; costs no data, and keeps times.
+
+        Arguments as those of ``move``.
+        """
         refuse_system_path(source)
         refuse_system_path(destination)
-        return self._add(Relocate(source, destination, True, overwrite))
+        return self._add(Relocate(source, destination, True, overwrite, takes_directories=takes_directories))
 
     def link(
         self,

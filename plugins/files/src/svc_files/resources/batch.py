@@ -46,6 +46,7 @@ from svc_files.access import (
     commit_condition,
     require_count,
     require_size,
+    takes_directories,
 )
 from svc_files.chunk_access import require_chunks
 from svc_files.client_chunks import note_client_chunks, restore_client_chunks
@@ -264,7 +265,10 @@ def _queue_delete(writing: Writing, transaction: Transaction, operation: DeleteO
             writing.context, writing.version, place.path, place.entry, (Operation.DELETE,)
         )
     condition = commit_condition(guard, _condition(operation.if_match, None), place)
-    transaction.delete(place.path, recursive=operation.recursive, condition=condition)
+    recursive = operation.recursive and takes_directories(
+        writing.context, place.entry, (Operation.DELETE,), place.path
+    )
+    transaction.delete(place.path, recursive=recursive, condition=condition)
     return {"op": "delete", "path": format_path(place.path), "deleted": True}
 
 
@@ -278,7 +282,13 @@ def _queue_move(writing: Writing, transaction: Transaction, operation: MoveOpera
     if place.entry is not None:
         guard = authorize_below(writing.context, writing.version, place.path, place.entry, MOVED, target)
     condition = commit_condition(guard, _condition(operation.if_match, None), place)
-    transaction.move(place.path, target, condition=condition, overwrite=operation.overwrite)
+    transaction.move(
+        place.path,
+        target,
+        condition=condition,
+        overwrite=operation.overwrite,
+        takes_directories=takes_directories(writing.context, place.entry, MOVED, place.path, target),
+    )
     return {"op": "move", "from": format_path(place.path), "path": format_path(target)}
 
 
@@ -289,7 +299,12 @@ def _queue_copy(writing: Writing, transaction: Transaction, operation: CopyOpera
     if place.entry is None:
         # An earlier operation of the batch may put it there; the caller then wrote it.
         authorize_ends(writing.context, Operation.READ, source, place)
-        transaction.copy(source, target, overwrite=operation.overwrite)
+        transaction.copy(
+            source,
+            target,
+            overwrite=operation.overwrite,
+            takes_directories=takes_directories(writing.context, None, (Operation.READ,), source, target),
+        )
         return {"op": "copy", "from": format_path(source), "path": format_path(target)}
     place = queue_copy(writing, transaction, source, target, overwrite=operation.overwrite)
     return {"op": "copy", "from": format_path(place.path), "path": format_path(target)}

@@ -19,7 +19,13 @@ from svc.plugin import (
     requires_in_body,
     send_json,
 )
-from svc_files.access import authorize_below, authorize_ends, body_path, require_count
+from svc_files.access import (
+    authorize_below,
+    authorize_ends,
+    body_path,
+    require_count,
+    takes_directories,
+)
 from svc_files.requests import Writing, settings_of, writing_of
 from svc_files.resolving import Place, missing
 
@@ -125,7 +131,8 @@ def queue_copy(
         raise missing(source)
     guard = authorize_below(context, writing.version, place.path, place.entry, (Operation.READ,), target)
     if guard is None:
-        transaction.copy(place.path, target, overwrite=overwrite)
+        directories = takes_directories(context, place.entry, (Operation.READ,), place.path, target)
+        transaction.copy(place.path, target, overwrite=overwrite, takes_directories=directories)
     else:
         # Exactly what was looked at: what others add meanwhile, the caller may not be allowed to read.
         transaction.put_entry(target, place.entry, condition=Condition(if_none_match=("*",)))

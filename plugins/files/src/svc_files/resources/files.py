@@ -24,7 +24,14 @@ from svc.plugin import (
     send_json,
     set_fields,
 )
-from svc_files.access import authorize_below, authorize_ends, authorize_put, commit_condition, guarded
+from svc_files.access import (
+    authorize_below,
+    authorize_ends,
+    authorize_put,
+    commit_condition,
+    guarded,
+    takes_directories,
+)
 from svc_files.content_types import OCTET_STREAM, base_type, check_content_type, choose_content_type
 from svc_files.headers import describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
@@ -132,6 +139,7 @@ class FileResource:
             guard = authorize_below(
                 writing.context, writing.version, place.path, place.entry, (Operation.DELETE,)
             )
+            recursive = takes_directories(writing.context, place.entry, (Operation.DELETE,), place.path)
         condition = commit_condition(guard, conditions_of(req), place)
         with guarded(guard), writing.transaction() as transaction:
             handle = transaction.delete(place.path, recursive=recursive, condition=condition)

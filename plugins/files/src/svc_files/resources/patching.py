@@ -38,6 +38,7 @@ from svc_files.access import (
     commit_condition,
     guarded,
     require_size,
+    takes_directories,
 )
 from svc_files.content_types import base_type
 from svc_files.items import file_answer
@@ -92,7 +93,13 @@ def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     condition = commit_condition(guard, conditions_of(req), source)
     with guarded(guard), writing.transaction() as transaction:
         handle = transaction.move(
-            source.path, destination.path, condition=condition, overwrite=body.overwrite
+            source.path,
+            destination.path,
+            condition=condition,
+            overwrite=body.overwrite,
+            takes_directories=takes_directories(
+                writing.context, source.entry, MOVED, source.path, destination.path
+            ),
         )
     entry = handle.result.after
     assert transaction.result is not None
