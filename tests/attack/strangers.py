@@ -32,6 +32,7 @@ __all__ = [
     "World",
     "assert_refused",
     "marks_in",
+    "open_empty_world",
     "open_world",
     "side_by_side",
     "target_of",
@@ -172,6 +173,14 @@ class World:
 
 def open_world(directory: Path) -> World:
     """Starts the server and makes who and what is there."""
+    world = open_empty_world(directory)
+    _plant(world)
+    _people(world)
+    return world
+
+
+def open_empty_world(directory: Path) -> World:
+    """Starts a server that has nothing but its root user."""
     database = directory / "world.svcdb"
     server = Server(database)
     options = ["--workers", "2", "--log-magic-links", "true", "--magic-link-base-url", "https://x.example"]
@@ -181,8 +190,6 @@ def open_world(directory: Path) -> World:
     world.root = world.sign_in("root", key)
     # The strangers fail at logins hundreds of times before the limits are what is tried out.
     _configure(world, login_failures=100, login_window_s=1)
-    _plant(world)
-    _people(world)
     return world
 
 

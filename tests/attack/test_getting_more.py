@@ -370,3 +370,21 @@ def test_a_page_of_shares_shows_no_grant_that_is_hidden(world: World, name: str)
     caller = world.callers[name]
     response = caller.ask("GET", "/files/shared-with-me?limit=1")
     assert_tells_nothing(response)
+
+
+@pytest.mark.parametrize("op", ["copy", "move"])
+@pytest.mark.parametrize("owner", ["root", "ann"])
+def test_a_batch_makes_nothing_where_a_rule_denies_it(world: World, owner: str, op: str) -> None:
+    """Of a directory that the batch itself makes nobody has decided what may be below it."""
+    user_id = "00000000-0000-0000-0000-000000000000" if owner == "root" else world.callers["ann"].user_id
+    rules = [{"/docs/open/box/**/*.key": "--------"}, {"/docs/open/**": "crudlify"}]
+    careful = world.make_key("careful", user_id, rules)
+    source, target = f"/docs/open/{owner}-{op}", f"/docs/open/box/{owner}-{op}"
+    operations = [
+        {"op": "put", "path": f"{source}/x.key", "content": "x"},
+        {"op": op, "path": source, "to": target},
+    ]
+    assert careful.ask("POST", "/files/batch", {"operations": operations}).status == 409
+    assert world.root.ask("GET", f"/files{target}").status == 404
+    operations[1]["to"] = f"{source}-beside"
+    assert careful.ask("POST", "/files/batch", {"operations": operations}).status == 200
