@@ -296,7 +296,7 @@ def read_everything(database: Database) -> None:
     for path in [("a",), ("b", "a"), *(path for path, _ in database.at().walk())][:5]:
         commit_history(history, viewer, path, limit=100, after=None)
         log_page(history, viewer, path=path, fork=None, limit=100, after=None)
-        last_commit(history, path, database.head().sequence)
+        last_commit(history, viewer, path, database.head().sequence)
 
 
 @given(LISTED, st.lists(st.lists(OPERATIONS, max_size=3), max_size=6), st.integers(1, 3))
@@ -330,8 +330,8 @@ def test_pages_of_any_size_list_what_the_view_tells(
                 if (after := page.next_cursor) is None:
                     break
             assert [row["sequence"] for row in log] == [row[0] for row in rows]
-            found = last_commit(history, path, database.head().sequence)
-            assert (found and found.origin.sequence) == (rows[0][0] if rows else None)
+            found = last_commit(history, viewer, path, database.head().sequence)
+            assert (found and found.origin and found.origin.sequence) == (rows[0][0] if rows else None)
 
 
 class SplitByAuthor(HistoryView):

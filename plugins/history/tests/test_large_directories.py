@@ -104,8 +104,9 @@ def test_deleting_moving_and_restoring_it_gives_one_row_each(database: Database,
         (last + 4, counts(added=1 << (DOUBLINGS - 3))),
         (last + 3, counts(deleted=1 << (DOUBLINGS - 3))),
     ]
-    found = last_commit(History(database), DEEP, last + 4)
+    found = last_commit(History(database), Viewer(database), DEEP, last + 4)
     assert found is not None
+    assert found.origin is not None
     assert (found.origin.sequence, found.origin.user) == (last + 4, "fay")
     entry = find_commit(History(database), Viewer(database), str(last + 4))
     assert (entry.counts, entry.authors[0].message) == ((every, 0, every), "back")

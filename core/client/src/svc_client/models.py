@@ -329,15 +329,15 @@ class BlameLine(Struct, frozen=True, kw_only=True):
 
 
 class BlameEntry(Struct, frozen=True, kw_only=True):
-    """An entry and the last commit that touched it."""
+    """An entry and the last commit that touched it; None where none is known that the caller may see."""
 
     path: str
     name: str
     entry_type: EntryType
     size: int | None
-    version: str
-    sequence: int
-    timestamp: int
+    version: str | None
+    sequence: int | None
+    timestamp: int | None
     user: str | None
     truncated: bool | UnsetType = UNSET
     collected: bool | UnsetType = UNSET

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, format_path, matching_blocks, pause
+from svc_history.counting import Counter
 from svc_history.cursors import decode_cursor, encode_cursor
 from svc_history.log import MOST_EXAMINED, Page
 from svc_history.reading import History, LookedAt, joined
@@ -35,7 +36,11 @@ __all__ = [
 
 _ENTRIES = "entries"
 _EFFORT = 500_000
+_PAUSE_EVERY = 32
 _MOST_LOOKED_AT = 10_000
+_LOOKS_PER_COMPARISON = 10
+"""To compare the versions around a commit takes a millisecond where they are not cached, its row less."""
+_NOT_KNOWN = dict.fromkeys(("version", "sequence", "timestamp", "user"))
 
 
 class BlameLimits(Struct, frozen=True):
@@ -267,26 +272,51 @@ def _origin(one: LookedAt, path: Path) -> Origin:
 class LastCommit(Struct, frozen=True):
     """The last commit that touched a path, and how many were looked at to find it.
 
-    ``truncated``: the search ended at one that did not touch it; the true one is older.
+    ``truncated``: the search ended at one that did not touch it; the true one is older. ``origin`` is None
+    where that one, or all that is known, may be hidden from the caller.
     """
 
-    origin: Origin
+    origin: Origin | None
     looked_at: int
     truncated: bool = False
 
 
 def last_commit(
-    history: History, path: Path, sequence: int, above: Sequence[bytes] | None = None
+    history: History,
+    viewer: Viewer,
+    path: Path,
+    sequence: int,
+    above: Sequence[bytes] | None = None,
+    *,
+    counter: Counter | None = None,
 ) -> LastCommit | None:
     """Returns the last commit up to a number that touched a path; None when none is known.
 
-    ``above`` is as for ``History.looked_at``.
+    Args:
+        history: where it is looked for.
+        viewer: the caller, who may see the path.
+        path: the path.
+        sequence: the number.
+        above: as for ``History.looked_at``.
+        counter: of a directory that the caller sees in part, whose hidden changes do not count; else None.
     """
-    looked_at = history.looked_at(path, sequence + 1, above=above, first_batch=1)
-    for count, one in enumerate(looked_at, start=1):
-        if one.row is not None or count == MOST_EXAMINED:
-            return LastCommit(_origin(one, path), count, one.row is None or not one.is_certain)
-    return None
+    count = 0
+    for count, one in enumerate(history.looked_at(path, sequence + 1, above=above, first_batch=1), start=1):
+        if one.row is not None and (counter is None or _is_visible(viewer, path, one, counter)):
+            return LastCommit(_origin(one, path), count, not one.is_certain)
+        if count == MOST_EXAMINED or (counter is not None and counter.is_exhausted):
+            return LastCommit(_origin(one, path) if viewer.sees_below(()) else None, count, truncated=True)
+        if count % _PAUSE_EVERY == 0:
+            pause()
+    return None if counter is None else LastCommit(None, count)
+
+
+def _is_visible(viewer: Viewer, path: Path, one: LookedAt, counter: Counter) -> bool:
+    """Whether the caller may see anything of what a commit did at and below a path."""
+    if isinstance(one.row, CollectedRow):
+        # Where its record is damaged, nobody knows what it did.
+        return not one.is_damaged and viewer.sees_commit(one.sequence, path, is_certain=one.is_certain)[0]
+    return viewer.sees_difference(one.commit.parent_root, one.commit.root, path, counter)
 
 
 def blame_entries(
@@ -294,13 +324,15 @@ def blame_entries(
 ) -> Page:
     """Returns a page of a directory's entries, each with the last commit that touched it.
 
-    Raises NotFound, and InvalidInput for a bad cursor or a version that was never HEAD.
+    Of a directory that the caller sees in part, that is the last one of which they may see anything. Raises
+    NotFound, and InvalidInput for a bad cursor or a version that was never HEAD.
     """
     start = starting_point(history.database, version.root)
     name = None if after is None else decode_cursor(after, (_ENTRIES, 1))[1]
     rows: list[dict[str, Any]] = []
     last = ""
     left = _MOST_LOOKED_AT
+    counter = Counter()
     above = history.prefixes_above((*path, ""), start)
     for child, entry in version.entries(path, after=name):
         here = (*path, child)
@@ -308,16 +340,21 @@ def blame_entries(
             continue
         if len(rows) == limit or left <= 0:
             return Page(rows, encode_cursor(_ENTRIES, last))
-        found = _require(last_commit(history, here, start, above), here)
-        rows.append(_entry_row(here, entry, found, complete=viewer.sums_up(here, entry)))
-        left -= found.looked_at
+        complete = viewer.sums_up(here, entry)
+        is_first = counter.looked_at == 0
+        last_one = last_commit(history, viewer, here, start, above, counter=None if complete else counter)
+        found = _require(last_one, here)
+        if counter.is_exhausted and not is_first:
+            return Page(rows, encode_cursor(_ENTRIES, last))  # The next page can look at more for it.
+        rows.append(_entry_row(here, entry, found, complete=complete))
+        left -= found.looked_at * (1 if complete else _LOOKS_PER_COMPARISON)
         last = child
     return Page(rows, None)
 
 
-def entry_json(history: History, path: Path, entry: Entry, sequence: int) -> dict[str, Any]:
-    """Returns an entry and the last commit that touched it, as answers show them."""
-    return _entry_row(path, entry, _require(last_commit(history, path, sequence), path))
+def entry_json(history: History, viewer: Viewer, path: Path, entry: Entry, sequence: int) -> dict[str, Any]:
+    """Returns a file or link and the last commit that touched it, as answers show them."""
+    return _entry_row(path, entry, _require(last_commit(history, viewer, path, sequence), path))
 
 
 def _require(found: LastCommit | None, path: Path) -> LastCommit:
@@ -332,7 +369,7 @@ def _entry_row(path: Path, entry: Entry, found: LastCommit, *, complete: bool = 
         "name": path[-1] if path else "",
         "entry_type": int(entry.kind),
         "size": entry.size if complete else None,
-        **found.origin.as_json(),
+        **(_NOT_KNOWN if found.origin is None else found.origin.as_json()),
     }
     if found.truncated:
         row["truncated"] = True

@@ -199,14 +199,18 @@ def _show_lines(lines: list[dict[str, Any]]) -> None:
 
 
 def _show_entries(rows: list[dict[str, Any]]) -> None:
-    print_table([(_version(row), _user(row), time_text(row["timestamp"]), _entry_name(row)) for row in rows])
+    print_table([(_version(row), _user(row), _time(row), _entry_name(row)) for row in rows])
 
 
 def _version(row: dict[str, Any]) -> str:
     """The beginning of a version, behind ``^`` or ``?`` as the help of ``blame`` explains."""
-    version: str = row["version"]
+    version: str = row["version"] or "-"
     mark = "?" if row.get("damaged") else "^" if row.get("collected") else ""
     return (mark + version)[:_HASH]
+
+
+def _time(row: dict[str, Any]) -> str:
+    return "-" if row["timestamp"] is None else time_text(row["timestamp"])
 
 
 def _message(row: dict[str, Any]) -> str:
@@ -227,7 +231,9 @@ def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
-    size = _counts(row["changes"]) if "changes" in row else str(row["size"])
+    size = "-" if row["size"] is None else str(row["size"])
+    if "changes" in row:
+        size = _counts(row["changes"])
     if row.get("collected"):
         size = "collected"
     name = row["snapshot"]

@@ -22,7 +22,8 @@ _PAUSE_EVERY = 64
 def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | None) -> Page:
     """Returns what became of a path, which the viewer may see, from each snapshot to the next, newest first.
 
-    A snapshot in which it was not, and had not been in the one before either, says nothing of it.
+    A snapshot in which it was not, and had not been in the one before either, says nothing of it. Of a
+    directory that the viewer sees in part, the hidden part counts for nothing.
     """
     snapshots = list_snapshots(viewer.database)
     start = 0
@@ -34,14 +35,17 @@ def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | Non
     rows: list[dict[str, Any]] = []
     last: Snapshot | None = None
     for count, snapshot in enumerate(snapshots[start:], start=start):
-        older = entries.at(snapshots[count + 1].root) if count + 1 < len(snapshots) else None
-        row = _snapshot_row(viewer, path, snapshot, older, entries.at(snapshot.root))
-        if row is None:
+        before = snapshots[count + 1].root if count + 1 < len(snapshots) else None
+        shown = entries.at(snapshot.root) or (None if before is None else entries.at(before))
+        if shown is None:
             continue
         if last is not None and len(rows) == limit:
-            cursor = encode_cursor(_SNAPSHOTS, str(last.created_ms), str(last.sequence), last.name)
-            return Page(rows, cursor)
-        rows.append(row)
+            return Page(rows, _cursor_of(last))
+        is_first = entries.counter.looked_at == 0
+        change = entries.change(before, snapshot.root)
+        if last is not None and entries.counter.is_exhausted and not is_first:
+            return Page(rows, _cursor_of(last))  # The next page can look at more for it.
+        rows.append(_snapshot_row(viewer, path, snapshot, entries.at(snapshot.root), change, int(shown.kind)))
         last = snapshot
     return Page(rows, None)
 
@@ -70,7 +74,10 @@ def commit_history(history: History, viewer: Viewer, path: Path, *, limit: int, 
 
 
 class _Entries:
+    """What versions have at a path, as far as the viewer may see it, and how they differ there."""
+
     def __init__(self, viewer: Viewer, path: Path) -> None:
+        self.counter = Counter()
         self._viewer = viewer
         self._path = path
         self._known: dict[Hash, Entry | None] = {}
@@ -82,32 +89,51 @@ class _Entries:
                 pause()
         return self._known[root]
 
+    def change(self, before: Hash | None, after: Hash) -> ChangeType | None:
+        """What became of the path, which one of the versions has; None: too much differs to find out."""
+        old, new = None if before is None else self.at(before), self.at(after)
+        if new is None:
+            return ChangeType.DELETED
+        if before is None or old is None:
+            return ChangeType.ADDED
+        if is_same_content(old, new):
+            return ChangeType.UNCHANGED
+        viewer, path, counter = self._viewer, self._path, self.counter
+        if old.kind is not new.kind or viewer.sums_up(path, new):
+            return ChangeType.MODIFIED
+        if viewer.sees_difference(before, after, path, counter):
+            return ChangeType.MODIFIED
+        return None if counter.is_exhausted else ChangeType.UNCHANGED
+
     def _find(self, root: Hash) -> Entry | None:
         version = self._viewer.database.version_of(root)
         if self._path:
-            return version.get(self._path)
-        totals = version.totals()
-        return Entry(
-            EntryKind.DIRECTORY, root, totals.size, totals.created_ms, totals.updated_ms, totals=totals
-        )
+            entry = version.get(self._path)
+        else:
+            totals = version.totals()
+            entry = Entry(
+                EntryKind.DIRECTORY, root, totals.size, totals.created_ms, totals.updated_ms, totals=totals
+            )
+        is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
+        return entry if self._viewer.shows(self._path, directory=is_directory) else None
 
 
 def _order(snapshot: Snapshot) -> tuple[int, int, str]:
     return (-snapshot.created_ms, -snapshot.sequence, snapshot.name)
 
 
+def _cursor_of(snapshot: Snapshot) -> str:
+    return encode_cursor(_SNAPSHOTS, str(snapshot.created_ms), str(snapshot.sequence), snapshot.name)
+
+
 def _snapshot_row(
-    viewer: Viewer, path: Path, snapshot: Snapshot, older: Entry | None, entry: Entry | None
-) -> dict[str, Any] | None:
-    shown = entry or older
-    if shown is None or not viewer.shows(path, directory=shown.kind is EntryKind.DIRECTORY):
-        return None
-    if entry is None:
-        change = ChangeType.DELETED
-    elif older is None:
-        change = ChangeType.ADDED
-    else:
-        change = ChangeType.UNCHANGED if is_same_content(older, entry) else ChangeType.MODIFIED
+    viewer: Viewer,
+    path: Path,
+    snapshot: Snapshot,
+    entry: Entry | None,
+    change: ChangeType | None,
+    kind: int,
+) -> dict[str, Any]:
     if entry is None:
         size: int | None = 0
     else:
@@ -115,11 +141,11 @@ def _snapshot_row(
     return {
         "snapshot": snapshot.name,
         "timestamp": snapshot.created_ms,
-        "change_type": change.label,
+        "change_type": None if change is None else change.label,
         "size": size,
         "content_type": None if entry is None else entry.content_type,
         "content_hash": None if entry is None or size is None else entry.hash.hex(),
-        "entry_type": int(shown.kind),
+        "entry_type": kind,
         "version": snapshot.root.hex(),
     }
 
@@ -131,7 +157,7 @@ def _commit_row(
         return None
     commit = one.commit
     if isinstance(row, CollectedRow):
-        return _collected_row(viewer, one, row)
+        return _collected_row(viewer, path, one, row)
     shows_messages = viewer.sees_all_changes(commit.parent_root, commit.root)
     answer: dict[str, Any] = {
         "snapshot": None,
@@ -155,7 +181,12 @@ def _commit_row(
     return answer
 
 
-def _collected_row(viewer: Viewer, one: LookedAt, row: CollectedRow) -> dict[str, Any]:
+def _collected_row(viewer: Viewer, path: Path, one: LookedAt, row: CollectedRow) -> dict[str, Any] | None:
+    if not viewer.sees_all:
+        # Where its record is damaged, nobody knows what it did.
+        sees = not one.is_damaged and viewer.sees_commit(one.sequence, path, is_certain=one.is_certain)[0]
+        if not sees:
+            return None
     answer: dict[str, Any] = {
         "snapshot": None,
         "timestamp": one.commit.time_ms,

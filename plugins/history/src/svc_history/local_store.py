@@ -81,7 +81,7 @@ class LocalHistory:
         found = blame_lines(history, viewer, at, path, entry, _LIMITS)
         if found is None:
             start = starting_point(self._database, root)
-            row = entry_json(history, path, entry, start)
+            row = entry_json(history, viewer, path, entry, start)
             return {**about, "entries": [row], **damaged_json(history)}
         lines = list(line_items(found, path, with_text=True))
         return {**about, "lines": lines, "truncated": found.truncated, **damaged_json(history)}

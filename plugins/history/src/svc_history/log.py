@@ -211,7 +211,7 @@ def visible_entry(viewer: Viewer, entry: LogEntry, path: Path, counter: Counter)
     if entry.is_collected and entry.is_damaged:
         return None  # Nobody knows what it did.
     if entry.is_collected:
-        sees, sees_all = viewer.sees_commit(entry.sequence, path)
+        sees, sees_all = viewer.sees_commit(entry.sequence, path, is_certain=entry.is_certain)
         return replace(entry, shows_messages=sees_all) if sees else None
     if entry.root is None or entry.parent is None:
         return replace(entry, shows_messages=False)

@@ -189,7 +189,7 @@ class BlameResource:
         head["entry_type"] = int(entry.kind)
         if blame is None:
             start = starting_point(viewer.database, root)
-            rows = [entry_json(history, path, entry, start)]
+            rows = [entry_json(history, viewer, path, entry, start)]
             more = {"has_more": False, "next_cursor": None, **damaged_json(history)}
             send_json(resp, {**head, "entries": rows, **more})
             return

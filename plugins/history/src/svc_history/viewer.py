@@ -5,7 +5,7 @@ What is not at HEAD any more is for those only who may delete there, as with eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from svc.errors import CorruptRecord, NotFound
@@ -17,6 +17,7 @@ from svc.plugin import (
     Hash,
     Operation,
     Path,
+    TransactionRecord,
     format_path,
     is_system_path,
     pause,
@@ -71,8 +72,7 @@ class Viewer:
         """
         if self.sees_all or self._context is None:
             return True
-        may_below = self._context.may_below
-        return may_below(Operation.READ, path) and may_below(Operation.DELETE, path)
+        return self._reads_below(path) and self._context.may_below(Operation.DELETE, path)
 
     def sums_up(self, path: Path, entry: Entry) -> bool:
         """Whether the caller may have the hash, size and times of what stands or stood at a path."""
@@ -125,28 +125,38 @@ class Viewer:
             sees, counts = True, counts.plus(own_counts(change.before, change.after))
         return sees, None if counter.is_exhausted else counts
 
-    def sees_commit(self, sequence: int, path: Path = ()) -> tuple[bool, bool]:
+    def sees_difference(self, before: Hash, after: Hash, path: Path, counter: Counter) -> bool:
+        """Whether the caller may see anything of what differs between two versions at and below a path.
+
+        Where the counter meets its limit, what was not looked at counts as hidden.
+        """
+        return next(self.changes(before, after, path, counter=counter), None) is not None
+
+    def sees_commit(self, sequence: int, path: Path = (), *, is_certain: bool = True) -> tuple[bool, bool]:
         """Returns whether the caller may see anything of a commit whose trees were collected, and all of it.
 
         Only what its operations name counts, at and below a path: what else they reached is not known. Where
-        its record is damaged, nobody knows what it did.
+        its record is damaged, nobody knows what it did: it is for those who may read everything below.
+
+        Args:
+            sequence: number of the commit.
+            path: what it is asked about; the commit named it, what is below it, or a directory above.
+            is_certain: whether it named more than a directory above.
         """
         if self.sees_below(()):
             return True, True
-        if path and self.shows(path, directory=True):
+        is_shown = bool(path) and self.shows(path, directory=True)
+        if is_shown and (not is_certain or self.sees_below(path)):
             return True, False
         try:
             records = self.database.commit(sequence).transactions
         except CorruptRecord:
-            return False, False
-        named = [
-            change.path
-            for record in records
-            for change in record.changes
-            if not change.system and change.kind != "ref"
-        ]
-        sees = any(self.shows(one) for one in named[:_MOST_LOOKED_AT] if one[: len(path)] == path)
-        return sees, False
+            return is_shown and self._reads_below(path), False
+        named = [one for one in _named_by(records) if one[: len(path)] == path][:_MOST_LOOKED_AT]
+        return any(self.shows(one, directory=bool(path) and one == path) for one in named), False
+
+    def _reads_below(self, path: Path) -> bool:
+        return self._context is not None and self._context.may_below(Operation.READ, path)
 
     def sees_all_changes(self, before: Hash, after: Hash) -> bool:
         """Whether nothing that differs is hidden from the caller; for many differences the answer is no.
@@ -162,6 +172,15 @@ class Viewer:
         return True
 
 
-def _is_root(context: RequestContext) -> bool:
+def _named_by(records: Iterable[TransactionRecord]) -> Iterator[Path]:
+    for record in records:
+        for change in record.changes:
+            if change.system or change.kind == "ref":
+                continue
+            yield change.path
+            if change.kind == "move" and change.source is not None:
+                yield change.source
 
+
+def _is_root(context: RequestContext) -> bool:
     return context.identity.is_unrestricted_root
