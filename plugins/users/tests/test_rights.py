@@ -335,3 +335,27 @@ def test_a_change_of_one_group_reads_no_grant_of_another(
         )
     assert cache.of(frozenset(GROUPS), groups.system()).allows(Operation.READ, ("new",))
     assert read == ["/new"]
+
+
+def test_the_fingerprint_of_rights_changes_with_their_own_grants(groups: Database) -> None:
+    def of(*names: str) -> bytes:
+        fingerprint: bytes = RightsCache(groups).of(frozenset(names), groups.system()).fingerprint  # type: ignore[attr-defined]
+        return fingerprint
+
+    def give(group: str, path: str) -> None:
+        with groups.transaction() as transaction:
+            put_grant(
+                transaction, groups.system(), checked_grant((path,), group, allow="-r------", created_at=1)
+            )
+
+    nothing = of("red")
+    assert nothing == of() == of("blue")
+    give("red", "a")
+    red = of("red")
+    assert red not in (nothing, b"")
+    give("green", "b")
+    assert of("red") == of("red", "blue") == red
+    assert len({red, of("green"), of("red", "green"), nothing}) == 4
+    assert of("red", "green") == of("green", "red")
+    give("red", "c")
+    assert of("red") != red

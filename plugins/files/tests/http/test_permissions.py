@@ -7,8 +7,11 @@ import zipfile
 from typing import Any
 
 import pytest
+from falcon.testing import Result
+from msgspec.structs import replace
 
-from svc.plugin import ROOT_IDENTITY, Identity
+from svc.plugin import ROOT_IDENTITY, Identity, ScopedRule
+from svc_testing import PathRights
 
 from .conftest import Http, scoped_root, user  # noqa: TID252
 
@@ -187,6 +190,57 @@ def test_the_etag_of_a_listing_is_the_callers_own(tree: Http) -> None:
     assert tree.get("/files/open", headers={"If-None-Match": mine}).status_code == 304
     tree.become(user({"/open": "rl"}, "bob"))
     assert tree.get("/files/open", headers={"If-None-Match": mine}).status_code == 200
+
+
+class MarkedRights(PathRights):
+    """Rights that have a fingerprint."""
+
+    @property
+    def fingerprint(self) -> bytes:
+        return repr(self.flags).encode()
+
+
+def test_the_etag_of_a_listing_follows_the_callers_own_rights(tree: Http) -> None:
+    def listing(identity: Identity, etag: str = "none") -> Result:
+        tree.become(identity)
+        return tree.get("/files/open", headers={"If-None-Match": etag})
+
+    def grant_to_somebody() -> None:
+        with tree.database.transaction() as transaction:
+            transaction.put_system(("x", tree.database.head().root.hex()), str(tree.database.head()).encode())
+
+    link = Identity(None, "link", key_id="key", rules=(ScopedRule("/open/a", "-r--l---"),))
+    flags = {"/open": "rl", "/open/closed": ""}
+    marked = Identity("9", "ann", rights=MarkedRights(flags))
+    for caller in (link, scoped_root(("/open/**", "-r--l---")), marked):
+        etag = listing(caller).headers["etag"]
+        grant_to_somebody()
+        assert listing(caller, etag).status_code == 304
+    more = replace(marked, rights=MarkedRights({"/open": "rl"}))
+    assert listing(more, etag).status_code == 200
+    unmarked = replace(marked, rights=PathRights(flags))
+    etag = listing(unmarked).headers["etag"]
+    assert listing(unmarked, etag).status_code == 304
+    grant_to_somebody()
+    assert listing(unmarked, etag).status_code == 200
+
+
+def test_the_etag_of_the_past_follows_what_was_deleted_since(tree: Http) -> None:
+    query = {"version": tree.get("/files").headers["x-svc-version"]}
+    callers = {"may not see it": READER, "may see it": user({"/open": "rld"})}
+    etags = {}
+    for name, caller in callers.items():
+        tree.become(caller)
+        etags[name] = tree.get("/files/open", params=query).headers["etag"]
+    tree.become(ROOT_IDENTITY)
+    tree.delete("/files/open/a")
+    for name, caller in callers.items():
+        tree.become(caller)
+        answer = tree.get("/files/open", params=query, headers={"If-None-Match": etags[name]})
+        if name == "may see it":
+            assert answer.status_code == 304
+        else:
+            assert "/open/a" not in [item["path"] for item in answer.json["items"]]
 
 
 def test_a_directory_that_changes_between_check_and_commit_is_a_conflict(

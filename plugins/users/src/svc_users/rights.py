@@ -100,11 +100,17 @@ def pattern_glob(pattern: str) -> PathGlob:
 
 
 class GrantedRights:
-    """What a set of grants allows; see ``svc.plugin.Rights``. It never changes, so threads share it."""
+    """What a set of grants allows; see ``svc.plugin.Rights``. It never changes, so threads share it.
 
-    __slots__ = ("_deepest", "_denied_below", "_levels", "_parts", "_passed")
+    Args:
+        rules: the grants.
+        fingerprint: stands for them, if there is something that does.
+    """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    __slots__ = ("_deepest", "_denied_below", "_levels", "_parts", "_passed", "fingerprint")
+
+    def __init__(self, rules: Iterable[Rule], fingerprint: bytes | None = None) -> None:
+        self.fingerprint = fingerprint
         self._levels = _levels_of(rules)
         self._denied_below = _denied_below(self._levels.values(), self._levels)
         self._deepest = max(map(len, self._levels), default=0)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, in_turns
+from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, hash_content, in_turns
 from svc_users.names import name_key
 from svc_users.records import decode_grant, grants_of_group
 from svc_users.rights import UNREADABLE, GrantedRights, Rule, rule_of
@@ -92,7 +92,8 @@ class RightsCache:
                 rights = self._rights.get(wanted)
                 if rights is None:
                     rules = [self._rules_of(key, hash, system) for key, hash in present.items()]
-                    rights = GrantedRights(rule for one in rules for rule in one.values())
+                    fingerprint = hash_content(b"".join(sorted(wanted)))
+                    rights = GrantedRights((rule for one in rules for rule in one.values()), fingerprint)
                     rights = self._rights.keep(wanted, rights)
                 return rights
             finally:

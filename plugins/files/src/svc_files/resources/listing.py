@@ -12,6 +12,7 @@ from svc.plugin import (
     Entry,
     Operation,
     Path,
+    RequestContext,
     format_path,
     not_modified,
     query_flag,
@@ -44,7 +45,7 @@ def send_listing(
     """Answers with the entries of a directory that the caller may see."""
     listing = _listing_of(req, reading, path)
     complete = reading.sees_below(path)
-    etag = None if listing.deleted is not None else _etag(reading, entry)
+    etag = None if listing.deleted is not None else _etag(reading, path, entry)
     # To those who do not see everything, what is shown changes with their grants, at any version.
     immutable = reading.fixed and reading.sees_all
     describe(
@@ -113,15 +114,26 @@ def _deleted_files(req: falcon.Request, reading: Reading, path: Path) -> Deleted
     return lambda directory, after, depth: search_below(database, directory, after=after, depth=depth)
 
 
-def _etag(reading: Reading, entry: Entry) -> str:
+def _etag(reading: Reading, path: Path, entry: Entry) -> str:
     """The tag of a listing: the directory's hash, or one of the caller's own.
 
-    What is left out for those who do not see everything depends on them, and on grants, for which the system
-    tree's root stands.
+    What is left out for those who do not see everything depends on their rights, and in the past on what was
+    deleted since, unless they may see that too.
     """
     if reading.sees_all:
         return entry.hash.hex()
-    identity = reading.context.identity
-    system_root = reading.context.database.head().system_root
-    who = repr((identity.user_id, identity.key_id, identity.rules))
-    return blake3(system_root + reading.version.root + who.encode()).hexdigest()[:40]
+    context = reading.context
+    identity = context.identity
+    who = (identity.user_id, identity.key_id, identity.is_root, identity.rules)
+    head = reading.head
+    now = b"" if head is None or context.may_below(Operation.DELETE, path) else head.root
+    return blake3(repr((who, _rights_mark(context), reading.version.root, now)).encode()).hexdigest()[:40]
+
+
+def _rights_mark(context: RequestContext) -> bytes:
+    """A value that changes with the caller's own rights; of rights that have none, with the system tree."""
+    identity = context.identity
+    if identity.is_root or identity.rights is None:
+        return b""
+    fingerprint: bytes | None = getattr(identity.rights, "fingerprint", None)
+    return context.database.head().system_root if fingerprint is None else fingerprint

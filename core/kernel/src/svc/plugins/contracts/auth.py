@@ -79,6 +79,10 @@ class Rights(Protocol):
     ``path`` such that the operation is granted on no other file at or below ``path`` than in them; the flag
     says whether ``allows_below`` holds there. Paths may lie below one another. None: nothing is known.
     Searches over very many files ask it first.
+
+    And an attribute, ``fingerprint: bytes | None``: the same in every process while the rights are the same,
+    another one wherever they differ. With it the ``ETag`` of a listing stays while only the rights of others
+    change.
     """
 
     def allows(self, operation: Operation, path: Path) -> bool:
