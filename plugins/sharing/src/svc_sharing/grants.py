@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -53,6 +53,7 @@ NO_FLAGS = "-" * 8
 SHARE_MESSAGE = "share"
 """What the commit of a share says. Events of old commits are known by it."""
 
+_MOST_LOOKED_AT = 1_000
 _TURN = 32
 _PURPOSE = "sharing"
 
@@ -179,10 +180,20 @@ def shared_with(
     database_id: bytes,
     limit: int,
     after: str | None,
+    shows: Callable[[Path], bool] | None = None,
 ) -> tuple[list[tuple[Path, Grant]], str | None]:
     """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
 
-    ``database_id`` seals the cursor, which may name a grant that the caller's key must not see.
+    A page looks at no more than 1,000 grants, and may be short then.
+
+    Args:
+        groups: names of the groups.
+        version: what decides which paths exist.
+        system: the system tree.
+        database_id: seals the cursor, which may name a grant that the caller's key must not see.
+        limit: most items of a page.
+        after: the cursor of the page before.
+        shows: whether the caller may know of a path; None: of each.
     """
     items: list[tuple[Path, Grant]] = []
     place = None if after is None else _place(database_id, after)
@@ -191,9 +202,9 @@ def shared_with(
             pause()
         if grant.allow != NO_FLAGS:
             path = parse_path(grant.path)
-            if not path or version.get(path) is not None:
+            if (shows is None or shows(path)) and (not path or version.get(path) is not None):
                 items.append((path, grant))
-        if number + 1 == limit:
+        if len(items) == limit or number + 1 == _MOST_LOOKED_AT:
             return items, _cursor(database_id, group, grant.grant_id)
     return items, None
 

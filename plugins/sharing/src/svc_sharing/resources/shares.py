@@ -114,12 +114,9 @@ class SharedWithMeResource:
             database_id=context.database.database_id,
             limit=page_limit(req),
             after=query_text(req, "after"),
+            shows=lambda path: context.permissions(path) != NO_FLAGS,
         )
-        items = [
-            _item(context, version, path, grant)
-            for path, grant in found
-            if context.permissions(path) != NO_FLAGS
-        ]
+        items = [_item(context, version, path, grant) for path, grant in found]
         send_json(resp, {"items": items, "has_more": cursor is not None, "next_cursor": cursor})
 
 
