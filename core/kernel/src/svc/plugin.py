@@ -127,6 +127,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "requires_identity",
         "requires_in_body",
         "requires_root",
+        "requires_somewhere",
         "seal",
         "send_content",
         "send_json",

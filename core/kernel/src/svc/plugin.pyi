@@ -105,6 +105,7 @@ from svc.pipeline import requires_any as requires_any
 from svc.pipeline import requires_identity as requires_identity
 from svc.pipeline import requires_in_body as requires_in_body
 from svc.pipeline import requires_root as requires_root
+from svc.pipeline import requires_somewhere as requires_somewhere
 from svc.pipeline import seal as seal
 from svc.pipeline import send_content as send_content
 from svc.pipeline import send_json as send_json

@@ -29,6 +29,7 @@ from svc.pipeline.declarations import (
     requires_identity,
     requires_in_body,
     requires_root,
+    requires_somewhere,
 )
 from svc.pipeline.examples import json_command
 from svc.pipeline.json import encode_json
@@ -102,6 +103,7 @@ __all__ = [
     "requires_identity",
     "requires_in_body",
     "requires_root",
+    "requires_somewhere",
     "seal",
     "send_content",
     "send_json",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import falcon
@@ -16,6 +17,7 @@ from svc.database import pause
 from svc.errors import InvalidInput, PayloadTooLarge, RequestTimeout, SvcError, UnsupportedMediaType
 from svc.pipeline.examples import json_command
 from svc.pipeline.json import decode_json
+from svc.pipeline.middleware import authorize_again
 from svc.redaction import conceal
 
 __all__ = ["PIECE_SIZE", "BodyStream", "body_of", "body_stream", "read_json"]
@@ -41,6 +43,8 @@ class BodyStream:
         declared: bytes that the client announced; None for a body in chunks.
         is_malformed: whether what it announced is no number.
         received: bytes read so far.
+        at_end: called with the time at which the body was made (Unix seconds) when its last byte has been
+            read, before anybody gets that; what it raises, reading raises.
 
     Args:
         timeout_s: longest wait for the client's next bytes; None waits as long as the server does.
@@ -48,12 +52,14 @@ class BodyStream:
 
     __slots__ = (
         "_abandoned",
+        "_began_s",
         "_done",
         "_failed",
         "_limit",
         "_raw",
         "_socket",
         "_timeout_s",
+        "at_end",
         "declared",
         "is_malformed",
         "received",
@@ -69,6 +75,8 @@ class BodyStream:
         self.received = 0
         self.declared, self.is_malformed = _declared_length(environ)
         self._done = self._raw is None or self.declared == 0
+        self.at_end: Callable[[float], None] | None = None
+        self._began_s = time.time()
 
     def limited_to(self, limit: int | None) -> BodyStream:
         """Sets the most bytes that are taken, None for any number, and returns this body.
@@ -141,6 +149,7 @@ class BodyStream:
 
     def drain(self) -> bool:
         """Reads and drops a rest of the body, for a moment; returns whether the end was reached."""
+        self.at_end = None
         if self._awaits_continue:
             return False
         deadline = time.monotonic() + _DRAIN_SECONDS
@@ -184,16 +193,23 @@ class BodyStream:
             if self.declared is not None:
                 self._failed = True
                 raise InvalidInput(f"The body ended after {self.received} of {self.declared} bytes.")
-            self._done = True
+            self._finish()
             return
         self.received += count
-        if self.received == self.declared:
-            self._done = True
         if self._limit is not None and self.received > self._limit:
+            self._done = self.received == self.declared
             raise _too_large(self._limit)
+        if self.received == self.declared:
+            self._finish()
         if count >= 65536:
             # Where data keeps coming, a receive never yields: a large upload would hold up all others.
             pause()
+
+    def _finish(self) -> None:
+        self._done = True
+        at_end, self.at_end = self.at_end, None
+        if at_end is not None:
+            at_end(self._began_s)
 
     def _receive(self, call: Callable[[Any], Any], argument: int | memoryview) -> Any:
         socket = None if self._timeout_s is None else self._socket
@@ -229,6 +245,10 @@ def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:
 
     A declared length over the limit is refused here, before anything is read; chunks are counted on the way.
 
+    With the last bytes the caller is asked for again, and what the responder declares: reading raises what
+    the request would get if it came then, and ``req.context`` knows who the caller is by now. What else the
+    responder has decided by the caller's rights, it decides again behind that.
+
     Raises:
         PayloadTooLarge: the declared length is over the limit.
         InvalidInput: the declared length is not a number.
@@ -237,6 +257,8 @@ def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:
     if body is None:
         body = req.env["svc.input"] = BodyStream(req.env, None)
     stream: BodyStream = body.limited_to(limit)
+    if not stream.is_finished:
+        stream.at_end = partial(authorize_again, req)  # type: ignore[arg-type] # ours are all SvcRequest
     return stream
 
 

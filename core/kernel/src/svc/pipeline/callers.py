@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 from svc.paths import Path
-from svc.pipeline.permission import permitted
-from svc.plugins.contracts import Identity
+from svc.pipeline.permission import may_somewhere, permitted
+from svc.plugins.contracts import Identity, Operation
 
 if TYPE_CHECKING:
     from svc.database import Head
@@ -30,7 +30,16 @@ class Caller:
     the bits of ``Operation.bit``, unless a directory is meant that may be no more than on the way.
     """
 
-    __slots__ = ("_known", "challenge", "decisions", "ends_s", "head", "identity", "is_unrestricted_root")
+    __slots__ = (
+        "_known",
+        "_somewhere",
+        "challenge",
+        "decisions",
+        "ends_s",
+        "head",
+        "identity",
+        "is_unrestricted_root",
+    )
 
     def __init__(
         self, identity: Identity, challenge: str = "Bearer", known: KnownCallers | None = None
@@ -41,7 +50,15 @@ class Caller:
         self.head: Head | None = None
         self.ends_s = math.inf if identity.expires_ms is None else identity.expires_ms / 1_000
         self.decisions: dict[Path, int] = {}
+        self._somewhere: dict[Operation, bool] = {}
         self._known = known
+
+    def may_somewhere(self, operation: Operation) -> bool:
+        """Whether there may be a path to which the caller may do an operation; decided once."""
+        found = self._somewhere.get(operation)
+        if found is None:
+            found = self._somewhere[operation] = may_somewhere(self.identity, operation)
+        return found
 
     def decide(self, path: Path) -> int:
         """Returns what is permitted on a path, and keeps it in ``decisions``."""

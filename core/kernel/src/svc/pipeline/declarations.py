@@ -27,6 +27,7 @@ __all__ = [
     "requires_identity",
     "requires_in_body",
     "requires_root",
+    "requires_somewhere",
     "takes_query_token",
 ]
 
@@ -49,13 +50,14 @@ class AccessKind(Enum):
     ALL = "all"
     ANY = "any"
     BODY = "body"
+    SOMEWHERE = "somewhere"
 
 
 class Access(Struct, frozen=True):
     """The declaration of one responder.
 
     ``operations`` are needed on the path in the template field ``path_field`` (``ALL``, ``ANY``), or on paths
-    that the responder finds in the request (``BODY``).
+    that the responder finds in the request (``BODY``). One of them is enough, on any path, for ``SOMEWHERE``.
     """
 
     kind: AccessKind
@@ -83,6 +85,14 @@ def requires_in_body(*operations: Operation) -> Callable[[F], F]:
     The pipeline asks for an identity; the responder calls ``context.authorize`` for every path.
     """
     return _declaring(Access(AccessKind.BODY, _some(operations)))
+
+
+def requires_somewhere(*operations: Operation) -> Callable[[F], F]:
+    """The caller needs one of ``operations`` on some path, whichever and whether or not anything is there.
+
+    For responders that store what belongs to no path yet.
+    """
+    return _declaring(Access(AccessKind.SOMEWHERE, _some(operations)))
 
 
 def requires_root(responder: F) -> F:

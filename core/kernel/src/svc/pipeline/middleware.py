@@ -40,6 +40,7 @@ __all__ = [
     "PermissionCheck",
     "RequestIds",
     "Routing",
+    "authorize_again",
     "renew_caller",
 ]
 
@@ -168,6 +169,7 @@ class Routing:
         live = self._service.live if resource.answers_early else self._service.require()
         if endpoint is not None:
             req.env["svc.endpoint"] = endpoint
+            req.env["svc.params"] = params
             if live is None:
                 return
             context: RequestContext = req.context
@@ -213,24 +215,32 @@ class Identification:
         if endpoint.is_public:
             return
         context = req.context
-        caller = _identify(context.commit_state or self._service.require().commit_state(), req)
+        state = context.commit_state
+        if state is None:
+            state = self._service.require().commit_state()
+            req.env["svc.live"] = state.live
+        caller = _identify(state, req)
         context.challenge = caller.challenge
         context.caller = caller
 
 
-def _identify(state: CommitState, req: SvcRequest) -> Caller:
+def _identify(state: CommitState, req: SvcRequest, as_of_s: float | None = None) -> Caller:
     authorization = req.env.get("HTTP_AUTHORIZATION")
     caller = state.live.callers.by_authorization.get(authorization)
-    if caller is None or caller.head is not state.head or time.time() >= caller.ends_s:
-        caller = _ask(state, req, authorization)
+    if (
+        caller is None
+        or caller.head is not state.head
+        or (time.time() if as_of_s is None else as_of_s) >= caller.ends_s
+    ):
+        caller = _ask(state, req, authorization, as_of_s)
     return caller
 
 
-def _ask(state: CommitState, req: SvcRequest, authorization: str | None) -> Caller:
+def _ask(state: CommitState, req: SvcRequest, authorization: str | None, as_of_s: float | None) -> Caller:
     live = state.live
     mode = live.auth_mode_of(state)
     req.context.challenge = mode.challenge
-    credentials = credentials_of(req, req.env["svc.endpoint"])
+    credentials = credentials_of(req, req.env["svc.endpoint"], as_of_s)
     try:
         identity = mode.authenticate(credentials)
     except SvcError:
@@ -258,16 +268,47 @@ def renew_caller(req: SvcRequest) -> None:
         NotFound: the plugin of the route was disabled, or is not in use any more.
         ServiceUnavailable: that of the auth mode was.
     """
+    _renew(req)
+
+
+def authorize_again(req: SvcRequest, began_s: float) -> None:
+    """Decides again whether a request may go on, by what is granted now: its body may have taken hours.
+
+    That its credentials have come to their natural end since it came is no reason to refuse it.
+
+    Args:
+        req: the request; ``req.context`` says from then on who sent it, and what the database is now.
+        began_s: when it came, in Unix seconds.
+
+    Raises:
+        AuthRequired: the credentials were revoked.
+        NotFound, Forbidden: what the responder declares was taken away; or the plugin was disabled.
+    """
+    before = req.context.caller
+    if before is None:
+        return
+    _renew(req, began_s)
+    caller = req.context.caller
+    if caller is not before and caller is not None:
+        _require_declared(req.context, caller, req.env["svc.endpoint"], req.env["svc.params"])
+
+
+def _renew(req: SvcRequest, as_of_s: float | None = None) -> None:
     context = req.context
     known = context.commit_state
     if known is None:
+        live: LiveService | None = req.env.get("svc.live")
+        if live is not None:
+            context.caller = _identify(live.commit_state(), req, as_of_s)
         return
-    state = context.commit_state = known.live.commit_state()
-    context.plugin = state.contexts.get(req.env["svc.endpoint"].plugin_id)
-    if context.plugin is None:
-        raise NotFound("There is no such resource.")
+    state = known.live.commit_state()
+    if state is not known:
+        context.commit_state = state
+        context.plugin = state.contexts.get(req.env["svc.endpoint"].plugin_id)
+        if context.plugin is None:
+            raise NotFound("There is no such resource.")
     if context.caller is not None:
-        context.caller = _identify(state, req)
+        context.caller = _identify(state, req, as_of_s)
 
 
 class PermissionCheck:
@@ -284,24 +325,41 @@ class PermissionCheck:
         caller = context.caller
         if caller is None:
             raise AuthRequired("This needs valid credentials.")
-        if caller.is_unrestricted_root:
-            return  # paths of the system namespace never come this far: see Routing
-        access = endpoint.access
-        if access.kind is AccessKind.ROOT:
-            raise Forbidden("Only root may do this.")
-        if access.path_field is None:
-            return
-        path = params[access.path_field]
-        needs_all = access.kind is AccessKind.ALL
-        for operation in access.operations:
-            # Whether a listing is of a directory on the way to what a key may see, the responder finds out.
-            if context.may(operation, path, directory=operation is _LIST):
-                if not needs_all:
-                    return
-            elif needs_all:
-                raise denial(caller.identity, operation, path)
-        if not needs_all:
-            raise denial(caller.identity, access.operations[0], path)
+        _require_declared(context, caller, endpoint, params)
+
+
+def _require_declared(
+    context: RequestContext, caller: Caller, endpoint: Endpoint, params: dict[str, Any]
+) -> None:
+    if caller.is_unrestricted_root:
+        return  # paths of the system namespace never come this far: see Routing
+    access = endpoint.access
+    if access.kind is AccessKind.ROOT:
+        raise Forbidden("Only root may do this.")
+    if access.kind is AccessKind.SOMEWHERE:
+        _require_somewhere(caller, access.operations)
+    if access.path_field is None:
+        return
+    path = params[access.path_field]
+    needs_all = access.kind is AccessKind.ALL
+    for operation in access.operations:
+        # Whether a listing is of a directory on the way to what a key may see, the responder finds out.
+        if context.may(operation, path, directory=operation is _LIST):
+            if not needs_all:
+                return
+        elif needs_all:
+            raise denial(caller.identity, operation, path)
+    if not needs_all:
+        raise denial(caller.identity, access.operations[0], path)
+
+
+def _require_somewhere(caller: Caller, operations: tuple[Operation, ...]) -> None:
+    if any(map(caller.may_somewhere, operations)):
+        return
+    if caller.identity.hides_denials:
+        raise hidden_path(())
+    names = " or ".join(operation.name.lower() for operation in operations)
+    raise Forbidden(f"This is for those who may {names} something, and you may not, anywhere.")
 
 
 def forget_paths() -> None:
@@ -317,8 +375,8 @@ def request_id_of(environ: dict[str, Any]) -> str:
     return _PROCESS + hex(next(_numbers))[3:]
 
 
-def credentials_of(req: SvcRequest, endpoint: Endpoint) -> Credentials:
-    """Returns what a request to an endpoint says about its sender."""
+def credentials_of(req: SvcRequest, endpoint: Endpoint, as_of_s: float | None = None) -> Credentials:
+    """Returns what a request to an endpoint says about its sender; ``as_of_s`` as ``Credentials`` has it."""
     env = req.env
     scheme: str | None = None
     value: str | None = None
@@ -337,6 +395,7 @@ def credentials_of(req: SvcRequest, endpoint: Endpoint) -> Credentials:
         req.path,
         None,
         req.get_header,
+        as_of_s,
     )
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "FLAG_LETTERS",
     "effective_permissions",
     "flags_of_mask",
+    "may_somewhere",
     "parse_flags",
     "permits",
     "permitted",
@@ -74,6 +75,24 @@ def permits(
     # The rights of an older auth mode may lack the method.
     allows_below = getattr(rights, "allows_below", None)
     return allows_below is not None and bool(allows_below(operation, path))
+
+
+def may_somewhere(identity: Identity, operation: Operation) -> bool:
+    """Whether there may be a path, empty or not, to which ``identity`` may do ``operation``.
+
+    Decided from what was granted alone. No is certain; yes may be said where a key's rules and its user's
+    rights never meet, and of rights that can't tell.
+    """
+    rules, rights = identity.rules, identity.rights
+    if rules and not any(operation in (parse_flags(rule.flags) or ()) for rule in rules):
+        return False
+    if identity.is_root:
+        return True
+    if rights is None:
+        return identity.user_id is None and bool(rules)
+    ask = getattr(rights, "visible_parts", None)
+    parts = None if ask is None else ask(operation, ())
+    return parts is None or any(True for _ in parts)
 
 
 def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int:

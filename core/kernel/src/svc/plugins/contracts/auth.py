@@ -170,6 +170,9 @@ class Credentials(Confidential, frozen=True):
         path: the request's path as received, percent-decoded.
         client_certificate: the verified TLS client certificate in PEM, or None.
         header: gives a request header by its name in any case, or None; for schemes that sign headers.
+        as_of_s: the time, in Unix seconds, at which the credentials must not have expired; None: now. A
+            request is judged again when its body has come, as of when it came: its credentials may expire
+            meanwhile, but not be revoked. A mode may ignore it, and judges by now then.
     """
 
     shown = ("scheme", "remote_address", "secure", "method", "path")
@@ -183,6 +186,7 @@ class Credentials(Confidential, frozen=True):
     path: str = "/"
     client_certificate: str | None = None
     header: Callable[[str], str | None] = _no_header
+    as_of_s: float | None = None
 
     @property
     def is_empty(self) -> bool:
