@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from svc_blackbox.client import Client, Response, files
+from svc_blackbox.raw import RawConnection
 from svc_blackbox.server import Server, free_port, run_svc
 from svc_testing.processes import Completed
 from svc_testing.processes import run_svc as run_command
@@ -124,6 +126,44 @@ def test_what_ends_ends_on_every_worker_with_the_next_request(signed: SignedServ
     assert signed.statuses(second) == {401}
     assert signed.call("POST", "/auth/signing-key", {"end_tokens": True}, root).status == 201
     assert signed.statuses(root) == {401}
+
+
+def test_an_upload_that_has_begun_ends_with_the_right_to_it(signed: SignedServer) -> None:
+    root = signed.sign_in()["token"]
+
+    def call(method: str, path: str, value: Any = None) -> Any:
+        answer = signed.call(method, path, value, root)
+        assert answer.status in (200, 201), answer.body
+        return answer.json()
+
+    def grant(allow: str) -> None:
+        flags = {"allow": allow, "deny": "-" * 8}
+        call("POST", "/system/grants", {"path": "/slow", "group": f"user:{user_id}", **flags})
+
+    def upload(token: str, name: str, meanwhile: Callable[[], object]) -> int:
+        head = f"PUT {files(f'/slow/{name}')} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+        with RawConnection(signed.server.url) as connection:
+            connection.send(f"{head}Content-Length: 10\r\n\r\n01234".encode())
+            time.sleep(0.3)
+            meanwhile()
+            connection.send(b"56789")
+            response = connection.response()
+            assert response is not None
+            return response.status
+
+    user_id = call("POST", "/system/users", {"username": "slow"})["user_id"]
+    grant("crudl---")
+    first, second = (call("POST", "/auth/keys", {"user_id": user_id}) for _ in range(2))
+    token = signed.sign_in(first["key"])["token"]
+    assert upload(token, "a", lambda: call("PUT", files("/elsewhere"))) == 201
+    assert upload(token, "b", lambda: call("DELETE", f"/auth/keys/{first['key_id']}")) == 401
+    token = signed.sign_in(second["key"])["token"]
+    assert upload(token, "c", lambda: grant("-r--l---")) == 403
+    grant("crudl---")
+    assert upload(token, "d", lambda: call("DELETE", f"/system/users/{user_id}")) == 401
+    link = call("POST", "/files/share-link", {"paths": ["/slow"], "permissions": "crudl---"})
+    assert upload(link["token"], "e", lambda: call("DELETE", f"/files/share-links/{link['key_id']}")) == 401
+    assert [item["name"] for item in call("GET", files("/slow"))["items"]] == ["a"]
 
 
 def test_commands_sign_in_once_and_use_what_was_kept(signed: SignedServer, tmp_path: Path) -> None:

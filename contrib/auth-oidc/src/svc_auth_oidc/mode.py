@@ -121,7 +121,7 @@ class BoundOidcMode(OidcAuthMode):
         known = self._known.get(token)
         if known is None or self.keys.find(known.kid) is not known.key:
             known = self._check(token)
-        if known.expires <= time.time():
+        if known.expires <= (time.time() if credentials.as_of_s is None else credentials.as_of_s):
             self._known.pop(token, None)
             _refuse()
         return self._with_rights(token, known)

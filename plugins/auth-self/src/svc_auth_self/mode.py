@@ -134,9 +134,10 @@ class TokenAuthMode(AuthMode):
         head = self.database.head()
         stamp = self._stamp_at(head)
         known = self._known.get(token)
-        if known is not None and known.stamp is stamp and time.time() < known.expires_s:
+        at_s = time.time() if credentials.as_of_s is None else credentials.as_of_s
+        if known is not None and known.stamp is stamp and at_s < known.expires_s:
             return known.identity
-        return self._judge(token, stamp, head.sequence)
+        return self._judge(token, stamp, head.sequence, at_s)
 
     def find_user(self, name_or_id: str) -> KnownUser | None:
         """Returns whom a name or an id means among the accounts; see ``AuthMode``."""
@@ -211,10 +212,13 @@ class TokenAuthMode(AuthMode):
         hashes = tuple(None if entry is None else entry.hash for entry in found)
         return before if hashes == before else hashes
 
-    def _judge(self, token: str, stamp: object, sequence: int) -> Identity:
-        """Judges a token by the state of now, and keeps the outcome if that is still the stamp's."""
+    def _judge(self, token: str, stamp: object, sequence: int, at_s: float) -> Identity:
+        """Judges a token by the state of now, and keeps the outcome if that is still the stamp's.
+
+        ``at_s`` is the time at which it must not have expired.
+        """
         claims = self._reader.read(token)
-        if claims.expires_s <= time.time():
+        if claims.expires_s <= at_s:
             raise AuthRequired(NOT_VALID)
         identity = self._identify(claims)
         # Else what is kept under the stamp could be of a state that came and went.

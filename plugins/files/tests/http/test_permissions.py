@@ -454,3 +454,44 @@ def test_a_file_that_becomes_a_directory_meanwhile_is_left_alone(
     http.become(ROOT_IDENTITY)
     assert http.get("/files/vis/f/x.key").content == b"not the caller's"
     assert http.items("/files/work", params={"depth": "-1"}) == ["/work/w"]
+
+
+class SlowBody(io.BytesIO):
+    """A body before whose last bytes the rights of its sender change."""
+
+    def __init__(self, http: Http, to: Identity) -> None:
+        super().__init__(b"0123456789")
+        self._http = http
+        self._to = to
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell() == 5:
+            self._http.become(self._to)
+        return super().read(5)
+
+
+@pytest.mark.parametrize(
+    ("path", "by_now", "status"),
+    [
+        ("/mine/x", "crudl", 200),
+        ("/mine/new", "crudl", 201),
+        ("/mine/x", "rl", 403),
+        ("/mine/new", "", 403),
+        ("/mine/x", "c", 403),
+        ("/mine/new", "c", 201),
+        ("/mine/new", "u", 403),
+        ("/mine/to-own", "cu", 403),
+    ],
+)
+def test_rights_that_were_taken_away_while_a_body_came_are_gone(
+    tree: Http, path: str, by_now: str, status: int
+) -> None:
+    tree("PUT", "/links/mine/to-own", json={"target": "/own/z"})
+    tree.become(user({"/mine": "crudl", "/own": "crudl"}))
+    before = tree.database.head().root
+    body = SlowBody(tree, user({"/mine": by_now}))
+    answer = tree.put(
+        f"/files{path}", extras={"wsgi.input": body}, headers={"Content-Length": "10", "Content-Type": "a/b"}
+    )
+    assert answer.status_code == status, answer.text
+    assert (tree.database.head().root == before) is (status > 201)

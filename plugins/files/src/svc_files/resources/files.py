@@ -96,13 +96,17 @@ class FileResource:
         """Stores the body; parents appear by themselves, links on the way are followed."""
         writing = writing_of(req)
         place = writing.follow(path, final=not query_flag(req, "nofollow"))
-        condition = authorize_put(writing.context, place, path, conditions_of(req))
+        asked, caller = conditions_of(req), writing.context.caller
+        condition = authorize_put(writing.context, place, path, asked)
         _refuse_early(writing, place, condition)
         created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
         given = _stated_type(req)
         name = place.path[-1] if place.path else ""
         stated = check_content_type(given)  # a bad one is refused before the body is taken
         content = writing.database.store(body_stream(req, settings_of(req).maximum_body), like=place.entry)
+        if writing.context.caller is not caller:
+            # The body may have taken hours: the rights of the caller are others by now.
+            condition = authorize_put(writing.context, place, path, asked)
         with writing.transaction() as transaction:
             handle = transaction.put(
                 place.path,
