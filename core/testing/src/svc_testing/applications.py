@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from svc.database import Database
-from svc.paths import Path, format_path
+from svc.paths import Path, format_path, parse_path
 from svc.pipeline import Application, Limits, PipelineSettings, create_app
 from svc.plugins import Operation, Plugins, initialize
 from svc_testing.testing_auth import TestingAuthMode
@@ -44,6 +44,17 @@ class PathRights:
             for at, flags in self.flags.items()
             if at != "/" and at.startswith(prefix)
         )
+
+    def visible_parts(self, operation: Operation, path: Path) -> list[tuple[Path, bool]]:
+        """Where the operation is allowed at and below the path, and whether on everything there."""
+        prefix = format_path(path).rstrip("/") + "/"
+        found = [path] if self.allows(operation, path) else []
+        found += [
+            parse_path(at)
+            for at, flags in self.flags.items()
+            if operation.letter in flags and at != "/" and at.startswith(prefix)
+        ]
+        return [(at, self.allows_below(operation, at)) for at in found]
 
 
 @contextmanager

@@ -11,13 +11,13 @@ import pytest
 from blake3 import blake3
 
 from svc.objects import chunking
-from svc.plugin import ROOT_IDENTITY, Database, View
+from svc.plugin import ROOT_IDENTITY, Database, Identity, View, parse_hash
 from svc_files.chunk_holders import ChunkHoldersView
 from svc_files.client_chunks import CLIENT_CHUNKS_VIEW, ClientChunksView, note_client_chunks
 from svc_files.resources.blobs import CHUNKING
 from svc_testing import ViewContract
 
-from .conftest import Http, share_key, user  # noqa: TID252
+from .conftest import Http, scoped_root, share_key, user  # noqa: TID252
 
 
 class TestChunkHoldersView(ViewContract):
@@ -247,6 +247,23 @@ class TestOwnership:
         http.delete("/files/ann/a")
         http.become(self.ANN)
         assert http.get(f"/blobs/{name(b'secret')}").status_code == 404
+
+    @pytest.mark.parametrize(
+        ("who", "status"),
+        [
+            (user({}), 403),
+            (user({"/": "rl"}), 403),
+            (user({"/": "rld", "/a/b": "y"}), 403),
+            (user({"/a/b": "c"}), 201),
+            (user({"/a/b": "u"}), 201),
+            (scoped_root(("/**", "-r-dl---")), 404),
+            (scoped_root(("/read/**", "-r--l---"), ("/a/**", "--u-----")), 201),
+        ],
+    )
+    def test_who_may_write_nowhere_uploads_nothing(self, http: Http, who: Identity, status: int) -> None:
+        http.become(who)
+        assert http.put(f"/blobs/chunks/{name(b'x')}", b"x").status_code == status
+        assert http.database.has_chunk(parse_hash(name(b"x")) or b"") is (status == 201)
 
     def test_a_share_key_uploads_only_where_it_may_create(self, http: Http) -> None:
         http.become(share_key(("/drop/**", "c-------"), ("/read/**", "-r--l---")))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import falcon
 
 from svc.errors import NotFound
-from svc.plugin import context_of
+from svc.plugin import Operation, context_of
 from svc_versions.configuration import VersionsConfiguration
 
-__all__ = ["authorize_making", "settings_of"]
+__all__ = ["CHANGES", "authorize_making", "settings_of"]
+
+CHANGES = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+"""What one needs of, on some path, to make a snapshot or a fork: both stay until root removes them."""
 
 
 def settings_of(req: falcon.Request) -> VersionsConfiguration:

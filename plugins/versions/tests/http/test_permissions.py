@@ -72,6 +72,19 @@ def test_a_user_makes_snapshots_and_forks_and_a_scoped_key_does_not(versions: Ht
     assert sum(len(list(versions.database.refs(kind))) for kind in kinds) == 4
 
 
+@pytest.mark.parametrize(
+    "route", ["/version/snapshot", "/versions/snapshots", "/version/fork", "/versions/forks"]
+)
+def test_who_may_change_nothing_makes_neither_snapshots_nor_forks(versions: Http, route: str) -> None:
+    before = versions.database.head()
+    for flags in ({}, {"/": "rl"}, {"/": "rlif", "/closed": "y"}):
+        versions.become(user(flags))
+        assert versions.post(route, {"name": "mine"}).status_code == 403
+    assert versions.database.head() == before
+    versions.become(user({"/closed/deep": "d"}))
+    assert versions.post(route, {"name": "mine"}).status_code == 201
+
+
 def test_a_user_merges_into_a_fork_only_what_the_user_may_change(versions: Http) -> None:
     versions.post("/versions/forks", {"name": "g"})
     body = {"from": "f", "into": "g"}

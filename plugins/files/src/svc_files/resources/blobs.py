@@ -12,6 +12,7 @@ from svc.plugin import (
     Hash,
     Operation,
     OperationHandle,
+    RequestContext,
     StoredContent,
     body_stream,
     context_of,
@@ -24,6 +25,7 @@ from svc.plugin import (
     read_json,
     requires_identity,
     requires_in_body,
+    requires_somewhere,
     send_content,
     send_json,
 )
@@ -110,17 +112,14 @@ class HaveChunksResource:
 class ChunkResource:
     """One chunk, on its way in."""
 
-    @requires_identity
+    @requires_somewhere(Operation.CREATE, Operation.UPDATE)
     def on_put(self, req: falcon.Request, resp: falcon.Response, hash: str) -> None:
         """Stores the body if its bytes have the hash: 201 ``created``, 200 ``exists``."""
         expected = parse_chunk_hash(hash, "hash")
         path = query_text(req, "path")
-        if path is not None:
-            context_of(req).authorize(Operation.CREATE, body_path(path))
-        elif context_of(req).identity.user_id is None:
-            # A share link may be anybody's: it uploads only where it may create something.
-            context_of(req).authorize(Operation.CREATE, ())
+        _authorize_upload(context_of(req), path)
         content = body_stream(req, MAXIMUM_CHUNK).read(-1)
+        _authorize_upload(context_of(req), path)
         if len(content) > MAXIMUM_CHUNK:
             raise PayloadTooLarge(f"A chunk has at most {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
         created = context_of(req).database.put_chunk(expected, content)
@@ -132,6 +131,14 @@ class ChunkResource:
             {"hash": expected.hex(), "size": len(content), "status": "exists" if known else "created"},
             200 if known else 201,
         )
+
+
+def _authorize_upload(context: RequestContext, path: str | None) -> None:
+    if path is not None:
+        context.authorize(Operation.CREATE, body_path(path))
+    elif context.identity.user_id is None:
+        # A share link may be anybody's: it uploads only where it may create something.
+        context.authorize(Operation.CREATE, ())
 
 
 class BlobResource:

@@ -16,6 +16,7 @@ from svc.plugin import (
     read_json,
     requires_identity,
     requires_root,
+    requires_somewhere,
     run_blocking,
     send_json,
 )
@@ -28,7 +29,7 @@ from svc_versions.forks import (
     promote_fork,
     snapshot_or_version,
 )
-from svc_versions.requests import authorize_making, settings_of
+from svc_versions.requests import CHANGES, authorize_making, settings_of
 
 __all__ = ["ForkListResource", "ForkResource", "ForksResource", "MakeForkResource"]
 
@@ -52,7 +53,7 @@ class PromotionBody(msgspec.Struct, forbid_unknown_fields=True):
 class MakeForkResource:
     """Where forks are made."""
 
-    @requires_identity
+    @requires_somewhere(*CHANGES)
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Makes one: 201."""
         authorize_making(req)

@@ -16,11 +16,12 @@ from svc.plugin import (
     read_json,
     requires_identity,
     requires_root,
+    requires_somewhere,
     run_blocking,
     send_json,
 )
 from svc_versions.forks import find_fork
-from svc_versions.requests import authorize_making, settings_of
+from svc_versions.requests import CHANGES, authorize_making, settings_of
 from svc_versions.snapshots import (
     create_snapshot,
     delete_snapshot,
@@ -50,7 +51,7 @@ class RenameBody(msgspec.Struct, forbid_unknown_fields=True):
 class MakeSnapshotResource:
     """Where snapshots are made."""
 
-    @requires_identity
+    @requires_somewhere(*CHANGES)
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Makes one: 201, or 200 with the one that names this version already."""
         authorize_making(req)
