@@ -265,6 +265,14 @@ class TestOwnership:
         assert http.put(f"/blobs/chunks/{name(b'x')}", b"x").status_code == status
         assert http.database.has_chunk(parse_hash(name(b"x")) or b"") is (status == 201)
 
+    def test_a_check_keeps_chunks_only_for_those_who_may_make_files_of_them(self, http: Http) -> None:
+        http.put("/files/open/a", b"readable")
+        pins = len(list(http.database.pins_since(0)))
+        for rights, kept in (({"/open": "rl"}, 0), ({"/open": "rl", "/mine": "c"}, 1)):
+            http.become(user(rights))
+            assert http.post("/blobs/check", {"hashes": [name(b"readable")]}).json["needed"] == []
+            assert len(list(http.database.pins_since(0))) == pins + kept
+
     def test_a_share_key_uploads_only_where_it_may_create(self, http: Http) -> None:
         http.become(share_key(("/drop/**", "c-------"), ("/read/**", "-r--l---")))
         route = f"/blobs/chunks/{name(b'x')}"

@@ -155,6 +155,14 @@ class RequestContext:
         """
         return self.caller is not None and permits(self.caller.identity, operation, path, below=True)
 
+    def may_somewhere(self, *operations: Operation) -> bool:
+        """Whether there may be a path, empty or not, to which the caller may do one of ``operations``.
+
+        Cheap; decided from what was granted alone. No is certain.
+        """
+        caller = self.caller
+        return caller is not None and any(map(caller.may_somewhere, operations))
+
     def permissions(self, path: Path, *, directory: bool = False) -> str:
         """The 8-character flags of what the caller may do to ``path``; ``directory`` as for ``may``."""
         if self.caller is None:

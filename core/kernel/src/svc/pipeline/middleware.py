@@ -337,7 +337,7 @@ def _require_declared(
     if access.kind is AccessKind.ROOT:
         raise Forbidden("Only root may do this.")
     if access.kind is AccessKind.SOMEWHERE:
-        _require_somewhere(caller, access.operations)
+        _require_somewhere(context, access.operations)
     if access.path_field is None:
         return
     path = params[access.path_field]
@@ -353,10 +353,10 @@ def _require_declared(
         raise denial(caller.identity, access.operations[0], path)
 
 
-def _require_somewhere(caller: Caller, operations: tuple[Operation, ...]) -> None:
-    if any(map(caller.may_somewhere, operations)):
+def _require_somewhere(context: RequestContext, operations: tuple[Operation, ...]) -> None:
+    if context.may_somewhere(*operations):
         return
-    if caller.identity.hides_denials:
+    if context.identity.hides_denials:
         raise hidden_path(())
     names = " or ".join(operation.name.lower() for operation in operations)
     raise Forbidden(f"This is for those who may {names} something, and you may not, anywhere.")

@@ -60,6 +60,7 @@ CHUNKING: dict[str, Any] = {
 MAXIMUM_CHUNK: int = CHUNKING["maximum"]
 
 _PAUSE_EVERY = 1024
+_STORE = (Operation.CREATE, Operation.UPDATE)
 
 
 class ConfigResource:
@@ -103,8 +104,8 @@ class HaveChunksResource:
                     pause()
                 hash = parse_chunk_hash(name, "hashes")
                 (have if has_chunk(context_of(req), hash) else needed).append(name)
-            if not database.read_only:
-                # What the client need not upload must still be there when it commits.
+            if not database.read_only and context_of(req).may_somewhere(*_STORE):
+                # What the client need not upload must still be there when it commits, if it ever may.
                 database.pin(bytes.fromhex(name) for name in have)
         send_json(resp, {"have": have, "needed": needed})
 
@@ -112,7 +113,7 @@ class HaveChunksResource:
 class ChunkResource:
     """One chunk, on its way in."""
 
-    @requires_somewhere(Operation.CREATE, Operation.UPDATE)
+    @requires_somewhere(*_STORE)
     def on_put(self, req: falcon.Request, resp: falcon.Response, hash: str) -> None:
         """Stores the body if its bytes have the hash: 201 ``created``, 200 ``exists``."""
         expected = parse_chunk_hash(hash, "hash")
