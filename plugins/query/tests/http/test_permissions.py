@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.plugin import Identity
+from svc.plugin import ROOT_IDENTITY, Identity, ScopedRule
 from svc_testing import PathRights
 
 YEAR = {"field": "year", "op": "gt", "value": 0}
@@ -155,6 +155,80 @@ def test_the_status_is_for_those_who_see_everything_below(library: Any, user: An
     library.become(key(("/books/d3/**", "-r--l---")))
     assert library.get("/query/status", path="/secret").status_code == 404
     assert library.post("/query/rebuild", {}).status_code == 403
+
+
+@pytest.fixture
+def configured(http: Any) -> Any:
+    """A directory below another's configuration, beside one with the same field indexed in other ways."""
+    indexed = {"name": "title", "type": "exact"}
+    http.write({
+        "/.svc-config/indexes.json": {"glob": "**/*", "indexes": [{"name": "wage", "type": "exact"}]},
+        "/open/.svc-config/indexes.json": {"glob": "**/*", "indexes": [{"name": "rank", "type": "exact"}]},
+        "/open/d/.svc-config/indexes.json": {"indexes": [indexed]},
+        "/shut/.svc-config/indexes.json": {"indexes": [{"name": "title", "type": "phonetic"}]},
+    })  # fmt: skip
+    http.write(
+        {"/open/d/a.json": {"title": "x"}, "/open/b.json": {"rank": 1}, "/shut/c.json": {"title": "y"}}
+    )
+    http.finish()
+    return http
+
+
+def callers_of_one_directory(user: Any, key: Any) -> list[Identity]:
+    rule = ScopedRule("/open/d/**", "-r--l---")
+    return [
+        user({"/open/d": "rl"}),
+        key((rule.glob, rule.flags)),
+        Identity(None, "a share link", key_id="link", rules=(rule,)),
+    ]
+
+
+def test_the_status_of_a_part_tells_nothing_of_the_rest(configured: Any, user: Any, key: Any) -> None:
+    def told() -> list[dict[str, Any]]:
+        found = []
+        for identity in callers_of_one_directory(user, key):
+            configured.become(identity)
+            found.append(configured.get("/query/status", path="/open/d").json)
+            assert found[-1].pop("sequence") > 0
+            assert found[-1].pop("unflushed") <= found[-1]["documents"] == 2  # one is the configuration
+        configured.become(ROOT_IDENTITY)
+        return found
+
+    before = told()
+    configured.write({f"/shut/{number}.json": {"title": "much", "wage": 5} for number in range(50)})
+    configured.finish()
+    configured.write({"/shut/last.json": {"title": "unflushed"}})
+    assert configured.query([], "/shut")
+    assert configured.get("/query/status").json["unflushed"] == 1
+    assert configured.get("/query/status", path="/open/d").json["unflushed"] == 0
+    assert told() == before
+    for status in before:
+        assert [one["path"] for one in status["directories"]] == ["/open/d"]
+        shown = {(one["field"], one["type"]) for one in status["indexes"]}
+        assert ("title", "exact") in shown
+        assert ("title", "phonetic") not in shown
+        assert not [one for one in status["indexes"] if "documents" in one or "size" in one]
+
+
+def test_the_status_shows_configurations_to_who_may_read_their_files(configured: Any, user: Any) -> None:
+    def shown(flags: dict[str, str], path: str) -> list[str]:
+        configured.become(user(flags))
+        return [one["path"] for one in configured.get("/query/status", path=path).json["directories"]]
+
+    assert shown({"/open": "rl"}, "/open/d") == ["/open", "/open/d"]
+    assert shown({"/open/d": "rl", "/.svc-config/indexes.json": "r"}, "/open/d") == ["/", "/open/d"]
+    assert shown({"/open/d": "y"}, "/open/d") == []
+    assert shown({"/": "rl"}, "/open/d") == ["/", "/open", "/open/d"]
+
+
+def test_the_status_of_a_part_counts_no_files_of_work_above_it(configured: Any, user: Any, key: Any) -> None:
+    assert configured.post("/query/rebuild", {}).status_code == 202
+    assert configured.get("/query/status", path="/open/d").json["jobs"][0]["total"] > 5
+    for identity in callers_of_one_directory(user, key):
+        configured.become(identity)
+        (job,) = configured.get("/query/status", path="/open/d").json["jobs"]
+        assert sorted(job) == ["path", "reason", "since", "waits_for_room"]
+        assert job["path"] == "/open/d"
 
 
 def test_root_begins_a_rebuild_and_answers_stay_the_same(library: Any) -> None:

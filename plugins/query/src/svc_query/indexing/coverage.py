@@ -82,7 +82,23 @@ class Directories:
             found = self._coverages[path] = self._cover(path)
         return found
 
+    def indexes(self, path: Path) -> frozenset[tuple[str, str, str]]:
+        """Returns (field, index type, options as canonical JSON) of what is indexed at and below a path."""
+        uses, _ = self._uses(path)
+        return frozenset(
+            (name, item, keys.canonical_options(options))
+            for name, entries in uses.items()
+            for entry in entries
+            for item, options in entry.types.items()
+        )
+
     def _cover(self, path: Path) -> Coverage:
+        uses, decided = self._uses(path)
+        fields = {name: self._use(name, entries, name in decided) for name, entries in uses.items()}
+        return Coverage(fields)
+
+    def _uses(self, path: Path) -> tuple[dict[str, list[IndexEntry]], set[str]]:
+        """Returns the entries of each field, and the fields that one entry decides for all files."""
         uses: dict[str, list[IndexEntry]] = {}
         decided: set[str] = set()
         for directory, configuration in self.above(path):
@@ -96,8 +112,7 @@ class Directories:
         for _, configuration in self.below(path):
             for name, entry in configuration.entries.items():
                 uses.setdefault(name, []).append(entry)
-        fields = {name: self._use(name, entries, name in decided) for name, entries in uses.items()}
-        return Coverage(fields)
+        return uses, decided
 
     def _use(self, name: str, entries: list[IndexEntry], is_decided: bool) -> FieldUse:
         ways = {

@@ -153,20 +153,21 @@ def read_status(
     after: str | None,
     limit: int,
     *,
+    may_read: Callable[[Path], bool] | None = None,
     wait_until: float,
 ) -> dict[str, Any]:
-    """Returns ``index_status`` as it is now, with ``damage`` where any was found within the last hour.
+    """Returns ``index_status`` as it is now; to who sees everything with ``damage`` of the last hour.
 
     Indexes whose files turn out to be damaged are made anew from then on. Blocks.
     """
     status = read_snapshot(
         database,
-        lambda snapshot: index_status(snapshot, path, after, limit),
+        lambda snapshot: index_status(snapshot, path, after, limit, may_read),
         minimum=0,
         wait_until=wait_until,
         goes_on=True,
     )
-    damage = database.view(INDEX_VIEW).damage()
+    damage = database.view(INDEX_VIEW).damage() if may_read is None else None
     if damage is not None:
         status["damage"] = {"at": damage.at_ms, "reason": damage.reason}
     return status

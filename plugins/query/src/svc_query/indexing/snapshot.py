@@ -130,6 +130,13 @@ class IndexSnapshot:
         """See ``Snapshot``."""
         return len(self.below(path)) if path else self.moment.state.documents
 
+    def unflushed_below(self, path: Path) -> int:
+        """Returns how many documents at and below a path are not in the files of the indexes yet."""
+        if not path:
+            return len(self.tail())
+        numbers, flushed = self.below(path), self.moment.state.flushed
+        return len(numbers) - numbers.rank(flushed - 1)
+
     def in_path_order(
         self, path: Path, *, after: Path | None = None, reverse: bool = False, among: BitMap | None = None
     ) -> Iterator[tuple[Path, int]]:
@@ -230,12 +237,19 @@ class IndexSnapshot:
 
     def coverage(self, path: Path) -> Coverage:
         """See ``Snapshot``."""
+        return self._directories_for(path).coverage(path)
+
+    def indexes_for(self, path: Path) -> frozenset[tuple[str, str, str]]:
+        """Returns (field, index type, options as canonical JSON) of what is indexed at and below a path."""
+        return self._directories_for(path).indexes(path)
+
+    def _directories_for(self, path: Path) -> Directories:
         directories = self.directories()
         if self._head is not None:
             more = self._not_walked(path, directories)
             if more:
                 directories = directories.beside(more)
-        return directories.coverage(path)
+        return directories
 
     def _not_walked(self, path: Path, directories: Directories) -> dict[Path, DirectoryConfiguration]:
         """Configurations above a path, and where jobs begin below it, that no job has come to."""

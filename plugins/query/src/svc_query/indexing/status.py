@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from svc.plugin import Path, format_path
+from svc_query.index_configuration import CONFIGURATION_SUFFIX
 from svc_query.indexing import keys
 from svc_query.indexing.counting import reindexes
-from svc_query.indexing.rows import ConfigurationRow, DirectoryRow, FailureRow, IndexRow, decode_row
+from svc_query.indexing.rows import ConfigurationRow, DirectoryRow, FailureRow, IndexRow, JobRow, decode_row
 from svc_query.indexing.snapshot import IndexSnapshot
 
 __all__ = ["index_status"]
@@ -17,13 +19,25 @@ _MOST_DIRECTORIES = 1_000
 
 
 def index_status(
-    snapshot: IndexSnapshot, path: Path = (), after: str | None = None, limit: int = 100
+    snapshot: IndexSnapshot,
+    path: Path = (),
+    after: str | None = None,
+    limit: int = 100,
+    may_read: Callable[[Path], bool] | None = None,
 ) -> dict[str, Any]:
     """Returns what is indexed at, above and below a path, and how that stands; as JSON has it.
 
     That is ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
     ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and
     ``failures`` by file, with ``has_more``.
+
+    Args:
+        snapshot: the index.
+        path: where; all of it is for the caller.
+        after: path of the last failure of the page before.
+        limit: failures of a page.
+        may_read: says of a file whether the caller may read it; None: all of the database is for them. To
+            others nothing is counted outside of the path.
     """
     failures, has_more = _failures(snapshot, path, after, limit)
     return {
@@ -31,26 +45,34 @@ def index_status(
         "sequence": snapshot.sequence,
         "documents": snapshot.count_below(path),
         "waiting": snapshot.waiting(path),
-        "unflushed": len(snapshot.tail()),
+        "unflushed": snapshot.unflushed_below(path),
         "jobs": [
-            {
-                "path": format_path(tuple(job.path.split("\x01")) if job.path else ()),
-                "reason": job.reason,
-                "indexed": min(job.done, job.total),
-                "total": job.total,
-                "since": job.since_ms,
-                "waits_for_room": job.is_held,
-            }
+            _job(job, path, sees_all=may_read is None)
             for job in (*snapshot.jobs(path), *reindexes(snapshot.storage, path))
         ],
-        "directories": _directories(snapshot, path),
-        "indexes": _indexes(snapshot, path),
+        "directories": _directories(snapshot, path, may_read),
+        "indexes": _indexes(snapshot, path, sees_all=may_read is None),
         "failures": failures,
         "has_more": has_more,
     }
 
 
-def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
+def _job(job: JobRow, path: Path, *, sees_all: bool) -> dict[str, Any]:
+    at = tuple(job.path.split("\x01")) if job.path else ()
+    item: dict[str, Any] = {"path": format_path(at), "reason": job.reason}
+    if sees_all or at[: len(path)] == path:
+        item["indexed"] = min(job.done, job.total)
+        item["total"] = job.total
+    else:
+        item["path"] = format_path(path)
+    item["since"] = job.since_ms
+    item["waits_for_room"] = job.is_held
+    return item
+
+
+def _directories(
+    snapshot: IndexSnapshot, path: Path, may_read: Callable[[Path], bool] | None
+) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     rows = [path[:depth] for depth in range(len(path) + 1)]
     storage = snapshot.storage
@@ -58,6 +80,9 @@ def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
     rows += [keys.path_of_key(key[1:]) for key, _ in storage.scan(below) if key[1:]]
     directories = snapshot.directories()
     for directory in rows[:_MOST_DIRECTORIES]:
+        if may_read is not None and not may_read(directory + CONFIGURATION_SUFFIX):
+            # Nor the default, which would tell that the directory has no configuration.
+            continue
         value = storage.get(keys.DIRECTORY + keys.key_of_path(directory))
         configuration = directories.at(directory)
         if value is None and configuration is None:
@@ -83,17 +108,19 @@ def _directories(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
-    fields = set(snapshot.coverage(path).fields)
-    counts = _documents_by_index(snapshot)
+def _indexes(snapshot: IndexSnapshot, path: Path, *, sees_all: bool) -> list[dict[str, Any]]:
+    used = snapshot.indexes_for(path)
+    # An index is about files everywhere, and so are its size and the number of its documents.
+    counts = _documents_by_index(snapshot) if sees_all else {}
     items: list[dict[str, Any]] = []
     for _, value in snapshot.storage.scan(keys.INDEX):
         row: IndexRow = decode_row(IndexRow, value)
-        if not row.type or row.field not in fields:
+        if (row.field, row.type, row.options) not in used:
             continue
         item: dict[str, Any] = {"field": row.field, "type": row.type}
         item["options"] = json.loads(row.options)
-        item["documents"] = counts.get(row.name, 0)
+        if sees_all:
+            item["documents"] = counts.get(row.name, 0)
         readers = {
             (one.type.name, one.type.format, keys.canonical_options(one.options)): one.reader
             for one in snapshot.indexes(row.field)
@@ -103,7 +130,7 @@ def _indexes(snapshot: IndexSnapshot, path: Path) -> list[dict[str, Any]]:
             item["problem"] = row.problem
         elif reader is None:
             item["problem"] = f"The index type {row.type!r} is not in use, or of another format."
-        else:
+        elif sees_all:
             item["size"] = reader.size
         items.append(item)
     return sorted(items, key=lambda item: (item["field"], item["type"], str(item["options"])))
