@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from svc_events.api import EventFilter, Onlooker, feed_of
 from svc_events.testing import EventTypeContract
 from svc_query.event_types import IndexEvents
 from svc_task_gc.event_types import GcEvents
@@ -115,6 +116,20 @@ class TestVersions(EventTypeContract):
         create_fork(database, "draft")
         with database.transaction(ref="forks/draft") as changes:
             changes.put(("b",), b"2")
+
+    def test_who_has_no_account_is_told_nothing(self, extension: VersionEvents, database: Database) -> None:
+        place = feed_of(database).end()
+        create_snapshot(database, "one")
+        batch = feed_of(database).after(place)
+        assert batch is not None
+
+        def told(user_id: str | None) -> list[str]:
+            by = Onlooker(lambda path: path == ("open",), user_id)
+            found = [EventFilter().select(event, by) for event in batch.events]
+            return [one.event.payload["name"] for one in found if one is not None]
+
+        assert told("ann") == ["one"]
+        assert told(None) == []
 
     def test_a_snapshot_and_a_fork_are_told_once(self, extension: VersionEvents, database: Database) -> None:
         self.happen(database)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.plugin import ROOT_IDENTITY
+from svc.plugin import ROOT_IDENTITY, Identity, ScopedRule
 
 ROUTES = ("/version/file-history", "/versions/file-history", "/versions/history")
 
@@ -225,3 +225,13 @@ def test_a_directory_counts_only_what_the_caller_may_see(commit: Any, http: Any,
     ]
     rows = http.get("/versions/history/d/open", params={"commits": "true"}).json["history"]
     assert [row["message"] for row in rows] == ["seen", None], "a message may name what is hidden"
+
+
+def test_a_share_link_is_told_of_commits_and_of_no_snapshot(four: Any) -> None:
+    rules = (ScopedRule("/docs/**", "-r--l---"),)
+    four.become(Identity(None, "share", key_id="link", rules=rules))
+    for path in ("/docs/a.txt", "/docs"):
+        answer = four.get(f"/versions/history{path}")
+        assert (answer.status_code, answer.json["history"], answer.json["has_more"]) == (200, [], False)
+    commits = four.get("/versions/history/docs/a.txt", params={"commits": "true"})
+    assert changes(commits) == [(None, "modified"), (None, "added")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -45,9 +45,10 @@ __all__ = [
     "parse_place",
 ]
 
-SeenBy: TypeAlias = Literal["paths", "root", "everyone", "recipient"]
-"""Who may see an event: whoever may read or list its paths, root alone, everybody who has signed in, or root
-and the one whom it is for, if they may do anything to its paths."""
+SeenBy: TypeAlias = Literal["paths", "root", "everyone", "users", "recipient"]
+"""Who may see an event: whoever may read or list its paths, root alone, everybody who is authenticated, all
+users (not the holders of share links), or root and the one whom it is for, if they may do anything to its
+paths."""
 
 GAP = "gap"
 """Says that events are missing: no type, since nothing has happened."""
@@ -130,7 +131,7 @@ def check_event_type(thing: object) -> str | None:
             return f"the name {name!r} is not lower-case words joined by underscores"
         if name in _TAKEN:
             return f"the name {name!r} is taken"
-    if thing.seen_by not in ("paths", "root", "everyone", "recipient"):
+    if thing.seen_by not in get_args(SeenBy):
         return f"nobody is {thing.seen_by!r}"
     return None
 

@@ -24,7 +24,7 @@ class Onlooker:
 
     Args:
         shows: whether a path may be seen; None: all may, as by who holds the file itself, and root.
-        user_id: who it is; None is nobody.
+        user_id: who it is; None is somebody without an account, who has a share link.
         reaches: whether anything at all may be done to a path; None: where it may be seen.
     """
 
@@ -94,6 +94,8 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
         shows = onlooker.shows
         if shows is not None:
             if found.seen_by == "root":
+                return None
+            if found.seen_by == "users" and onlooker.user_id is None:
                 return None
             if found.seen_by == "recipient" and not _is_for(found, onlooker):
                 return None

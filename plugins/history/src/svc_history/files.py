@@ -23,9 +23,10 @@ def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | Non
     """Returns what became of a path, which the viewer may see, from each snapshot to the next, newest first.
 
     A snapshot in which it was not, and had not been in the one before either, says nothing of it. Of a
-    directory that the viewer sees in part, the hidden part counts for nothing.
+    directory that the viewer sees in part, the hidden part counts for nothing. To who may not know which
+    snapshots there are none says anything.
     """
-    snapshots = list_snapshots(viewer.database)
+    snapshots = list_snapshots(viewer.database) if viewer.knows_snapshots else []
     start = 0
     if after is not None:
         _, created, sequence, name = decode_cursor(after, (_SNAPSHOTS, 3))

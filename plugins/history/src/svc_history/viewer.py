@@ -42,6 +42,8 @@ class Viewer:
         self._context = context
         self._head = database.at()
         self.sees_all = context is None or _is_root(context)
+        # The holder of a share link has no account, and sees no list of snapshots.
+        self.knows_snapshots = context is None or context.identity.user_id is not None
 
     def authorize(self, path: Path) -> None:
         """Lets a request for a path go on.

@@ -26,11 +26,11 @@ _KINDS: dict[str, tuple[str, type[SnapshotDocument | ForkDocument]]] = {
 class VersionEvents(EventType):
     """A snapshot or a fork came to be; one that was renamed came to be under its new name.
 
-    Everybody may see it who has signed in, as with the lists of both.
+    Everybody may see it who has an account, as with the lists of both.
     """
 
     names = ("versions_created",)
-    seen_by = "everyone"
+    seen_by = "users"
 
     def events(self, commit: FeedCommit, configuration: Any) -> Iterator[EventData | None]:
         """See ``EventType``. After a collection those are left out that no longer are what they were."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc.pipeline import AccessKind, access_of
-from svc.plugin import ROOT_IDENTITY
+from svc.plugin import ROOT_IDENTITY, Identity, ScopedRule
 from svc.plugins import Plugins
 
 from ..conftest import Http, scoped_root, user  # noqa: TID252
@@ -59,6 +59,34 @@ def test_what_moves_head_or_deletes_is_roots_alone(versions: Http, method: str, 
 def test_everyone_may_see_which_versions_have_a_name(versions: Http, path: str) -> None:
     versions.become(USER)
     assert versions.get(path).status_code == 200
+
+
+SHARE_LINK = Identity(None, "share", key_id="link", rules=(ScopedRule("/a", "-r--l---"),))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/version/snapshots",
+        "/versions/snapshots",
+        "/version/forks",
+        "/versions/forks",
+        "/versions/forks?abandoned=1",
+    ],
+)
+def test_a_share_link_lists_no_snapshots_and_no_forks(versions: Http, path: str) -> None:
+    versions.become(SHARE_LINK)
+    assert versions.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/version/snapshot/", "/versions/snapshots/", "/version/fork/", "/versions/forks/"]
+)
+def test_to_a_share_link_a_snapshot_looks_as_if_there_were_none(versions: Http, path: str) -> None:
+    versions.become(SHARE_LINK)
+    answers = [versions.get(path + name) for name in ("s", "f", "none")]
+    assert {one.status_code for one in answers} == {404}
+    assert len({one.json["error"] for one in answers}) == 1
 
 
 def test_a_user_makes_snapshots_and_forks_and_a_scoped_key_does_not(versions: Http) -> None:

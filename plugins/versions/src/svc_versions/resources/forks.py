@@ -21,6 +21,7 @@ from svc.plugin import (
     send_json,
 )
 from svc_versions.forks import (
+    Fork,
     abandon_fork,
     create_fork,
     find_fork,
@@ -29,7 +30,7 @@ from svc_versions.forks import (
     promote_fork,
     snapshot_or_version,
 )
-from svc_versions.requests import CHANGES, authorize_making, settings_of
+from svc_versions.requests import CHANGES, authorize_listing, authorize_making, settings_of
 
 __all__ = ["ForkListResource", "ForkResource", "ForksResource", "MakeForkResource"]
 
@@ -89,6 +90,7 @@ class ForksResource(MakeForkResource):
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them, newest first; with ``abandoned=true`` what is left of abandoned ones instead."""
+        authorize_listing(req)
         database = context_of(req).database
         if query_flag(req, "abandoned"):
             found = [one.as_json() for one in run_blocking(list_abandoned, database)]
@@ -103,6 +105,7 @@ class ForkListResource:
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them, newest first."""
+        authorize_listing(req)
         forks = run_blocking(list_forks, context_of(req).database)
         send_json(resp, [one.as_json() for one in forks])
 
@@ -113,6 +116,7 @@ class ForkResource:
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
         """Describes it."""
+        authorize_listing(req, Fork.missing(name))
         send_json(resp, find_fork(context_of(req).database, name).as_json())
 
     @requires_root

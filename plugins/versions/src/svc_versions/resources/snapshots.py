@@ -21,8 +21,9 @@ from svc.plugin import (
     send_json,
 )
 from svc_versions.forks import find_fork
-from svc_versions.requests import CHANGES, authorize_making, settings_of
+from svc_versions.requests import CHANGES, authorize_listing, authorize_making, settings_of
 from svc_versions.snapshots import (
+    Snapshot,
     create_snapshot,
     delete_snapshot,
     find_snapshot,
@@ -82,6 +83,7 @@ class SnapshotsResource(MakeSnapshotResource):
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them, newest first."""
+        authorize_listing(req)
         snapshots = run_blocking(list_snapshots, context_of(req).database)
         send_json(resp, {"snapshots": [one.as_json() for one in snapshots]})
 
@@ -92,6 +94,7 @@ class SnapshotListResource:
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Lists them, newest first."""
+        authorize_listing(req)
         snapshots = run_blocking(list_snapshots, context_of(req).database)
         send_json(resp, [one.as_json() for one in snapshots])
 
@@ -102,6 +105,7 @@ class SnapshotResource:
     @requires_identity
     def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
         """Describes it."""
+        authorize_listing(req, Snapshot.missing(name))
         send_json(resp, find_snapshot(context_of(req).database, name).as_json())
 
     @requires_root
