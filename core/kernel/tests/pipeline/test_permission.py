@@ -240,8 +240,20 @@ class TestConfiguration:
             assert permits(Identity("u", "root", is_root=True), operation, path(at), below=True)
         assert effective_permissions(everything, path(at)) == "-r--lify"
 
-    def test_by_a_key_of_root(self) -> None:
-        at = path("/.config/cron.json")
+    @pytest.mark.parametrize("at", ["/.config", "/.config/cron.json"])
+    @pytest.mark.parametrize("flags", ["crudl---", "crudlify"])
+    def test_of_the_server_by_a_key_of_root_with_rules(self, at: str, flags: str) -> None:
+        key = scoped(("/.config/**", flags), ("/**", flags))
+        for operation in (*self.STORE, D):
+            assert not permits(key, operation, path(at))
+            assert not permits(key, operation, path(at), below=True)
+            assert not permits(key, operation, (), below=True)
+            assert permits(key, operation, path("/a"), below=True)
+        assert permits(key, R, path(at), below=True)
+        assert effective_permissions(key, path(at)) == "-r--l" + flags[5:]
+
+    def test_of_a_directory_by_a_key_of_root_with_rules(self) -> None:
+        at = path("/a/.svc-config/indexes.json")
         assert not permits(scoped(("/**", "crudl---")), C, at)
         assert permits(scoped(("/**", "crudl--y")), C, at)
         assert effective_permissions(scoped(("/**", "crudl---")), at) == "-r-dl---"

@@ -365,6 +365,9 @@ def test_who_may_only_write_stores_nothing_that_configures(http: Http, way: str,
     http.become(user({"/": "crudly"}))
     allowed = http(method, url.replace("{}", configuration), **request).status_code
     assert (allowed == 403) is configuration.startswith("/.config"), allowed
+    if configuration.startswith("/.config"):
+        http.become(scoped_root(("/**", "crudlify")))
+        assert http(method, url.replace("{}", configuration), **request).status_code == 404
     http.become(ROOT_IDENTITY)
     if configuration.startswith("/.config"):
         assert http(method, url.replace("{}", configuration), **request).status_code in (200, 201)
@@ -495,3 +498,43 @@ def test_rights_that_were_taken_away_while_a_body_came_are_gone(
     )
     assert answer.status_code == status, answer.text
     assert (tree.database.head().root == before) is (status > 201)
+
+
+CHANGES_OF_THE_SERVERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "delete": ("DELETE", "/files/.config/x.json", {}),
+    "delete the directory": ("DELETE", "/files/.config", {"params": {"recursive": "true"}}),
+    "delete by a link": ("DELETE", "/files/ln/x.json", {}),
+    "delete in a batch": (
+        "POST",
+        "/files/batch",
+        {"json": {"operations": [{"op": "delete", "path": "/.config", "recursive": True}]}},
+    ),
+    "move away": ("PATCH", "/files/.config/x.json", {"json": {"to": "/d/x.json"}}),
+    "move the directory away": ("PATCH", "/files/.config", {"json": {"to": "/d/config"}}),
+    "move a directory over it": ("PATCH", "/files/e", {"json": {"to": "/.config", "overwrite": True}}),
+    "copy a directory over it": (
+        "POST",
+        "/files/copy",
+        {"json": {"paths": ["/e"], "destination": "/.config", "overwrite": True}},
+    ),
+    "put a link there": ("PUT", "/links/.config", {"json": {"target": "/e"}}),
+}
+
+
+@pytest.mark.parametrize("way", CHANGES_OF_THE_SERVERS)
+def test_only_root_itself_takes_away_what_configures_the_server(http: Http, way: str) -> None:
+    http.fill("/d/a.json", "/e/x.json", "/.config/x.json")
+    with http.database.transaction() as transaction:
+        transaction.link(("ln",), "/.config")
+    before = http.database.head().root
+    method, url, options = CHANGES_OF_THE_SERVERS[way]
+    for identity, status in (
+        (user({"/": "crudlify"}), 403),
+        (scoped_root(("/**", "crudlify")), 404),
+        (scoped_root(("/.config/**", "crudlify"), ("/**", "crudlify")), 404),
+        (scoped_root(("/**", "crudl---")), 404),
+    ):
+        http.become(identity)
+        answer = http(method, url, **options)
+        assert answer.status_code == status, answer.text
+        assert http.database.head().root == before

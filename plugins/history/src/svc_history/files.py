@@ -23,8 +23,8 @@ def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | Non
     """Returns what became of a path, which the viewer may see, from each snapshot to the next, newest first.
 
     A snapshot in which it was not, and had not been in the one before either, says nothing of it. Of a
-    directory that the viewer sees in part, the hidden part counts for nothing. To who may not know which
-    snapshots there are none says anything.
+    directory that the viewer sees in part, the hidden part counts for nothing. Where the viewer may
+    not know which snapshots there are, the page is empty.
     """
     snapshots = list_snapshots(viewer.database) if viewer.knows_snapshots else []
     start = 0

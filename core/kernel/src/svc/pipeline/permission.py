@@ -4,7 +4,7 @@ Root may do everything; everyone else what the rights of the user grant, and sil
 scoped key then narrow what is left, root's too. A share key has no user: its rules are all it has.
 
 A file that configures something is not like others: to store one in a directory ``.svc-config`` takes the
-right to configure besides, and ``/.config`` is changed by root alone.
+right to configure besides, and ``/.config`` is changed by root alone, with a key that has no rules.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def permits(
     if path and path[0] in SYSTEM_NAMES:
         return False
     if operation.bit & _CHANGE:
-        if not identity.is_root and (path[0] == SERVER_CONFIGURATION if path else below):
+        if not identity.is_unrestricted_root and (path[0] == SERVER_CONFIGURATION if path else below):
             return False
         if (
             operation.bit & _STORE
@@ -130,7 +130,7 @@ def _granted(identity: Identity, path: Path, mask: int) -> int:
 
 
 def _of_configuration(identity: Identity, path: Path, mask: int) -> int:
-    if path[0] == SERVER_CONFIGURATION and not identity.is_root:
+    if path[0] == SERVER_CONFIGURATION and not identity.is_unrestricted_root:
         mask &= ~_CHANGE
     return mask if mask & Operation.CONFIGURE.bit else mask & ~_STORE
 
