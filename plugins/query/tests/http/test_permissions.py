@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from svc_query.commands.statuses import status_lines
 
 from svc.plugin import ROOT_IDENTITY, Identity, ScopedRule
 from svc_testing import PathRights
@@ -208,6 +209,7 @@ def test_the_status_of_a_part_tells_nothing_of_the_rest(configured: Any, user: A
         assert ("title", "exact") in shown
         assert ("title", "phonetic") not in shown
         assert not [one for one in status["indexes"] if "documents" in one or "size" in one]
+        assert any(line.split() == ["title", "exact"] for line in status_lines(status))
 
 
 def test_the_status_shows_configurations_to_who_may_read_their_files(configured: Any, user: Any) -> None:
@@ -229,6 +231,10 @@ def test_the_status_of_a_part_counts_no_files_of_work_above_it(configured: Any, 
         (job,) = configured.get("/query/status", path="/open/d").json["jobs"]
         assert sorted(job) == ["path", "reason", "since", "waits_for_room"]
         assert job["path"] == "/open/d"
+        assert any(
+            line.startswith("rebuild of /open/d: since ")
+            for line in status_lines(configured.get("/query/status", path="/open/d").json)
+        )
 
 
 def test_root_begins_a_rebuild_and_answers_stay_the_same(library: Any) -> None:

@@ -25,8 +25,10 @@ def status_lines(status: Document) -> Iterator[str]:
         yield terminal_text(f"damaged data were found at {found} and are made anew: {reason}")
     for job in status["jobs"]:
         since = time_text(job["since"])
+        # How far work above the path is, and the figures of whole indexes, are not told to everybody.
+        progress = f"{job['indexed']:,} of {job['total']:,} files, " if "total" in job else ""
         yield terminal_text(
-            f"{job['reason']} of {job['path']}: {job['indexed']:,} of {job['total']:,} files, since {since}"
+            f"{job['reason']} of {job['path']}: {progress}since {since}"
             + (": waits, the index holds as many files as it may (maximum_documents)" * job["waits_for_room"])
         )
     yield from _section("configurations", [_directory(one) for one in status["directories"]])
@@ -56,8 +58,8 @@ def _directory(directory: Document) -> tuple[str, ...]:
 
 
 def _index(index: Document) -> tuple[str, ...]:
-    files = counted(index["documents"], "file")
-    size = index.get("problem") or _size(index.get("size", 0))
+    files = counted(index["documents"], "file") if "documents" in index else ""
+    size = index.get("problem") or (_size(index.get("size", 0)) if "documents" in index else "")
     options = "" if index["options"] in ("", "{}", {}) else str(index["options"])
     return index["field"], index["type"], files, str(size), options
 
