@@ -127,6 +127,24 @@ def test_a_user_merges_into_a_fork_only_what_the_user_may_change(versions: Http)
     assert versions.files("g") == {"/a": "2", "/c": "f", "/closed/b": "f"}
 
 
+def test_a_merge_that_empties_a_directory_needs_the_right_to_delete_what_is_in_it(versions: Http) -> None:
+    versions.write({"/d/x": "1", "/d/sub/y": "2"})
+    for name in ("emptied", "full"):
+        versions.post("/versions/forks", {"name": name})
+    with versions.database.transaction(ref="forks/emptied") as transaction:
+        transaction.delete(("d",), recursive=True)
+        transaction.mkdir(("d",))
+    body = {"from": "emptied", "into": "full"}
+    before = versions.files("full")
+    versions.become(user({"/": "crudl", "/d/sub": "crul"}))
+    refused = versions.post("/versions/merge", body)
+    assert refused.status_code == 403, refused.text
+    assert versions.files("full") == before
+    versions.become(user({"/": "crudl"}))
+    assert versions.post("/versions/merge", body).status_code == 200
+    assert not any(path.startswith("/d/") for path in versions.files("full"))
+
+
 def test_conflicts_are_shown_to_those_who_may_read_the_path(versions: Http) -> None:
     versions.post("/versions/forks", {"name": "g"})
     versions.write({"/closed/b": "g", "/c": "g"}, "g")

@@ -99,6 +99,8 @@ class _Permits:
         self._head = None if is_present else head
         for edit in edits:
             if _is_directory(edit.before) and _is_directory(edit.after):
+                # The directory stays, and what was in it goes: else its entries have edits of their own.
+                self._require_inside(Operation.DELETE, ours, edit.path)
                 continue
             if (
                 edit.before is not None
@@ -114,9 +116,11 @@ class _Permits:
 
     def _require_below(self, operation: Operation, version: Version, path: Path, entry: Entry) -> None:
         self._require(operation, path)
-        if self._may_below(operation, path):
-            return
         if entry.kind is EntryKind.DIRECTORY and version.get(path) is not None:
+            self._require_inside(operation, version, path)
+
+    def _require_inside(self, operation: Operation, version: Version, path: Path) -> None:
+        if not self._may_below(operation, path):
             for below, _ in version.walk(path):
                 self._require(operation, below)
 
