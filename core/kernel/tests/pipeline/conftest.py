@@ -33,6 +33,7 @@ from svc.pipeline import (
     send_stream,
 )
 from svc.plugins import (
+    AuthMode,
     HealthCheck,
     HealthReport,
     HealthStatus,
@@ -220,3 +221,31 @@ def client(app: Application) -> TestClient:
 @pytest.fixture
 def anonymous(app: Application) -> TestClient:
     return TestClient(app)
+
+
+OpenApplication = Callable[[AuthMode, Callable[[Any], None]], Application]
+
+
+@pytest.fixture
+def open_application(tmp_path: Path) -> Iterator[OpenApplication]:
+    """Opens an application with an auth mode of the test's own, and the routes that a function adds."""
+    opened: list[Application] = []
+
+    def make(mode: AuthMode, add_routes: Callable[[Any], None]) -> Application:
+        registries = make_registries(check_route)
+        with registries.adding("test.routes"):
+            add_routes(registries.routes)
+        with registries.adding("test.auth"):
+            registries.auth_modes.add(mode)
+        registries.freeze()
+        ids = ("test.routes", "test.auth")
+        descriptors = {one: PluginDescriptor(one, "1.0", "For tests", (1, 1), "test_module") for one in ids}
+        plugins = Plugins(registries, {}, ids, (), descriptors, (), {})
+        database = Database(tmp_path / "test.svcdb")
+        assert initialize(database, plugins) == ()
+        opened.append(create_app(database, plugins, settings=PipelineSettings(auth=mode.name)))
+        return opened[-1]
+
+    yield make
+    for application in opened:
+        application.service.close()

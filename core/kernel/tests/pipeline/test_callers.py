@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import falcon
@@ -17,10 +16,7 @@ from svc.errors import AuthRequired, NotFound
 from svc.pipeline import (
     Application,
     Operation,
-    PipelineSettings,
     accepts_query_token,
-    check_route,
-    create_app,
     renew_caller,
     requires,
     requires_identity,
@@ -32,12 +28,8 @@ from svc.plugins import (
     AuthMode,
     Credentials,
     Identity,
-    PluginDescriptor,
-    Plugins,
     disable,
-    initialize,
 )
-from svc.plugins.registries import make_registries
 
 NAMES = ("ann", "ben")
 
@@ -105,23 +97,14 @@ def mode() -> NamesMode:
 
 
 @pytest.fixture
-def app(tmp_path: Path, mode: NamesMode) -> Iterator[Application]:
-    registries = make_registries(check_route)
-    with registries.adding("test.routes"):
-        registries.routes.add("/names/{path:path}", NameResource())
-        registries.routes.add("/going-on", GoingOnResource())
-    with registries.adding("test.auth"):
-        registries.auth_modes.add(mode)
-    registries.freeze()
-    ids = ("test.routes", "test.auth")
-    descriptors = {one: PluginDescriptor(one, "1.0", "For tests", (1, 1), "test_module") for one in ids}
-    plugins = Plugins(registries, {}, ids, (), descriptors, (), {})
-    database = Database(tmp_path / "test.svcdb")
-    assert initialize(database, plugins) == ()
-    application = create_app(database, plugins, settings=PipelineSettings(auth="names"))
+def app(open_application: Callable[..., Application], mode: NamesMode) -> Application:
+    def add_routes(routes: Any) -> None:
+        routes.add("/names/{path:path}", NameResource())
+        routes.add("/going-on", GoingOnResource())
+
+    application = open_application(mode, add_routes)
     mode.judged.clear()
-    yield application
-    application.service.close()
+    return application
 
 
 def get(app: Application, path: str = "/names/all", query: str = "", **fields: str) -> str | int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import falcon
@@ -12,15 +11,11 @@ import pytest
 from falcon.testing import create_environ
 from msgspec.structs import replace
 
-from svc.database import Database
 from svc.errors import AuthRequired
 from svc.pipeline import (
     Application,
     Operation,
-    PipelineSettings,
     body_stream,
-    check_route,
-    create_app,
     read_json,
     requires_any,
     requires_identity,
@@ -34,13 +29,9 @@ from svc.plugins import (
     AuthMode,
     Credentials,
     Identity,
-    PluginDescriptor,
-    Plugins,
     ScopedRule,
     disable,
-    initialize,
 )
-from svc.plugins.registries import make_registries
 
 Path_ = tuple[str, ...]
 
@@ -162,24 +153,15 @@ def resource() -> TakesBodies:
 
 
 @pytest.fixture
-def app(tmp_path: Path, mode: TokensMode, resource: TakesBodies) -> Iterator[Application]:
-    registries = make_registries(check_route)
-    with registries.adding("test.routes"):
-        registries.routes.add("/put/{path:path}", resource)
+def app(open_application: Callable[..., Application], mode: TokensMode, resource: TakesBodies) -> Application:
+    def add_routes(routes: Any) -> None:
+        routes.add("/put/{path:path}", resource)
         for suffix in ("somewhere", "json", "root"):
-            registries.routes.add(f"/{suffix}", resource, suffix=suffix)
-    with registries.adding("test.auth"):
-        registries.auth_modes.add(mode)
-    registries.freeze()
-    ids = ("test.routes", "test.auth")
-    descriptors = {one: PluginDescriptor(one, "1.0", "For tests", (1, 1), "test_module") for one in ids}
-    plugins = Plugins(registries, {}, ids, (), descriptors, (), {})
-    database = Database(tmp_path / "test.svcdb")
-    assert initialize(database, plugins) == ()
-    application = create_app(database, plugins, settings=PipelineSettings(auth="tokens"))
+            routes.add(f"/{suffix}", resource, suffix=suffix)
+
+    application = open_application(mode, add_routes)
     mode.judged.clear()
-    yield application
-    application.service.close()
+    return application
 
 
 ROUTES = [("PUT", "/put/own/a"), ("POST", "/somewhere"), ("POST", "/json")]

@@ -37,7 +37,7 @@ from svc_query.locators import Hit, locate, text_reader
 from svc_query.ordering import Order, OrderField
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, Snapshot
 
-__all__ = ["Asker", "settings_of"]
+__all__ = ["Asker", "sees_everything", "settings_of"]
 
 T = TypeVar("T")
 
@@ -245,7 +245,7 @@ class Asker(NamedTuple):
         return found, Caller(
             ((found, False),) if parts is None or head is not None else parts,
             self._may(head),
-            sees_all=head is None and visible_parts(identity, _READ, ()) == (((), True),),
+            sees_all=head is None and sees_everything(identity),
             shown=known,
         )
 
@@ -323,6 +323,11 @@ def _search_filter(query: str, coverage: Coverage, operators: Mapping[str, Query
         field="query",
         index_type="fulltext",
     )
+
+
+def sees_everything(identity: Identity) -> bool:
+    """Whether somebody may read every file, whatever is stored."""
+    return visible_parts(identity, _READ, ()) == (((), True),)
 
 
 def _add_matches(

@@ -8,7 +8,6 @@ from functools import partial
 import falcon
 
 from svc.plugin import (
-    Identity,
     Operation,
     SvcRequest,
     format_path,
@@ -21,9 +20,8 @@ from svc.plugin import (
     requires_identity,
     requires_root,
     send_json,
-    visible_parts,
 )
-from svc_query.asking import settings_of
+from svc_query.asking import sees_everything, settings_of
 from svc_query.bodies import RebuildBody
 from svc_query.resources.querying import asker_of
 
@@ -57,14 +55,9 @@ class StatusResource:
         after = query_text(req, "after")
         asker = asker_of(req)
         wait_until = time.monotonic() + settings_of(asker.context).wait_seconds
-        may_read = None if _sees_all(context.identity) else partial(context.may, Operation.READ)
+        may_read = None if sees_everything(context.identity) else partial(context.may, Operation.READ)
         answer = read_status(context.database, path, after, limit, may_read=may_read, wait_until=wait_until)
         send_json(resp, answer)
-
-
-def _sees_all(identity: Identity) -> bool:
-    whole = visible_parts(identity, Operation.READ, ()) == (((), True),)
-    return identity.is_unrestricted_root or whole
 
 
 class RebuildResource:
