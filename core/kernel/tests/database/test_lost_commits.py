@@ -242,7 +242,7 @@ def test_the_mark_of_an_orderly_close_makes_a_lost_last_commit_known_from_the_fi
 def test_rot_in_the_last_batch_before_a_mark_is_named_and_never_cut(path: Path) -> None:
     put(path, "a", "b")
     copy = alone(path)
-    flip(copy, copy.read_bytes().index(b"b" * 9))
+    flip(copy, copy.read_bytes().index(b"b" * 9) + 4)  # the byte before the content may be a "b" too
     size = copy.stat().st_size
     with Database(copy) as database:
         assert names(database) == ["a", "b"] and database.recovered_bytes == 0
