@@ -112,7 +112,7 @@ def served(tmp_path: Path, plugins: Plugins, ann_key: str) -> Iterator[Served]:
     database = Database(tmp_path / "file.svcdb")
     assert initialize(database, plugins) == ()
     selected = select_auth_mode(plugins, f"file://{file}")
-    lines = selected.mode.prepare(selected.context(database, plugins))
+    lines = list(selected.mode.prepare(selected.context(database, plugins)))
     app = create_app(database, plugins, settings=PipelineSettings(auth=f"file://{file}"))
     mode = app.service.auth_mode
     assert isinstance(mode, FileAuthMode)

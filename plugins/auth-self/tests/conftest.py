@@ -102,7 +102,7 @@ def serve(tmp_path: Path, plugins: Plugins) -> Iterator[Serve]:
             from svc.plugins import configure
 
             configure(database, plugins, "auth.self", settings)
-        lines = SelfContainedAuthMode().prepare(AuthContext(database, "", None))
+        lines = list(SelfContainedAuthMode().prepare(AuthContext(database, "", None)))
         app = create_app(database, plugins, settings=PipelineSettings(auth="self"))
         opened.append(app)
         return Http(app, database, lines[0].rpartition(" ")[2])

@@ -67,7 +67,7 @@ def test_the_root_key_is_reset_beside_a_server(svc: Run, http: Http) -> None:
     assert again["revoked"] == 1
     assert verified_key(http.database, key) is None
     assert verified_key(http.database, again["key"]) is not None
-    assert ensure_root_key(http.database) == ()
+    assert list(ensure_root_key(http.database)) == []
 
 
 def test_who_is_asked_of_a_server_only(svc: Run, run_svc: Run, tmp_path: Path) -> None:

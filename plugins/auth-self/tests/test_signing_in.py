@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from svc.plugin import ROOT_USER_ID, AuthContext, Database
 from svc.plugins import accepts_root_key
 from svc_auth_self.api import RateLimiter
 from svc_auth_self.jobs import prune_chains, prune_ended_chains
+from svc_auth_self.keys import keys_of, verified_key
 from svc_auth_self.mode import SelfContainedAuthMode
 from svc_auth_self.refresh import chains_of
 from svc_auth_self.root_key import ensure_root_key, reset_root_key
@@ -363,9 +365,32 @@ def test_a_limiter_that_is_full_makes_room(
 
 
 def test_the_root_key_is_made_and_shown_once(http: Http) -> None:
-    assert ensure_root_key(http.database) == ()
-    assert SelfContainedAuthMode().prepare(AuthContext(http.database, "", None)) == ()
+    assert list(ensure_root_key(http.database)) == []
+    assert list(SelfContainedAuthMode().prepare(AuthContext(http.database, "", None))) == []
     assert http.whoami(http.root)["is_root"]
+
+
+def test_a_root_key_that_nobody_has_seen_is_not_kept(tmp_path: Path) -> None:
+    with Database(tmp_path / "x.svcdb") as database:
+        lines = ensure_root_key(database)
+        assert next(lines).startswith("Root key: svc_k_")
+        lines.close()  # as a crash between the two lines
+        assert list(keys_of(database.system(), ROOT_USER_ID)) == []
+        again = ensure_root_key(database)
+        key = next(again).rpartition(" ")[2]
+        assert [line.partition(":")[0] for line in again] == ["Keep it"]
+        assert verified_key(database, key) is not None
+
+
+def test_of_two_servers_that_make_the_root_key_at_once_the_later_says_that_its_own_is_void(
+    tmp_path: Path,
+) -> None:
+    with Database(tmp_path / "x.svcdb") as database:
+        late = ensure_root_key(database)
+        key = next(late).rpartition(" ")[2]
+        assert len(list(ensure_root_key(database))) == 2
+        assert [line for line in late if "this one is not valid" in line]
+        assert verified_key(database, key) is None
 
 
 def test_a_new_root_key_ends_the_others_and_their_tokens(http: Http) -> None:
@@ -378,7 +403,7 @@ def test_a_new_root_key_ends_the_others_and_their_tokens(http: Http) -> None:
     assert http.refresh(refresh).status_code == 401
     assert http.sign_in(http.root_key).status_code == 401
     assert http.whoami(http.token(text))["is_root"]
-    assert ensure_root_key(http.database) == ()
+    assert list(ensure_root_key(http.database)) == []
     assert list(chains_of(http.database.system(), ROOT_USER_ID)) != []
 
 

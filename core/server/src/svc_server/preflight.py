@@ -1,27 +1,33 @@
 """The check before a start, in a process of its own: whatever is wrong is said at once, with its exit code.
 
 The master of a server never opens the database, and runs no code of a plugin: descriptors, locks and threads
-don't cross a fork. So a child looks, and reports over a pipe; meanwhile the master imports what its workers
-will need.
+don't cross a fork. So a child looks, and reports through a socket; meanwhile the master imports what its
+workers will need. The child also makes what a start makes, in this order: the listening socket, which it
+hands to the master, then the database, then what the auth mode needs. So a start that can't listen leaves
+nothing behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec import Struct
 
 from svc.errors import DatabaseNotFound, SvcError, UsageError
 from svc.plugins import AuthMode, PluginProblem, ProblemKind
-from svc_server.assembly import assemble, opener_of
+from svc_server.assembly import Assembly, assemble, opener_of
+from svc_server.listening import bind_socket, choose_host
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from svc.log import StorageBackend
 
@@ -29,11 +35,17 @@ __all__ = ["Findings", "Preflight", "PreflightError"]
 
 
 class Findings(Struct, frozen=True):
-    """What the check found."""
+    """What the check found.
 
-    loopback_only: bool
-    lines: tuple[str, ...]
+    Attributes:
+        host: the address to listen on.
+        problems: what is wrong with plugins, and does not keep the server from starting.
+        listener: the listening socket.
+    """
+
+    host: str
     problems: tuple[PluginProblem, ...]
+    listener: socket.socket
 
 
 class PreflightError(SvcError):
@@ -45,20 +57,31 @@ class PreflightError(SvcError):
 
 
 class Preflight:
-    """Checks plugins, auth mode and database, and makes the database when it is missing; begins at once."""
+    """Checks plugins, auth mode and database, and makes what is missing; begins at once."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._read_end, write_end = os.pipe()
+        self._socket, theirs = socket.socketpair()
         self._child = os.fork()
         if self._child == 0:
-            os.close(self._read_end)
-            _run_child(settings, write_end)
-        os.close(write_end)
+            self._socket.close()
+            _run_child(lambda: _make_ready(settings), theirs)
+        theirs.close()
 
     def wait(self) -> Findings:
         """Returns what was found. Blocks; called once."""
-        with os.fdopen(self._read_end, "rb") as pipe:
-            report = pipe.read()
+        outcome, descriptors = self._receive()
+        problems = tuple(
+            PluginProblem(name, ProblemKind(kind), text) for name, kind, text in outcome["problems"]
+        )
+        return Findings(outcome["host"], problems, socket.socket(fileno=descriptors[0]))
+
+    def _receive(self) -> tuple[dict[str, Any], list[int]]:
+        with self._socket:
+            report, descriptors, _, _ = socket.recv_fds(
+                self._socket, 1, 1, flags=socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
+            )
+            with self._socket.makefile("rb") as rest:
+                report += rest.read()
         _, status = os.waitpid(self._child, 0)
         if not report:
             code = os.waitstatus_to_exitcode(status)
@@ -66,42 +89,58 @@ class Preflight:
         outcome: dict[str, Any] = json.loads(report)
         if "error" in outcome:
             raise PreflightError(outcome["error"], outcome["exit_code"])
-        problems = tuple(
-            PluginProblem(name, ProblemKind(kind), text) for name, kind, text in outcome["problems"]
-        )
-        return Findings(outcome["loopback_only"], tuple(outcome["lines"]), problems)
+        return outcome, descriptors
 
 
-def _run_child(settings: ServerSettings, write_end: int) -> None:
+class _Outcome(Struct, frozen=True):
+    """What a check tells the process that waits for it, as a JSON object, and the socket that it made."""
+
+    report: dict[str, Any]
+    listener: socket.socket | None = None
+
+    @classmethod
+    def of(cls, assembly: Assembly, host: str, listener: socket.socket | None = None) -> _Outcome:
+        problems = [(one.plugin_id, one.kind.value, one.message) for one in assembly.plugins.problems]
+        return cls({"host": host, "problems": problems}, listener)
+
+    def send(self, end: socket.socket) -> None:
+        content = json.dumps(self.report).encode("ascii")
+        descriptors = [] if self.listener is None else [self.listener.fileno()]
+        socket.send_fds(end, [content[:1]], descriptors)
+        end.sendall(content[1:])
+
+
+def _run_child(look: Callable[[], _Outcome], end: socket.socket) -> None:
     """The child's whole life; never returns."""
     code = 1
     try:
         try:
-            outcome = _look(settings)
+            outcome = look()
         except SvcError as error:
-            outcome = {"error": error.message, "exit_code": error.exit_code}
+            outcome = _Outcome({"error": error.message, "exit_code": error.exit_code})
         except KeyboardInterrupt:
-            outcome = {"error": "Interrupted.", "exit_code": 130}
+            outcome = _Outcome({"error": "Interrupted.", "exit_code": 130})
         except Exception as error:  # noqa: BLE001 - the parent shows it
-            outcome = {"error": f"{type(error).__name__}: {error}", "exit_code": 1}
-        with os.fdopen(write_end, "wb") as pipe:
-            pipe.write(json.dumps(outcome).encode("ascii"))
+            outcome = _Outcome({"error": f"{type(error).__name__}: {error}", "exit_code": 1})
+        outcome.send(end)
         code = 0
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 
-def _look(settings: ServerSettings) -> dict[str, Any]:
+def _make_ready(settings: ServerSettings) -> _Outcome:
     configure_logs(settings["log_format"])
     assembly = assemble(settings)
     mode = assembly.auth.mode
     backends = assembly.plugins.registries.storage_backends.values
     _refuse_unshared(settings["database"], backends)
-    lines: list[str] = []
-    prepares = type(mode).prepare is not AuthMode.prepare
-    if prepares or _is_missing(settings["database"], backends):
+    is_missing = _is_missing(settings["database"], backends)
+    host = choose_host(settings["host"], mode.loopback_only)
+    listener = bind_socket(host, settings["port"])
+    if is_missing or type(mode).prepare is not AuthMode.prepare:
         # A full opening, with a progress bar when the index has to be made: what is made or printed here must
         # be there before the first worker.
         from svc.cli.progress import progress_bar
@@ -110,9 +149,16 @@ def _look(settings: ServerSettings) -> dict[str, Any]:
             progress_bar("Rebuilding the key index") as progress,
             opener_of(settings, assembly.plugins, assembly.auth)(progress) as database,
         ):
-            lines.extend(mode.prepare(assembly.auth.context(database, assembly.plugins)))
-    problems = [(one.plugin_id, one.kind.value, one.message) for one in assembly.plugins.problems]
-    return {"loopback_only": mode.loopback_only, "lines": lines, "problems": problems}
+            for line in mode.prepare(assembly.auth.context(database, assembly.plugins)):
+                _show(line)
+    return _Outcome.of(assembly, host, listener)
+
+
+def _show(line: str) -> None:
+    """Prints a line; raises unless it was written, since nothing is printed twice."""
+    if sys.stdout is None:
+        raise UsageError("Standard output is closed, and there is something to be shown this once.")
+    click.echo(line)
 
 
 def _refuse_unshared(location: str, backends: Mapping[str, StorageBackend]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,7 @@ from gunicorn.util import load_class  # type: ignore[import-untyped]
 
 from svc.errors import SvcError
 from svc.pipeline import Lifetime
-from svc.plugins import PluginProblem, forget_installed
+from svc.plugins import forget_installed
 from svc_server.assembly import make_application
 from svc_server.background.forked import fork_background
 from svc_server.background.supervision import Supervisor
@@ -31,10 +30,10 @@ from svc_server.boot_report import BootReport
 from svc_server.deferred import open_in_background
 from svc_server.gunicorn_log import GunicornLog
 from svc_server.import_locks import use_native_import_locks
-from svc_server.listening import TLS_CIPHERS, bind_socket, choose_host, make_tls_context, url_of
+from svc_server.listening import TLS_CIPHERS, make_tls_context, url_of
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings, default_workers
-from svc_server.preflight import Preflight, PreflightError
+from svc_server.preflight import Findings, Preflight, PreflightError
 from svc_server.probe import wait_until_answered
 
 __all__ = ["serve"]
@@ -60,10 +59,7 @@ def serve(settings: ServerSettings, resolve: Callable[[], ServerSettings], prefl
     # Meanwhile: gevent takes as long to import as the check takes.
     load_class(WORKER_CLASSES[settings["worker_class"]])
     found = preflight.wait()
-    listener = bind_socket(choose_host(settings["host"], found.loopback_only), settings["port"])
-    for line in found.lines:
-        click.echo(line)
-    application = ServerProcess(settings, resolve, listener, found.problems)
+    application = ServerProcess(settings, resolve, found)
     # What is imported stays for good: no process that is forked goes through it, or copies it for that.
     gc.freeze()
     gc.enable()
@@ -122,17 +118,16 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         self,
         settings: ServerSettings,
         resolve: Callable[[], ServerSettings],
-        listener: socket.socket,
-        problems: tuple[PluginProblem, ...],
+        found: Findings,
     ) -> None:
-        self.problems = problems
+        self.problems = found.problems
         self.settings = settings
         self.report = BootReport()
         self._resolve = resolve
-        self._url = url_of(listener, tls=settings["tls_cert"] is not None)
-        self._address = listener.getsockname()
+        self._url = url_of(found.listener, tls=settings["tls_cert"] is not None)
+        self._address = found.listener.getsockname()
         # From here on gunicorn owns the descriptor.
-        self._descriptor = listener.detach()
+        self._descriptor = found.listener.detach()
         super().__init__()
 
     def load_config(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
 from svc.errors import UsageError
@@ -29,7 +29,7 @@ class FileAuthMode(TokenAuthMode):
 
     _source: UsersSource
 
-    def prepare(self, context: AuthContext) -> Sequence[str]:
+    def prepare(self, context: AuthContext) -> Iterable[str]:
         """Checks the file, and makes the root key of a new database, which is printed this once.
 
         Raises:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
@@ -96,7 +96,7 @@ class TokenAuthMode(AuthMode):
 
     # -- the contract of auth modes --------------------------------------------------------------
 
-    def prepare(self, context: AuthContext) -> Sequence[str]:
+    def prepare(self, context: AuthContext) -> Iterable[str]:
         """Makes the root key of a new database, and prints it this once."""
         return ensure_root_key(context.database)
 

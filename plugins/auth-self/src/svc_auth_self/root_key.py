@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from svc.errors import Conflict, NotFound, PreconditionFailed
 from svc.plugin import ROOT_USER_ID, Database, Transaction
@@ -16,21 +16,24 @@ _MARK = ("auth-secrets", "root-key")
 _ATTEMPTS = 20
 
 
-def ensure_root_key(database: Database) -> Sequence[str]:
-    """Makes the first root key of a database; returns the lines that show it, or none if it had one."""
+def ensure_root_key(database: Database) -> Iterator[str]:
+    """Makes the first root key of a database; yields the lines that show it, or none if it had one.
+
+    The key is committed when the line after it is asked for: whoever ends before that, by a crash too, leaves
+    a database without a root key, and the next start makes one.
+    """
     if database.system().get(_MARK) is not None:
-        return ()
+        return
     transaction = database.transaction(actor=ROOT_USER_ID, message="make the root key")
     key_id, text = _add(database, transaction)
     transaction.put_system(_MARK, key_id.encode(), condition=absent())
+    yield f"Root key: {text}"
     try:
         transaction.commit()
     except PreconditionFailed:
-        return ()  # another server began with this database at the same moment, and has printed its key
-    return (
-        f"Root key: {text}",
-        "Keep it: it is not shown again. 'svc login URL' takes it; 'svc reset-root-key' makes a new one.",
-    )
+        yield "Another server that started at the same moment has made the root key: this one is not valid."
+        return
+    yield "Keep it: it is not shown again. 'svc login URL' takes it; 'svc reset-root-key' makes a new one."
 
 
 def reset_root_key(database: Database) -> tuple[str, int]:

@@ -7,7 +7,7 @@ that is the pipeline's one permission function, which reads ``Identity`` and not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -250,11 +250,13 @@ class AuthMode(ABC):
     challenge: ClassVar[str] = "Bearer"
     asked_once_a_commit: bool = False
 
-    def prepare(self, context: AuthContext) -> Sequence[str]:
-        """Makes a database ready for this mode, and returns the lines to print on standard output.
+    def prepare(self, context: AuthContext) -> Iterable[str]:
+        """Makes a database ready for this mode, and gives the lines to print on standard output.
 
-        Called once by the process that starts the server, before its workers; may block and write. It is
+        Called once by a process that starts the server, before its workers; may block and write. It is
         called at every start, so what it makes, it makes once: a bootstrap key is printed only when new.
+        Each line is printed before the next is asked for, so a generator that gives the key and then commits
+        it keeps none that nobody has seen.
         """
         return ()
 
