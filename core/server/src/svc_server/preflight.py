@@ -4,7 +4,7 @@ The master of a server never opens the database, and runs no code of a plugin: d
 don't cross a fork. So a child looks, and reports through a socket; meanwhile the master imports what its
 workers will need. The child also makes what a start makes, in this order: the listening socket, which it
 hands to the master, then the database, then what the auth mode needs. So a start that can't listen leaves
-nothing behind.
+nothing behind. Before a reload it makes nothing, and opens the database for reading only.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from svc.errors import DatabaseNotFound, SvcError, UsageError
+from svc.database import Database
+from svc.errors import DatabaseNotFound, ReadOnly, SvcError, UsageError
 from svc.plugins import AuthMode, PluginProblem, ProblemKind
 from svc_server.assembly import Assembly, assemble, opener_of
+from svc_server.background.forked import forget_handlers
 from svc_server.listening import bind_socket, choose_host
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Findings", "Preflight", "PreflightError"]
 
+_RELOAD_SECONDS = 60.0
+"""The master of a server looks after nothing meanwhile."""
+_HANDLED = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP}
+
 
 class Findings(Struct, frozen=True):
     """What the check found.
@@ -40,12 +47,12 @@ class Findings(Struct, frozen=True):
     Attributes:
         host: the address to listen on.
         problems: what is wrong with plugins, and does not keep the server from starting.
-        listener: the listening socket.
+        listener: the listening socket; None before a reload.
     """
 
     host: str
     problems: tuple[PluginProblem, ...]
-    listener: socket.socket
+    listener: socket.socket | None
 
 
 class PreflightError(SvcError):
@@ -57,15 +64,28 @@ class PreflightError(SvcError):
 
 
 class Preflight:
-    """Checks plugins, auth mode and database, and makes what is missing; begins at once."""
+    """Checks plugins, auth mode and database, and makes what is missing; begins at once.
 
-    def __init__(self, settings: ServerSettings) -> None:
+    Before the reload of a server that runs it makes nothing, and the caller may handle signals.
+    """
+
+    def __init__(self, settings: ServerSettings, *, is_reload: bool = False) -> None:
         self._socket, theirs = socket.socketpair()
-        self._child = os.fork()
-        if self._child == 0:
-            self._socket.close()
-            _run_child(lambda: _make_ready(settings), theirs)
+        # The child's handlers of signals are the parent's until it has its own: what comes before waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+        try:
+            self._child = os.fork()
+            if self._child == 0:
+                self._socket.close()
+                if is_reload:
+                    forget_handlers()
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                _run_child(lambda: (_look if is_reload else _make_ready)(settings), theirs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
+        if is_reload:
+            self._socket.settimeout(_RELOAD_SECONDS)
 
     def wait(self) -> Findings:
         """Returns what was found. Blocks; called once."""
@@ -73,16 +93,20 @@ class Preflight:
         problems = tuple(
             PluginProblem(name, ProblemKind(kind), text) for name, kind, text in outcome["problems"]
         )
-        return Findings(outcome["host"], problems, socket.socket(fileno=descriptors[0]))
+        listener = socket.socket(fileno=descriptors[0]) if descriptors else None
+        return Findings(outcome["host"], problems, listener)
 
     def _receive(self) -> tuple[dict[str, Any], list[int]]:
-        with self._socket:
-            report, descriptors, _, _ = socket.recv_fds(
-                self._socket, 1, 1, flags=socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
-            )
-            with self._socket.makefile("rb") as rest:
-                report += rest.read()
-        _, status = os.waitpid(self._child, 0)
+        try:
+            with self._socket:
+                report, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1, flags=socket.MSG_CMSG_CLOEXEC)
+                with self._socket.makefile("rb") as rest:
+                    report += rest.read()
+        except TimeoutError:
+            os.kill(self._child, signal.SIGKILL)
+            raise PreflightError(f"The check took more than {_RELOAD_SECONDS:.0f} seconds.", 1) from None
+        finally:
+            _, status = os.waitpid(self._child, 0)
         if not report:
             code = os.waitstatus_to_exitcode(status)
             raise PreflightError(f"The check before the start died ({code}).", 1)
@@ -152,6 +176,26 @@ def _make_ready(settings: ServerSettings) -> _Outcome:
             for line in mode.prepare(assembly.auth.context(database, assembly.plugins)):
                 _show(line)
     return _Outcome.of(assembly, host, listener)
+
+
+def _look(settings: ServerSettings) -> _Outcome:
+    """Checks settings for a server that runs. The database is there, and stays as it is."""
+    configure_logs(settings["log_format"])
+    assembly = assemble(settings)
+    plugins, mode = assembly.plugins, assembly.auth.mode
+    backends = plugins.registries.storage_backends.values
+    with Database(settings["database"], read_only=True, backends=backends) as database:
+        context = assembly.auth.context(database, plugins)
+        try:
+            for _line in mode.prepare(context):
+                pass
+        except ReadOnly:
+            raise UsageError(
+                f"--auth {mode.name} must make something in this database first, such as a root key, and "
+                "only a start does: stop the server and start it again.",
+                field="auth",
+            ) from None
+    return _Outcome.of(assembly, choose_host(settings["host"], mode.loopback_only))
 
 
 def _show(line: str) -> None:

@@ -20,7 +20,8 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.util import load_class  # type: ignore[import-untyped]
 
-from svc.errors import SvcError
+from svc.errors import SvcError, UsageError
+from svc.log import scheme_of, shown_location
 from svc.pipeline import Lifetime
 from svc.plugins import forget_installed
 from svc_server.assembly import make_application
@@ -94,8 +95,10 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
             self.spawn_worker()
 
     def reload(self) -> None:
-        super().reload()
-        self._background.restart(self.app.settings)
+        """Takes new settings at SIGHUP. Where they are refused nothing changes, and no worker is replaced."""
+        if self.app.renew():
+            super().reload()
+            self._background.restart(self.app.settings, self.app.problems)
 
     def stop(self, graceful: bool = True) -> None:
         self._background.stop()
@@ -124,6 +127,8 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         self.settings = settings
         self.report = BootReport()
         self._resolve = resolve
+        self._host = found.host
+        assert found.listener is not None
         self._url = url_of(found.listener, tls=settings["tls_cert"] is not None)
         self._address = found.listener.getsockname()
         # From here on gunicorn owns the descriptor.
@@ -161,17 +166,34 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
         self.cfg.svc_log_format = settings["log_format"]
 
-    def reload(self) -> None:
-        """Called at SIGHUP, before new workers replace the present ones. Bad settings change nothing."""
+    def renew(self) -> bool:
+        """Reads the settings anew and checks them as a start does; False, and why, where they can't be used.
+
+        Blocks for as long as a boot of the plugins takes; workers go on meanwhile.
+        """
         forget_installed()
         try:
             settings = self._resolve()
             make_tls_context(settings["tls_cert"], settings["tls_key"])
-        except SvcError as error:
-            click.echo(f"svc: not reloaded: {error.message}", err=True)
-            return
-        self.settings = settings
-        super().reload()
+            _refuse_other_database(self.settings, settings)
+            found = Preflight(settings, is_reload=True).wait()
+            self._refuse_other_address(settings["port"], found.host)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+            reason = error.message if isinstance(error, SvcError) else f"{type(error).__name__}: {error}"
+            click.echo(f"svc: not reloaded: {reason}", err=True)
+            return False
+        self.settings, self.problems = settings, found.problems
+        return True
+
+    def _refuse_other_address(self, port: int, host: str) -> None:
+        """A server keeps its socket; one that everybody reaches must not let everybody in by a reload."""
+        present = self._host, self.settings["port"]
+        if (host, port) != present:
+            raise UsageError(
+                f"The host and port would be {host} {port}, and are {present[0]} {present[1]}: "
+                "they change by a restart alone.",
+                field="port" if host == self._host else "host",
+            )
 
     def load(self) -> Any:
         """Makes the application, in a worker, after its fork and after gevent has patched it."""
@@ -207,6 +229,20 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         """Ends the whole server: the next worker would fail in the same way, again and again."""
         self.report.fail(error)
         os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _refuse_other_database(present: ServerSettings, wanted: ServerSettings) -> None:
+    before, after = present["database"], wanted["database"]
+    if before != after and (scheme_of(before) or scheme_of(after) or not _is_same_path(before, after)):
+        raise UsageError(
+            f"The database would be {shown_location(after)}, and is {shown_location(before)}: "
+            "it changes by a restart alone.",
+            field="database",
+        )
+
+
+def _is_same_path(one: str, other: str) -> bool:
+    return os.path.abspath(one) == os.path.abspath(other)
 
 
 def _proxies(trusted: tuple[str, ...]) -> dict[str, str]:

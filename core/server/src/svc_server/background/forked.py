@@ -17,7 +17,7 @@ from typing import Any
 
 from svc_server.background.process import run_ordered
 
-__all__ = ["ForkedProcess", "fork_background"]
+__all__ = ["ForkedProcess", "forget_handlers", "fork_background"]
 
 _POLL_SECONDS = 0.02
 _HANDLED = {signal.SIGTERM, signal.SIGINT}
@@ -83,9 +83,7 @@ def _run_child(order: dict[str, Any], mask: set[int | signal.Signals]) -> None:
     """The child's whole life; never returns."""
     code = 1
     try:
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            if callable(signal.getsignal(number)):
-                signal.signal(number, signal.SIG_DFL)
+        forget_handlers()
         _leave_descriptors()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         code = run_ordered(order)
@@ -96,6 +94,13 @@ def _run_child(order: dict[str, Any], mask: set[int | signal.Signals]) -> None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(code)
+
+
+def forget_handlers() -> None:
+    """Lets a child that was forked from a server's master take signals as any other process does."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _leave_descriptors() -> None:

@@ -115,10 +115,10 @@ class Supervisor:
         if self._settings["background"] and not (self._only_if_needed and self._is_kept_by_others()):
             self._start()
 
-    def restart(self, settings: ServerSettings) -> None:
+    def restart(self, settings: ServerSettings, problems: Sequence[PluginProblem]) -> None:
         """Lets the child end, and the next tick after that start one with new settings. Never blocks."""
         self._settings = settings
-        self._problems = None  # Nobody has checked these.
+        self._problems = problems
         self._terminate()
 
     def stop(self) -> None:

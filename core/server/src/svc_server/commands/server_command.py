@@ -65,7 +65,9 @@ class ServerCommand(click.Command):
         *params, help_option = super().get_params(ctx)
         return [*params, *ctx.meta.get(_ADDED, ()), help_option]
 
-    def _callback(self, config: str | None, **given: Any) -> int:
+    def _callback(self, config: str | None, **options: Any) -> int:
+        # Others are not named again: at a reload their plugins may be allowed no more.
+        given = {key: value for key, value in options.items() if value not in (None, ())}
         return self._run(lambda: resolve_settings(given, config=config, options=self._options_of_plugins))
 
 
