@@ -138,6 +138,24 @@ def test_a_secret_is_not_repeated_in_an_error(key: str, value: str) -> None:
     assert ("secret" in caught.value.message) == (key == "expiry")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[plugin-option]\n"test.cluster.token" = "a secret"\n',
+        'plugin-option = [["test.cluster.token=a secret"]]\n',
+        'plugin-option = [{"test.cluster.token" = "a secret"}]\n',
+    ],
+)
+def test_options_of_plugins_in_another_form_are_not_repeated(tmp_path: Path, content: str) -> None:
+    config = tmp_path / "svc.toml"
+    config.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        resolve_settings({}, {}, str(config))
+    assert caught.value.message == (
+        f"plugin_option in {config}: it must be a list of texts 'id.key=value', or a text with one a line."
+    )
+
+
 def test_of_two_plugins_with_the_same_option_the_later_is_out_of_use(cluster: DistributionFactory) -> None:
     cluster.install(
         "svc-test-later", modules={"svc_test_later": LATER}, entry_points={OTHER: "svc_test_later:PLUGIN"}

@@ -46,6 +46,7 @@ def refusals(server: Any) -> list[str]:
 REFUSED = [
     (f'{GOOD}plugin-option = ["nosuch.x=1"]\n', "nosuch.x"),
     (f'{GOOD}plugin-option = ["test.cluster.nosuch=1"]\n', "'nosuch'"),
+    (f'{GOOD}plugin-option = ["test.cluster.expiry=soon"]\n', "'expiry' of the plugin 'test.cluster'"),
     (f'{GOOD}plugin-option = ["test.cluster"]\n', "id.key=value"),
     (f'{GOOD}expiry = "soon"\n', "expiry in c.toml"),
     (f"{GOOD}nosuch = 1\n", "nosuch"),

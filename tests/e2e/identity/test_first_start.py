@@ -43,6 +43,37 @@ def test_a_start_that_cannot_listen_makes_nothing(server: Server) -> None:
     assert shown_key(server.printed) is not None
 
 
+BAD_OPTIONS = [
+    "auth.self.jwt_expiry=abc",
+    "auth.magic-link.smtp_port=zz",
+    "auth.magic-link.url_template=nowhere",
+    "sharing.link_days=-4",
+    "task.gc.keep_days=abc",
+]
+
+
+def test_an_option_that_a_plugin_refuses_is_an_error_and_makes_nothing(server: Server) -> None:
+    for auth in ("self-contained", "disabled"):
+        for option in BAD_OPTIONS:
+            failed = run_svc("start", *usual(server), "--auth", auth, "--plugin-option", option, check=False)
+            plugin, _, setting = option.partition("=")[0].rpartition(".")
+            assert failed.returncode == 10, failed.stderr
+            assert plugin in failed.stderr.decode()
+            assert setting in failed.stderr.decode()
+            assert not server.database.exists()
+
+
+def test_an_option_that_a_plugin_refuses_is_an_error_with_a_database_too(server: Server) -> None:
+    server.start_with(*usual(server))
+    assert server.stop() == 0
+    before = server.database.read_bytes()
+    for auth in ("self-contained", "disabled"):
+        for option in BAD_OPTIONS:
+            failed = run_svc("start", *usual(server), "--auth", auth, "--plugin-option", option, check=False)
+            assert failed.returncode == 10, failed.stderr
+    assert server.database.read_bytes() == before
+
+
 def test_a_root_key_that_cannot_be_printed_is_not_made(server: Server) -> None:
     with open("/dev/full", "wb") as full:
         failed = subprocess.run(

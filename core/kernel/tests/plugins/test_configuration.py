@@ -191,5 +191,64 @@ PLUGIN = PluginDescriptor({id!r}, "1", "s", (1, 1), "{package}.plugin", Settings
     for text in ("test.mail.port", "test.nowhere.port=1", "=", "test.mail=1"):
         with pytest.raises(UsageError):
             parse_options(plugins, [text])
-    with pytest.raises(PluginError):
-        parse_options(plugins, ["test.mail.prot=1"])
+    for text in ("test.mail.prot=1", "test.mail.port=high", "test.mail.port=1.5", "test.mail.port.x=1"):
+        with pytest.raises(PluginError, match=r"^--plugin-option: The setting 'p\w+t"):
+            parse_options(plugins, [text])
+
+
+ROOMY = """
+from typing import Annotated
+import msgspec
+from svc.plugins import PluginDescriptor, Secret
+
+class Mail(msgspec.Struct):
+    host: str
+    port: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+class Settings(msgspec.Struct):
+    mail: Mail
+    mails: Annotated[dict[str, Mail], msgspec.Meta(max_length=3)] = {}
+    token: Secret = Secret()
+    parts: dict = {}
+
+PLUGIN = PluginDescriptor("test.roomy", "1", "s", (1, 1), "svc_test_roomy.plugin", Settings)
+"""
+
+
+def test_an_option_is_checked_by_the_type_of_its_own_field_and_no_other(install):
+    plugins = load_plugins([install("roomy", descriptor=ROOMY)])
+    good = ["mail.port=2", "mails.my host.port=3", 'mails={"a": {"host": "b"}}', "parts.any=4"]
+    changed = parse_options(plugins, [f"test.roomy.{text}" for text in good])
+    assert changed.overrides["test.roomy"] == {
+        "mail": {"port": 2},
+        "mails": {"my host": {"port": 3}, "a": {"host": "b"}},
+        "parts": {"any": 4},
+    }
+    for text in (
+        "mail.port=0",
+        "mails.x.port=0",
+        "mail={}",
+        'mails={"a": {"host": "b", "prot": 1}}',
+        "mail=x",
+    ):
+        with pytest.raises(PluginError, match=f"'{text.partition('=')[0]}"):
+            parse_options(plugins, [f"test.roomy.{text}"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test.roomy.token:s3cret",
+        "test.roomy.token s3cret",
+        "test.roomy.token:s3cret==",
+        '{"test.roomy.token": "s3cret"}',
+        '{"test.roomy.token": "s3cret="}',
+        "s3cret",
+        "s3cret=x",
+    ],
+)
+def test_an_option_that_is_none_is_not_repeated(install, text):
+    plugins = load_plugins([install("roomy", descriptor=ROOMY)])
+    with pytest.raises((UsageError, PluginError), match=r"^SVC_PLUGIN_OPTION: .*'id\.key=value'") as caught:
+        parse_options(plugins, [text], place="SVC_PLUGIN_OPTION")
+    assert "s3cret" not in str(caught.value)

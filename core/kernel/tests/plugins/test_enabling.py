@@ -25,6 +25,7 @@ from svc.plugins import (
     parse_options,
     plugin_findings,
     require_enabled,
+    require_fitting_options,
     select_auth_mode,
 )
 from svc.plugins.enabling import later_defaults
@@ -450,6 +451,39 @@ def test_options_of_the_deployment_come_before_those_of_the_database(recorder, p
         changed = parse_options(plugins, [f"{plugin_id}.size=8"])
         assert enabled_plugins(database, changed)[plugin_id].configuration.size == 8
         assert enabled_plugins(database, plugins)[plugin_id].configuration.size == 5
+
+
+CHECKED = """
+import msgspec
+from svc.plugins import PluginDescriptor
+
+class Settings(msgspec.Struct):
+    low: int = 1
+    high: int = 2
+    def __post_init__(self):
+        if self.low > self.high:
+            raise ValueError("Low is above high")
+
+PLUGIN = PluginDescriptor("test.checked", "1", "s", (1, 1), "svc_test_checked.plugin", Settings)
+"""
+
+
+def test_an_option_that_does_not_fit_leaves_a_new_database_as_it_was(install, path):
+    plugins = parse_options(load_plugins([install("checked", descriptor=CHECKED)]), ["test.checked.low=5"])
+    with Database(path) as database:
+        with pytest.raises(PluginError, match=r"low is above high. Given at the start: test\.checked\.low\."):
+            initialize(database, plugins)
+        assert database.head().sequence == 0
+
+
+def test_an_option_fits_by_what_the_database_says(install, path):
+    plain = load_plugins([install("checked", descriptor=CHECKED)])
+    plugins = parse_options(plain, ["test.checked.low=5"])
+    require_fitting_options(plugins, {"test.checked": {"high": 9}})
+    # What is wrong without the option is not the option's fault: it is a finding, as ever.
+    require_fitting_options(plugins, {"test.checked": {"low": 7}, "test.other": {}})
+    with pytest.raises(PluginError):
+        require_fitting_options(plugins, {"test.checked": {"high": 3}})
 
 
 def test_an_auth_mode_whose_plugin_is_not_enabled_refuses_to_work(install, path):

@@ -63,7 +63,8 @@ def boot_plugins(
     for value in settings.of_plugins:
         plugins.require(value.plugin_id, value.place)
     given = [(value.plugin_id, value.settings) for value in settings.of_plugins]
-    return parse_options(plugins, settings["plugin_option"], given)
+    place = settings.given.get("plugin_option", "plugin_option")
+    return parse_options(plugins, settings["plugin_option"], given, place)
 
 
 def pipeline_settings(settings: ServerSettings) -> PipelineSettings:

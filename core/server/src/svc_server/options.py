@@ -134,7 +134,7 @@ def _networks(value: Any) -> tuple[str, ...]:
 def _lines(value: Any) -> tuple[str, ...]:
     items = value.splitlines() if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise ValueError("it must be a list of texts, or a text with one a line")
+        raise ValueError("it must be a list of texts 'id.key=value', or a text with one a line")
     return tuple(item.strip() for item in items if item.strip())
 
 
@@ -192,6 +192,7 @@ OPTIONS: tuple[Option, ...] = (
         "ID.KEY=VALUE",
         repeatable=True,
         application=True,
+        secret=True,
     ),
     Option(
         "cors-origins",
@@ -423,8 +424,8 @@ def _parsed(option: Option, place: str, value: Any) -> Any:
     try:
         return option.parse(value)
     except ValueError as error:
-        shown = "" if option.secret else f" {str(value)[:100]!r}"
-        raise UsageError(f"{place}:{shown}: {error}.", field=option.name) from None
+        shown = "" if option.secret else f" {str(value)[:100]!r}:"
+        raise UsageError(f"{place}:{shown} {error}.", field=option.name) from None
 
 
 def _read_config(config: str) -> dict[str, Any]:

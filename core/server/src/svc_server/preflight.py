@@ -22,7 +22,15 @@ from msgspec import Struct
 
 from svc.database import Database
 from svc.errors import DatabaseNotFound, ReadOnly, SvcError, UsageError
-from svc.plugins import AuthMode, PluginProblem, ProblemKind
+from svc.plugins import (
+    AuthMode,
+    PluginProblem,
+    Plugins,
+    ProblemKind,
+    enabled_plugins,
+    first_plugins,
+    require_fitting_options,
+)
 from svc_server.assembly import Assembly, assemble, opener_of
 from svc_server.background.forked import forget_handlers
 from svc_server.listening import bind_socket, choose_host
@@ -158,22 +166,26 @@ def _run_child(look: Callable[[], _Outcome], end: socket.socket) -> None:
 def _make_ready(settings: ServerSettings) -> _Outcome:
     configure_logs(settings["log_format"])
     assembly = assemble(settings)
-    mode = assembly.auth.mode
-    backends = assembly.plugins.registries.storage_backends.values
+    plugins, mode = assembly.plugins, assembly.auth.mode
+    backends = plugins.registries.storage_backends.values
     _refuse_unshared(settings["database"], backends)
     is_missing = _is_missing(settings["database"], backends)
+    if is_missing:
+        first = first_plugins(plugins, assembly.auth.plugin_id)
+        require_fitting_options(plugins, {plugin_id: {} for plugin_id in first})
     host = choose_host(settings["host"], mode.loopback_only)
     listener = bind_socket(host, settings["port"])
-    if is_missing or type(mode).prepare is not AuthMode.prepare:
+    if is_missing or plugins.overrides or type(mode).prepare is not AuthMode.prepare:
         # A full opening, with a progress bar when the index has to be made: what is made or printed here must
         # be there before the first worker.
         from svc.cli.progress import progress_bar
 
         with (
             progress_bar("Rebuilding the key index") as progress,
-            opener_of(settings, assembly.plugins, assembly.auth)(progress) as database,
+            opener_of(settings, plugins, assembly.auth)(progress) as database,
         ):
-            for line in mode.prepare(assembly.auth.context(database, assembly.plugins)):
+            _refuse_unfitting_options(database, plugins)
+            for line in mode.prepare(assembly.auth.context(database, plugins)):
                 _show(line)
     return _Outcome.of(assembly, host, listener)
 
@@ -186,6 +198,7 @@ def _look(settings: ServerSettings) -> _Outcome:
     backends = plugins.registries.storage_backends.values
     with Database(settings["database"], read_only=True, backends=backends) as database:
         context = assembly.auth.context(database, plugins)
+        _refuse_unfitting_options(database, plugins)
         try:
             for _line in mode.prepare(context):
                 pass
@@ -196,6 +209,11 @@ def _look(settings: ServerSettings) -> _Outcome:
                 field="auth",
             ) from None
     return _Outcome.of(assembly, choose_host(settings["host"], mode.loopback_only))
+
+
+def _refuse_unfitting_options(database: Database, plugins: Plugins) -> None:
+    enabled = enabled_plugins(database, plugins)
+    require_fitting_options(plugins, {plugin_id: plugin.settings for plugin_id, plugin in enabled.items()})
 
 
 def _show(line: str) -> None:

@@ -43,9 +43,11 @@ from svc.plugins.enabling import (
     disable,
     enable,
     enabled_plugins,
+    first_plugins,
     initialize,
     read_settings,
     require_enabled,
+    require_fitting_options,
 )
 from svc.plugins.families import Extension, Family
 from svc.plugins.hookspecs import hookimpl, hookspec
@@ -119,6 +121,7 @@ __all__ = [
     "disable",
     "enable",
     "enabled_plugins",
+    "first_plugins",
     "forget_installed",
     "hookimpl",
     "hookspec",
@@ -132,6 +135,7 @@ __all__ = [
     "read_settings",
     "register_views",
     "require_enabled",
+    "require_fitting_options",
     "select_auth_mode",
     "settings_as_shown",
     "validate_settings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -14,6 +14,7 @@ from svc.plugins.secret import HIDDEN, Secret, decode_secret, encode_hidden, enc
 
 __all__ = [
     "FLAGS",
+    "checked_assignment",
     "merge_settings",
     "option_settings",
     "parse_assignments",
@@ -56,6 +57,24 @@ def parse_assignments(descriptor: PluginDescriptor, assignments: Iterable[tuple[
         kind = _field_type(descriptor, name)
         settings = merge_settings(settings, _nested(name.split("."), _typed(kind, text)))
     return settings
+
+
+def checked_assignment(descriptor: PluginDescriptor, name: str, text: str) -> dict[str, Any]:
+    """Reads one setting as ``parse_assignments`` does; PluginError where its field refuses the value.
+
+    What the settings are together is not looked at: others may come from a database.
+    """
+    annotation = _annotation(descriptor, name)
+    value = _typed(_described(annotation), text)
+    try:
+        converted = msgspec.convert(value, annotation, dec_hook=decode_secret)
+    except msgspec.ValidationError as error:
+        message, field = _message_and_field(error)
+        raise _refusal(descriptor, ".".join(filter(None, (name, field))), message) from None
+    unknown = _unknown(converted, value, f"{name}.")
+    if unknown is not None:
+        raise _refusal(descriptor, unknown, "there is no such setting")
+    return _nested(name.split("."), value)
 
 
 def option_settings(descriptor: PluginDescriptor, option: StartOption, value: Any) -> dict[str, Any]:
@@ -128,17 +147,22 @@ def _convert(descriptor: PluginDescriptor, settings: Mapping[str, Any], *, stric
             dict(settings), descriptor.configuration, strict=strict, dec_hook=decode_secret
         )
     except msgspec.ValidationError as error:
-        match = _PLACE.match(str(error))
-        message, field = (match["message"], match["field"] or "") if match else (str(error), "")
-        missing = _MISSING.search(message)
-        if missing:
-            field = ".".join(part for part in (field, missing["field"]) if part)
-            message = "it is required and not given"
-        raise _refusal(descriptor, field, _without_value(message)) from None
+        message, field = _message_and_field(error)
+        raise _refusal(descriptor, field, message) from None
     unknown = _unknown(configuration, settings)
     if unknown is not None:
         raise _refusal(descriptor, unknown, "there is no such setting")
     return configuration
+
+
+def _message_and_field(error: msgspec.ValidationError) -> tuple[str, str]:
+    """What msgspec says of a value, without the value, and the dotted name of the field."""
+    match = _PLACE.match(str(error))
+    message, field = (match["message"], match["field"] or "") if match else (str(error), "")
+    missing = _MISSING.search(message)
+    if missing:
+        return "it is required and not given", ".".join(filter(None, (field, missing["field"])))
+    return _without_value(message), field
 
 
 def _without_value(message: str) -> str:
@@ -170,22 +194,32 @@ def _unknown(configuration: Any, settings: Any, prefix: str = "") -> str | None:
 
 
 def _field_type(descriptor: PluginDescriptor, name: str) -> msgspec.inspect.Type:
+    return _described(_annotation(descriptor, name))
+
+
+def _described(annotation: Any) -> msgspec.inspect.Type:
+    kind = msgspec.inspect.type_info(annotation)
+    return kind.type if isinstance(kind, msgspec.inspect.Metadata) else kind
+
+
+def _annotation(descriptor: PluginDescriptor, name: str) -> Any:
+    """The annotation of the field that a dotted name means."""
     if descriptor.configuration is None:
         raise _refusal(descriptor, name, "the plugin has no settings")
-    kind: msgspec.inspect.Type = msgspec.inspect.type_info(descriptor.configuration)
+    annotation: Any = descriptor.configuration
     for part in name.split("."):
+        kind = _described(annotation)
         if isinstance(kind, msgspec.inspect.DictType):
-            kind = kind.value_type
+            bare = annotation.__origin__ if get_origin(annotation) is Annotated else annotation
+            annotation = next(iter(get_args(bare)[1:]), Any)
             continue
         if not isinstance(kind, msgspec.inspect.StructType):
             raise _refusal(descriptor, name, "there is no such setting")
-        found = next((field for field in kind.fields if field.encode_name == part), None)
-        if found is None:
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind.cls)}
+        if part not in fields:
             raise _refusal(descriptor, name, "there is no such setting")
-        kind = found.type
-        if isinstance(kind, msgspec.inspect.Metadata):
-            kind = kind.type
-    return kind
+        annotation = fields[part]
+    return annotation
 
 
 def _typed(kind: msgspec.inspect.Type, text: str) -> Any:

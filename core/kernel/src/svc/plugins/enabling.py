@@ -42,11 +42,13 @@ __all__ = [
     "disable",
     "enable",
     "enabled_plugins",
+    "first_plugins",
     "initialize",
     "later_defaults",
     "read_settings",
     "refused_plugins",
     "require_enabled",
+    "require_fitting_options",
     "stored_settings",
     "unreadable_plugins",
 ]
@@ -145,6 +147,8 @@ def initialize(
     ``mode_of``, the plugin of the auth mode that a server was told to use, with what that needs; each behind
     those that it needs. What cannot be enabled (it is broken, needs settings, or a plugin that is not among
     them) is left out and returned, and ``refused_plugins`` tells of it from then on. Writes; may block.
+
+    Raises PluginError, and writes nothing, where it is an option of the deployment that does not fit.
     """
     if not awaits_first_plugins(database):
         return ()
@@ -153,10 +157,8 @@ def initialize(
     chosen: list[tuple[str, Any]] = []
     problems: list[PluginProblem] = []
     present = {name for name, record in _records(database).items() if record is not None}
-    first = plugins.allowed
-    if first is None:
-        modes = () if mode_of is None else all_needed([mode_of], plugins.descriptors)
-        first = (*plugins.default_set, *modes)
+    first = first_plugins(plugins, mode_of)
+    require_fitting_options(plugins, {name: {} for name in first if name not in present})
     for plugin_id in in_order_of_needs(first, plugins):
         if plugin_id in present:
             continue  # enabled by hand before the first start: its settings stay
@@ -176,6 +178,30 @@ def initialize(
         )
         transaction.put_system(INITIAL_SET_PATH, msgspec.json.encode(initial))
     return tuple(problems)
+
+
+def first_plugins(plugins: Plugins, mode_of: str | None = None) -> tuple[str, ...]:
+    """The plugins that ``initialize`` tries to enable."""
+    if plugins.allowed is not None:
+        return plugins.allowed
+    modes = () if mode_of is None else all_needed([mode_of], plugins.descriptors)
+    return (*plugins.default_set, *modes)
+
+
+def require_fitting_options(plugins: Plugins, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises PluginError where the deployment's options make good settings of a plugin bad.
+
+    ``settings`` are those of a database, by plugin. Bad ones are not the options' fault, and pass.
+    """
+    for plugin_id, own in settings.items():
+        descriptor, options = plugins.descriptors.get(plugin_id), plugins.overrides.get(plugin_id)
+        if descriptor is None or not options or not _is_valid(descriptor, own):
+            continue
+        try:
+            validate_settings(descriptor, merge_settings(own, options))
+        except PluginError as error:
+            names = ", ".join(f"{plugin_id}.{name}" for name in options)
+            raise PluginError(f"{error.message} Given at the start: {names}.", **error.details) from None
 
 
 def awaits_first_plugins(database: Database) -> bool:
@@ -334,6 +360,14 @@ def _accepted(database: Database, plugins: Plugins, plugin_id: str, settings: Ma
         message = f"The plugin {plugin_id!r} refused to be enabled: {describe_error(error)}."
         raise PluginError(message, plugin=plugin_id) from error
     return configuration
+
+
+def _is_valid(descriptor: PluginDescriptor, settings: Mapping[str, Any]) -> bool:
+    try:
+        validate_settings(descriptor, settings)
+    except PluginError:
+        return False
+    return True
 
 
 def _encode(

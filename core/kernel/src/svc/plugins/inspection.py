@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from svc.errors import UsageError
+from svc.errors import PluginError, UsageError
 from svc.findings import Finding
-from svc.plugins.configuration import (
-    hide_all,
-    merge_settings,
-    parse_assignments,
-    settings_as_shown,
-)
+from svc.plugins.configuration import checked_assignment, hide_all, merge_settings, settings_as_shown
 from svc.plugins.discovery import PluginProblem, ProblemKind
 from svc.plugins.enabling import EnabledPlugin, enabled_plugins, refused_plugins, unreadable_plugins
 from svc.redaction import redact_text
@@ -28,6 +24,8 @@ if TYPE_CHECKING:
     from svc.plugins.loading import Plugins
 
 __all__ = ["PluginReport", "describe_plugins", "diagnose", "parse_options", "plugin_findings"]
+
+_PLAIN_NAME = re.compile(r"[a-z][a-z-]*(\.[\w-]+)+", re.ASCII)
 
 _SAID: dict[ProblemKind, tuple[str, str]] = {
     ProblemKind.BROKEN: (
@@ -175,27 +173,39 @@ def _as_finding(problem: PluginProblem) -> Finding:
 
 
 def parse_options(
-    plugins: Plugins, texts: Iterable[str], given: Iterable[tuple[str, Mapping[str, Any]]] = ()
+    plugins: Plugins,
+    texts: Iterable[str],
+    given: Iterable[tuple[str, Mapping[str, Any]]] = (),
+    place: str = "--plugin-option",
 ) -> Plugins:
     """Returns the boot's outcome with settings of this deployment laid over those of any database.
 
-    ``given`` come before ``texts``. UsageError: a text names no plugin in use; PluginError: no valid setting.
+    ``given`` come before ``texts``; ``place`` is where the texts were found, and begins a message. None shows
+    a value. UsageError: a text names no plugin in use; PluginError: no setting, or none that takes the value.
     """
     overrides = {plugin_id: dict(settings) for plugin_id, settings in plugins.overrides.items()}
     for text in texts:
         name, separator, value = text.partition("=")
-        plugin_id = _longest_id(plugins, name)
-        if not separator or plugin_id is None:
-            raise UsageError(
-                f"The plugin option {name!r} is not 'id.key=value' with the id of a plugin in use.",
-                field="plugin-option",
-            )
-        descriptor = plugins.descriptors[plugin_id]
-        settings = parse_assignments(descriptor, [(name[len(plugin_id) + 1 :], value)])
+        plugin_id = _longest_id(plugins, name) if separator else None
+        if plugin_id is None:
+            raise UsageError(f"{place}: {_malformed(name if separator else '')}", field="plugin-option")
+        setting = name[len(plugin_id) + 1 :]
+        try:
+            settings = checked_assignment(plugins.descriptors[plugin_id], setting, value)
+        except PluginError as error:
+            if _PLAIN_NAME.fullmatch(name) is None:
+                raise PluginError(f"{place}: {_malformed(name)}", plugin=plugin_id) from None
+            raise PluginError(f"{place}: {error.message}", **error.details) from None
         overrides[plugin_id] = merge_settings(overrides.get(plugin_id, {}), settings)
     for plugin_id, values in given:
         overrides[plugin_id] = merge_settings(overrides.get(plugin_id, {}), values)
     return with_overrides(plugins, overrides)
+
+
+def _malformed(name: str) -> str:
+    """What is said of an option without a plugin or setting; any text but a plain name may hold a value."""
+    shown = f"{name!r}" if _PLAIN_NAME.fullmatch(name) else "one of them"
+    return f"{shown} is not 'id.key=value' with the id of a plugin in use and one of its settings."
 
 
 def with_overrides(plugins: Plugins, overrides: Mapping[str, Mapping[str, Any]]) -> Plugins:
