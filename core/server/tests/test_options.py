@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -79,6 +80,29 @@ def test_without_a_host_what_lets_everybody_in_listens_on_loopback_only() -> Non
 def test_the_documentation_has_every_option() -> None:
     rows = re.findall(r"^\| `(?:-\w`, `)?--([\w-]+)` \| `(SVC_\w+)` \|", OPERATING.read_text(), re.MULTILINE)
     assert rows == [(option.name, option.variable) for option in OPTIONS]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("graceful-timeout = 5\ngraceful_timeout = 6\n", "has the key 'graceful_timeout' twice"),
+        ("#" * 2**20 + "\n", "has more than 1048576 bytes"),
+        ("x = " + "[" * 100_000, "TOML|nested"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "c.toml").write_text(content)
+    with pytest.raises(UsageError, match=reason):
+        resolve_settings({}, {}, str(tmp_path / "c.toml"))
+
+
+def test_a_file_that_would_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(UsageError, match="is not a regular file"):
+            resolve_settings({}, {}, name)
+    with pytest.raises(UsageError, match="Is a directory"):
+        resolve_settings({}, {}, str(tmp_path))
 
 
 # -- options of plugins -----------------------------------------------------------------------

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import SVC  # noqa: TID252
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Any]
 
@@ -51,6 +53,20 @@ def test_no_configuration_of_gunicorn_is_picked_up(start: Start, tmp_path: Path)
     server = start()
     assert server.stop() == 0
     assert "loaded" not in server.log.read_text()
+
+
+def test_no_variable_of_gunicorn_is_read(environment: dict[str, str], tmp_path: Path) -> None:
+    # A program of its own: gunicorn reads them when it is imported.
+    outcome = subprocess.run(
+        [*SVC, "start", "--port", "0", "-D", "no/x.svcdb"],
+        env={**environment, "WEB_CONCURRENCY": "xx", "FORWARDED_ALLOW_IPS": "*"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (outcome.returncode, "cannot be made" in outcome.stderr) == (3, True), outcome
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

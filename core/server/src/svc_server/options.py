@@ -6,12 +6,13 @@ before the default. Descriptors of the plugins that may be used add options of t
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from svc.errors import UsageError
@@ -33,6 +34,7 @@ __all__ = [
 
 GIBIBYTE = 1024**3
 MEBIBYTE = 1024**2
+_MOST_CONFIG_BYTES = MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,9 +432,33 @@ def _parsed(option: Option, place: str, value: Any) -> Any:
 
 def _read_config(config: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(Path(config).read_text(encoding="utf-8"))
+        document = tomllib.loads(_read_regular(config).decode("utf-8"))
     except OSError as error:
         raise UsageError(f"The configuration file {config} can't be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The configuration file {config} is not valid TOML: {error}.") from None
-    return {key.replace("-", "_"): value for key, value in document.items()}
+    except RecursionError:
+        raise UsageError(f"The configuration file {config} is nested too deep.") from None
+    values: dict[str, Any] = {}
+    for name, value in document.items():
+        key = name.replace("-", "_")
+        if key in values:
+            raise UsageError(f"The configuration file {config} has the key {key!r} twice.", field=key)
+        values[key] = value
+    return values
+
+
+def _read_regular(config: str) -> bytes:
+    """Reads a file whole; a running server does so at each SIGHUP, and must neither wait nor grow."""
+    # A pipe without a writer would be waited for.
+    descriptor = os.open(config, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"The configuration file {config} is not a regular file.")
+        content = file.read(_MOST_CONFIG_BYTES + 1)
+    if len(content) > _MOST_CONFIG_BYTES:
+        raise UsageError(f"The configuration file {config} has more than {_MOST_CONFIG_BYTES} bytes.")
+    return content

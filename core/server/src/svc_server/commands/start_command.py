@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
 from collections.abc import Callable
 
@@ -10,6 +11,9 @@ from svc_server.commands.server_command import ServerCommand
 from svc_server.options import ServerSettings
 
 __all__ = ["start"]
+
+_OF_GUNICORN = ("WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS")
+"""Variables that gunicorn takes its defaults from when it is imported; no option of ours is called so."""
 
 
 def _start(resolve: Callable[[], ServerSettings]) -> int:
@@ -26,6 +30,8 @@ def _start(resolve: Callable[[], ServerSettings]) -> int:
     from svc_server.listening import make_tls_context
     from svc_server.preflight import Preflight
 
+    for name in _OF_GUNICORN:
+        os.environ.pop(name, None)
     _forbid_core_dumps()
     make_tls_context(settings["tls_cert"], settings["tls_key"])
     preflight = Preflight(settings)
