@@ -52,6 +52,13 @@ BAD_OPTIONS = [
 ]
 
 
+@pytest.mark.parametrize("auth", ["disabled://x", "self-contained://x", "self://"])
+def test_an_argument_that_the_auth_mode_does_not_take_is_refused(server: Server, auth: str) -> None:
+    failed = run_svc("start", *usual(server), "--auth", auth, check=False)
+    assert (failed.returncode, b"takes no argument" in failed.stderr) == (2, True), failed.stderr
+    assert not server.database.exists()
+
+
 def test_an_option_that_a_plugin_refuses_is_an_error_and_makes_nothing(server: Server) -> None:
     for auth in ("self-contained", "disabled"):
         for option in BAD_OPTIONS:

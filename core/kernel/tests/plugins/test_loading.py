@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from svc.errors import PluginError, PluginMissing
+from svc.errors import PluginError, PluginMissing, UsageError
 from svc.plugins import PluginProblem, ProblemKind, load_plugins, parse_allowed, select_auth_mode
 
 GOOD_ROUTE = """
@@ -310,6 +310,15 @@ def test_the_chosen_auth_mode_is_found_by_name_alias_and_argument(install):
     assert select_auth_mode(plugins, "card").plugin_id == "test.card"
     assert select_auth_mode(plugins, "badge").mode.name == "card"
     assert select_auth_mode(plugins, "card:///etc/cards").argument == "/etc/cards"
+
+
+def test_an_argument_that_has_no_say_is_refused(install):
+    source = AUTH_MODE.format(name="card").replace("name = 'card'", "name = 'card'; allows_argument = False")
+    plugins = load_plugins([install("card", source)])
+    assert select_auth_mode(plugins, "card").argument == ""
+    for text in ("card://", "card:///etc/cards"):
+        with pytest.raises(UsageError, match="--auth card takes no argument"):
+            select_auth_mode(plugins, text)
 
 
 def test_an_auth_mode_that_cannot_be_had_stops_the_start_and_nothing_takes_its_place(install):

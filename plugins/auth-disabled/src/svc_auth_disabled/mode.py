@@ -22,6 +22,7 @@ class DisabledAuthMode(AuthMode):
     aliases: ClassVar[tuple[str, ...]] = ("false",)
     loopback_only: ClassVar[bool] = True
     has_keys: ClassVar[bool] = False
+    allows_argument: ClassVar[bool] = False
     asked_once_a_commit = True
 
     def authenticate(self, credentials: Credentials) -> Identity:

@@ -270,6 +270,7 @@ class SelfContainedAuthMode(TokenAuthMode):
 
     name: ClassVar[str] = "self-contained"
     aliases: ClassVar[tuple[str, ...]] = ("self",)
+    allows_argument: ClassVar[bool] = False
 
     def make_accounts(self, context: AuthContext) -> Accounts:
         """The users of the database, and root."""

@@ -41,7 +41,10 @@ class SelectedAuthMode(Struct, frozen=True):
 
 
 def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
-    """Returns the auth mode that ``--auth`` names; PluginMissing also tells which plugins are out of use."""
+    """Returns the auth mode that ``--auth`` names; PluginMissing also tells which plugins are out of use.
+
+    UsageError: none is named, or the mode takes no argument and is given one.
+    """
     name, separator, argument = text.strip().partition("://")
     if not name:
         raise UsageError("--auth needs the name of a mode.", field="auth")
@@ -49,6 +52,8 @@ def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
     owner = plugins.registries.auth_modes.owner(name)
     if mode is None or owner is None:
         raise PluginMissing(_missing(plugins, name), mode=name)
+    if separator and not mode.allows_argument:
+        raise UsageError(f"--auth {name} takes no argument: leave out what follows its name.", field="auth")
     return SelectedAuthMode(mode, owner, argument if separator else "")
 
 

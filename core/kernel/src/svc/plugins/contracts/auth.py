@@ -234,6 +234,7 @@ class AuthMode(ABC):
         has_keys: whether there are credentials that the mode accepts and others that it does not. One
             without, which takes everybody for root, has no say about a root key.
         takes_argument: whether the mode can't judge a key without its argument, ``name://argument``.
+        allows_argument: False refuses a start with ``name://``, so that nobody believes that it has a say.
         challenge: the ``WWW-Authenticate`` header of a 401 answer.
         asked_once_a_commit: whether ``authenticate`` is asked only once for each bearer token between two
             commits, and not after ``expires_ms``. Right where such a token and the database at HEAD alone
@@ -247,6 +248,7 @@ class AuthMode(ABC):
     loopback_only: ClassVar[bool] = False
     has_keys: ClassVar[bool] = True
     takes_argument: ClassVar[bool] = False
+    allows_argument: ClassVar[bool] = True
     challenge: ClassVar[str] = "Bearer"
     asked_once_a_commit: bool = False
 
