@@ -165,7 +165,7 @@ def _mode_with(database: Database, count: int) -> tuple[SelfContainedAuthMode, l
     """A mode of a database with so many users, each with a key; and the ids of some keys."""
     prototype = SelfContainedAuthMode()
     context = AuthContext(database, "", None)
-    prototype.prepare(context)
+    list(prototype.prepare(context))
     keys: list[str] = []
     for start in range(0, count, 1000):
         with database.transaction() as transaction:

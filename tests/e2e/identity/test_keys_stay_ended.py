@@ -41,7 +41,8 @@ def http(tmp_path: Any) -> Iterator[Http]:
     plugins = load_plugins(PLUGINS, check_route=check_route)
     database = Database(tmp_path / "keys.svcdb")
     assert initialize(database, plugins) == ()
-    key = SelfContainedAuthMode().prepare(AuthContext(database, "", None))[0].rpartition(" ")[2]
+    line, _ = SelfContainedAuthMode().prepare(AuthContext(database, "", None))
+    key = line.rpartition(" ")[2]
     app = create_app(database, plugins, settings=PipelineSettings(auth="self-contained"))
     yield Http(TestClient(app), key)
     app.service.close()

@@ -38,7 +38,8 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     plugins = load_plugins(["files", "users", "auth.self"], check_route=check_route)
     database = Database(tmp_path_factory.mktemp("twice") / "twice.svcdb")
     assert initialize(database, plugins) == ()
-    key = SelfContainedAuthMode().prepare(AuthContext(database, "", None))[0].rpartition(" ")[2]
+    line, _ = SelfContainedAuthMode().prepare(AuthContext(database, "", None))
+    key = line.rpartition(" ")[2]
     with database.transaction() as transaction:
         for name in ("a", "b", "c"):
             transaction.put((name,), b"")

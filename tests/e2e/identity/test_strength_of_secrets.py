@@ -55,7 +55,8 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     plugins = load_plugins(["users", "auth.self", "auth.magic-link"], check_route=check_route)
     database = Database(tmp_path_factory.mktemp("secrets") / "secrets.svcdb")
     assert initialize(database, plugins) == ()
-    key = SelfContainedAuthMode().prepare(AuthContext(database, "", None))[0].rpartition(" ")[2]
+    line, _ = SelfContainedAuthMode().prepare(AuthContext(database, "", None))
+    key = line.rpartition(" ")[2]
     app = create_app(database, plugins, settings=PipelineSettings(auth="self-contained"))
     yield Http(TestClient(app), database, key)
     app.service.close()
