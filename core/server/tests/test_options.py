@@ -69,6 +69,13 @@ def test_an_unknown_option_is_an_error() -> None:
         resolve_settings({"nope": 1}, {})
 
 
+def test_an_empty_variable_counts_as_absent_but_for_the_database() -> None:
+    assert resolve_settings({}, {"SVC_PORT": ""})["port"] == resolve_settings({}, {})["port"]
+    with pytest.raises(UsageError, match="SVC_DATABASE"):
+        resolve_settings({}, {"SVC_DATABASE": ""})
+    assert resolve_settings({"database": "x.svcdb"}, {"SVC_DATABASE": ""})["database"] == "x.svcdb"
+
+
 def test_without_a_host_what_lets_everybody_in_listens_on_loopback_only() -> None:
     assert choose_host(None, loopback_only=True) == "127.0.0.1"
     assert choose_host(None, loopback_only=False) == "0.0.0.0"

@@ -17,7 +17,7 @@ from svc.cli import main, open_database
 from svc.cli.output import counted, readable_bytes, readable_time
 from svc.cli.program import root
 from svc.database import Database
-from svc.errors import NotFound, PluginMissing, SvcError
+from svc.errors import NotFound, PluginMissing, SvcError, UsageError
 
 OPERATING = Path(__file__).parents[4] / "docs" / "operating.md"
 
@@ -140,6 +140,20 @@ def test_info_describes_a_database(database: str, capsys: pytest.CaptureFixture[
     facts = json.loads(capsys.readouterr().out)
     assert facts["totals"]["files"] == 1
     assert facts["plugins"] == []
+
+
+@pytest.mark.parametrize("words", [("info",), ("verify",), ("plugins", "list")])
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_name_in_the_environment_is_not_the_default_database(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], empty: str
+) -> None:
+    Database("data.svcdb").close()
+    monkeypatch.setenv("SVC_DATABASE", empty)
+    assert run(*words) == 2
+    assert "--database is empty" in capsys.readouterr().err
+    assert run(*words, "-D", "missing.svcdb") == 3
+    with pytest.raises(UsageError, match="--database is empty"):
+        open_database(click.Context(root))
 
 
 def test_verify_ends_with_0_only_when_all_is_well(database: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -406,10 +406,15 @@ class _Sources:
         """The first place that has an option, with the value there; None when it is nowhere."""
         places = (
             (f"--{option.name}", self.command_line.get(option.key)),
-            (option.variable, self.environ.get(option.variable) or None),
+            (option.variable, self._in_environment(option)),
             (f"{option.key} in {self.file_name}", self.file.get(option.key)),
         )
         return next(((place, value) for place, value in places if value is not None and value != ()), None)
+
+    def _in_environment(self, option: Option) -> str | None:
+        """An empty variable counts as absent; but no other database is meant by one without a name."""
+        value = self.environ.get(option.variable)
+        return value if value or option.key == "database" else None
 
     def refuse_unknown(self, known: Collection[str]) -> None:
         for key in self.file:

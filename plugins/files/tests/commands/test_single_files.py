@@ -32,6 +32,30 @@ def test_standard_input_of_unknown_length_is_stored(run: Run, database: str, top
     assert (item["content_type"], item["size"]) == ("text/csv", 4)
 
 
+@pytest.mark.parametrize("file", ["/proc/version", "empty"])
+def test_a_file_of_no_stated_size_is_stored_to_its_end(
+    run: Run, database: str, top: str, tmp_path: Path, file: str
+) -> None:
+    (tmp_path / "empty").touch()
+    source = tmp_path / file
+    assert source.stat().st_size == 0
+    stored = run("put", source, f"{top}/x", "-D", database, "--json").json
+    content = source.read_bytes()
+    assert stored["size"] == len(content)
+    assert run("cat", f"{top}/x", "-D", database).out == content
+
+
+def test_an_empty_name_in_the_environment_is_no_database(
+    run: Run, top: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("put", "-", f"{top}/x", stdin=b"kept")
+    monkeypatch.setenv("SVC_DATABASE", "")
+    for words in (("rm", f"{top}/x"), ("put", "-", f"{top}/x"), ("load", tmp_path), ("ls",)):
+        assert "--database is empty" in run(*words, check=2).err
+    assert run("cat", f"{top}/x", "-D", "data.svcdb").out == b"kept"
+
+
 def test_a_directory_as_path_takes_the_name_of_the_file(
     run: Run, database: str, top: str, tmp_path: Path
 ) -> None:

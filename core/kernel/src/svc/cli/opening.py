@@ -276,4 +276,4 @@ def _database_of(context: click.Context) -> str:
         if isinstance(database, str):
             return database
         current = current.parent
-    return os.environ.get("SVC_DATABASE") or DEFAULT_DATABASE
+    return require_file_name(os.environ.get("SVC_DATABASE", DEFAULT_DATABASE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,9 +10,17 @@ import click
 
 from svc.cli.opening import DEFAULT_DATABASE, require_file_name
 
-__all__ = ["database_option", "json_option"]
+__all__ = ["DatabaseOption", "database_option", "json_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class DatabaseOption(click.Option):
+    """``--database``. An empty ``SVC_DATABASE`` is a value, and a wrong one: it does not mean the default."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Returns what the environment says; click takes an empty variable for one that is not set."""
+        return os.environ.get("SVC_DATABASE")
 
 
 def database_option(command: F) -> F:
@@ -19,6 +28,7 @@ def database_option(command: F) -> F:
     return click.option(
         "-D",
         "--database",
+        cls=DatabaseOption,
         envvar="SVC_DATABASE",
         default=DEFAULT_DATABASE,
         show_default=True,

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from svc.cli.opening import DEFAULT_DATABASE, open_database, require_file_name
+from svc.cli.options import DatabaseOption
 from svc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def source_options(command: F) -> F:
     @click.option(
         "-D",
         "--database",
+        cls=DatabaseOption,
         envvar="SVC_DATABASE",
         default=DEFAULT_DATABASE,
         show_default=True,

@@ -130,8 +130,8 @@ def jobs_option(command: Command) -> Command:
 
 
 def _source_of(ctx: click.Context) -> Source:
-    named = ctx.params.get("url") or ctx.params.get("database") or os.environ.get("SVC_DATABASE")
-    return Source(named) if named else Source()
+    named = ctx.params.get("url") or ctx.params.get("database")
+    return Source(os.environ.get("SVC_DATABASE", Source().database) if named is None else named)
 
 
 def _completions(source: Source, incomplete: str) -> list[CompletionItem]:
