@@ -99,7 +99,9 @@ def _put(store: FileStore, file: str, where: Path, options: PutOptions, keep_tim
         if keep_times:
             time_ms = time_in_ms(status.st_mtime_ns)
             options = PutOptions(options.content_type, options.if_match, options.create_only, time_ms)
-        return store.put(where, DescriptorReader(descriptor, file, status.st_size), status.st_size, options)
+        # A file that the system makes up, as below /proc, has a size of 0 whatever it holds.
+        size = status.st_size or None
+        return store.put(where, DescriptorReader(descriptor, file, size), size, options)
 
 
 def _destination(store: FileStore, file: str, path: str) -> Path:
