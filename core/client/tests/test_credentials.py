@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -105,6 +108,100 @@ def test_of_many_that_find_a_token_ending_one_refreshes(store: CredentialStore) 
     found = store.find(HERE)
     assert found is not None
     assert (found.refresh_token, found.user) == ("rt_next", "ann")
+
+
+class TestWhileAServerDoesNotAnswer:
+    """A refresh that hangs holds up who refreshes at the same server, and nobody else."""
+
+    @pytest.fixture
+    def hanging(self, store: CredentialStore) -> Iterator[Callable[[SignIn | Exception], SignIn | None]]:
+        """A refresh under way at HERE; what is called with its outcome gives what the renewal returns."""
+        store.put(HERE, sign_in(0))
+        store.put(THERE, sign_in(1))
+        asked, answered = threading.Event(), threading.Event()
+        outcome: list[SignIn | Exception] = []
+
+        def refresh(_token: str) -> SignIn:
+            asked.set()
+            answered.wait(30)
+            if isinstance(outcome[0], Exception):
+                raise outcome[0]
+            return outcome[0]
+
+        with ThreadPoolExecutor(1) as pool:
+            used = store.find(HERE)
+            assert used is not None
+            renewal = pool.submit(store.renew, HERE, used, refresh)
+            assert asked.wait(30)
+
+            def answer(found: SignIn | Exception) -> SignIn | None:
+                outcome.append(found)
+                answered.set()
+                return renewal.result(30)
+
+            yield answer
+            outcome.append(sign_in(9))
+            answered.set()
+
+    @pytest.fixture(autouse=True)
+    def _limit(self) -> Iterator[None]:
+        """Ends a test that waits for a lock."""
+
+        def stop(*_: object) -> None:
+            pytest.fail("somebody waits for a server that is not theirs")
+
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.alarm(10)
+        yield
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+    def test_other_servers_are_signed_in_at_renewed_and_forgotten(
+        self, store: CredentialStore, hanging: Callable[[SignIn | Exception], SignIn | None]
+    ) -> None:
+        used = store.find(THERE)
+        assert used is not None
+        renewed = store.renew(THERE, used, lambda _: sign_in(2))
+        assert renewed is not None and renewed.token == "token-2"
+        store.put(ServerAddress.parse("http://127.0.0.1:1"), sign_in(3))
+        assert store.remove(THERE) == renewed
+        found = hanging(sign_in(4))
+        assert found is not None and found.token == "token-4"
+        assert store.find(HERE) == found
+
+    def test_who_signs_in_anew_keeps_that(
+        self, store: CredentialStore, hanging: Callable[[SignIn | Exception], SignIn | None]
+    ) -> None:
+        store.put(HERE, newer := sign_in(2))
+        assert hanging(sign_in(4)) == newer
+        assert store.find(HERE) == newer
+
+    def test_who_signs_out_stays_so(
+        self, store: CredentialStore, hanging: Callable[[SignIn | Exception], SignIn | None]
+    ) -> None:
+        store.remove(HERE)
+        assert hanging(sign_in(4)) is None
+        assert store.find(HERE) is None
+
+    def test_a_refusal_ends_no_newer_sign_in(
+        self, store: CredentialStore, hanging: Callable[[SignIn | Exception], SignIn | None]
+    ) -> None:
+        store.put(HERE, newer := sign_in(2))
+        assert hanging(AuthRequired("no more")) == newer
+        assert store.find(HERE) == newer
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+def test_what_is_no_regular_file_is_not_read(store: CredentialStore, kind: str) -> None:
+    store.path.parent.mkdir()
+    if kind == "fifo":
+        os.mkfifo(store.path, 0o600)
+    elif kind == "device":
+        store.path.symlink_to("/dev/zero")
+    else:
+        store.path.mkdir()
+    with pytest.raises(UsageError, match=r"credentials\.json"):
+        store.find(HERE)
 
 
 def test_a_token_that_is_renewed_within_its_second_is_renewed_once(store: CredentialStore) -> None:

@@ -1,14 +1,17 @@
 """Where the commands of a user keep their sign-ins: a file that nobody else can read.
 
-``svc login`` writes it, and every command with a server's URL uses it. A lock beside it lets one process at a
-time refresh, since a refresh token is good once.
+``svc login`` writes it, and every command with a server's URL uses it. A lock for each server lets one
+process at a time refresh there, since a refresh token is good once. The file has a lock of its own, held only
+while it is read and written.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -98,7 +101,8 @@ class CredentialStore:
         Raises:
             AuthRequired: the server takes the refresh token no more; the sign-in was forgotten.
         """
-        with self.locked():
+        # A server that does not answer holds up nobody who speaks to another one.
+        with self._lock(f"server-{_digest(address)}.lock"):
             present = self._read().servers.get(address.url)
             if present is None or present.refresh_token is None:
                 return None
@@ -108,20 +112,34 @@ class CredentialStore:
             try:
                 renewed = msgspec.structs.replace(refresh(present.refresh_token), user=present.user)
             except AuthRequired:
-                document = self._read()
-                document.servers.pop(address.url, None)
-                self._write(document)
+                newer = self._replace(address, present, None)
+                if newer is not None:
+                    return newer
                 raise AuthRequired(
                     f"The sign-in at {address.url} has ended; 'svc login {address.url}' begins another."
                 ) from None
-            self._put(address, renewed)
-            return renewed
+            return self._replace(address, present, renewed)
+
+    def _replace(self, address: ServerAddress, before: SignIn, after: SignIn | None) -> SignIn | None:
+        """Puts a sign-in, or none, in the place of one unless that was replaced; returns what is there."""
+        with self.locked():
+            document = self._read()
+            present = document.servers.pop(address.url, None)
+            if present != before:
+                return present
+            if after is not None:
+                document.servers[address.url] = after
+            self._write(document)
+            return after
+
+    def locked(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps other processes and threads from changing the file for as long as the context lasts."""
+        return self._lock(self.path.with_suffix(".lock").name)
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keeps other processes and threads from changing the file for as long as the context lasts."""
+    def _lock(self, name: str) -> Iterator[None]:
         self._make_directory()
-        descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self.path.with_name(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -141,13 +159,16 @@ class CredentialStore:
 
     def _read(self) -> _Document:
         try:
-            with self.path.open("rb") as file:
+            # A FIFO or a device would be waited for.
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 mode = os.fstat(file.fileno()).st_mode
-                content = file.read()
+                content = file.read() if stat.S_ISREG(mode) else None
         except FileNotFoundError:
             return _Document()
         except OSError as error:
             raise UsageError(f"{self.path} cannot be read: {error.strerror}.") from error
+        if content is None:
+            raise UsageError(f"{self.path} is no regular file; remove it, and sign in by 'svc login URL'.")
         if mode & 0o077:
             raise UsageError(
                 f"Others may read {self.path}, which holds your sign-ins: chmod 600 {self.path}."
@@ -212,6 +233,11 @@ class StoredTokens:
         if present.token == token:
             present = self._present = self._store.renew(self._address, present, refresh)
         return present is not None
+
+
+def _digest(address: ServerAddress) -> str:
+    """What stands for a server in the name of a file."""
+    return hashlib.sha256(address.url.encode()).hexdigest()[:16]
 
 
 def _default_path(environment: Mapping[str, str]) -> Path:
