@@ -84,8 +84,8 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
             print_json({**about, "totals": about["changes"], "changes": list(changes)})
             _refuse_gaps(damaged)
             return
-        click.echo(f"version  {about['version']}")
-        click.echo(f"parent   {about['parent']}")
+        click.echo(f"version  {_printable(about['version'])}")
+        click.echo(f"parent   {_printable(about['parent'])}")
         click.echo(f"commit   {about['sequence']}, {time_text(about['timestamp'])}")
         users = about.get("users") or [about["user"]]
         click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
@@ -206,7 +206,7 @@ def _version(row: dict[str, Any]) -> str:
     """The beginning of a version, behind ``^`` or ``?`` as the help of ``blame`` explains."""
     version: str = row["version"] or "-"
     mark = "?" if row.get("damaged") else "^" if row.get("collected") else ""
-    return (mark + version)[:_HASH]
+    return _printable((mark + version)[:_HASH])
 
 
 def _time(row: dict[str, Any]) -> str:

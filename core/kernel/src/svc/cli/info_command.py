@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from svc.cli.options import json_option
-from svc.cli.output import print_json, readable_bytes, readable_time
+from svc.cli.output import print_json, readable_bytes, readable_time, terminal_text
 from svc.cli.source import Source, source_options
 
 __all__ = ["info"]
@@ -42,9 +42,10 @@ def info(source: Source, as_json: bool) -> None:
         ("plugins", ", ".join(plugins) or "-"),
     ]
     for name, value in lines:
-        click.echo(f"{name + ':':<13}{value}")
+        click.echo(f"{name + ':':<13}{terminal_text(str(value))}")
     for finding in facts["findings"]:
-        click.echo(f"{'wrong:':<13}{finding['message']} {finding['advice']}".rstrip())
+        wrong = terminal_text(f"{finding['message']} {finding['advice']}")
+        click.echo(f"{'wrong:':<13}{wrong}".rstrip())
 
 
 def _facts(source: Source) -> dict[str, Any]:

@@ -32,19 +32,20 @@ def print_json(value: Any) -> None:
 
 
 def print_result(value: Any, text: str, *, as_json: bool) -> None:
-    """Prints what a command did: a value as JSON, or a line for people."""
+    """Prints what a command did: a value as JSON, or a line for people, as a terminal may show it."""
     if as_json:
         print_json(value)
     else:
-        click.echo(text)
+        click.echo(terminal_text(text))
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Prints columns as wide as their widest cell."""
+    """Prints columns as wide as their widest cell, each cell as a terminal may show it."""
     if not rows:
         return
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[terminal_text(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
         click.echo("  ".join(cells).rstrip())
 

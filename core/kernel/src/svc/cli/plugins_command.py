@@ -96,7 +96,7 @@ def info_command(plugin_id: str, source: Source, as_json: bool) -> None:
     lines += [(f"setting {name}", _json_text(value)) for name, value in (report.configuration or {}).items()]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(terminal_text(f"{name:<{width}}  {value}"))
 
 
 @plugins.command("enable")
@@ -201,9 +201,9 @@ def _show_settings(reports: Iterable[PluginReport], plugin_id: str, as_json: boo
         _print_json(report.configuration or {})
         return
     for name, value in (report.configuration or {}).items():
-        click.echo(f"{name} = {_json_text(value)}")
+        click.echo(terminal_text(f"{name} = {_json_text(value)}"))
     if report.problem:
-        click.echo(f"problem: {report.problem}")
+        click.echo(terminal_text(f"problem: {report.problem}"))
 
 
 plugins.add_command(
@@ -337,4 +337,4 @@ def _print_table(
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for cells, text in zip((heads, *rows), (last_head, *last), strict=True):
         padded = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
-        click.echo(f"{padded}  {text}".rstrip())
+        click.echo(terminal_text(f"{padded}  {text}").rstrip())

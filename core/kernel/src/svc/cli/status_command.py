@@ -10,7 +10,7 @@ import msgspec
 
 from svc.cli.opening import boot_plugins
 from svc.cli.options import json_option
-from svc.cli.output import counted, finding_lines, print_json, readable_bytes, readable_time
+from svc.cli.output import counted, finding_lines, print_json, readable_bytes, readable_time, terminal_text
 from svc.cli.source import Source, source_options
 from svc.findings import Finding
 
@@ -59,7 +59,7 @@ def _show_server(source: Source, as_json: bool) -> int:
         click.echo(f"{'status:':<13}{condition.value}")
         for line in finding_lines(findings):
             click.echo(f"{'':<13}{line}")
-        click.echo(f"{'server:':<13}{url}, svc {health.version}")
+        click.echo(f"{'server:':<13}{url}, svc {terminal_text(health.version)}")
     return condition.exit_code
 
 

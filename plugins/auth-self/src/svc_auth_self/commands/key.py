@@ -59,8 +59,8 @@ def create(
     if as_json:
         print_json(made)
         return
-    click.echo(made["key"])
-    click.echo(f"key {made['key_id']} is good until {time_text(made['expires_at'])}", err=True)
+    click.echo(terminal_text(made["key"]))
+    click.echo(f"key {terminal_text(made['key_id'])} is good until {time_text(made['expires_at'])}", err=True)
 
 
 @key.command("list")

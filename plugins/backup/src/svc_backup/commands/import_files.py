@@ -23,6 +23,7 @@ from svc.plugin import (
     require_root_key,
     root_key_options,
     source_options,
+    terminal_text,
 )
 from svc_backup.chains import ordered
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
@@ -95,7 +96,7 @@ def import_files(
                 results = _import(opened, replace(request, promote=True))
     result = _together(results)
     for warning in result.warnings:
-        click.echo(f"svc: {warning}", err=True)
+        click.echo(f"svc: {terminal_text(warning)}", err=True)
     if as_json:
         members = import_json(result)
         if len(results) > 1:

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from svc.plugin import terminal_text
+
 __all__ = ["Progress", "print_json_line", "print_report", "progress_bar"]
 
 Progress = Callable[[str, int, int], None]
@@ -20,7 +22,7 @@ def print_report(lines: list[tuple[str, Any]]) -> None:
     """Prints names and values in two columns."""
     width = max(len(name) for name, _ in lines) + 2
     for name, value in lines:
-        click.echo(f"{name + ':':<{width}}{value}")
+        click.echo(terminal_text(f"{name + ':':<{width}}{value}"))
 
 
 def print_json_line(value: Any) -> None:

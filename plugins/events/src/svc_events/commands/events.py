@@ -44,7 +44,8 @@ def events(
 
 
 def _line(event: Document) -> str:
-    return f"{event['event_id']}  {time_text(event['timestamp'])}  {event['event_type']}  {_about(event)}"
+    when = time_text(event["timestamp"])
+    return terminal_text(f"{event['event_id']}  {when}  {event['event_type']}  {_about(event)}")
 
 
 def _about(event: Document) -> str:
@@ -53,12 +54,13 @@ def _about(event: Document) -> str:
     entries = payload.get("entries")
     if isinstance(entries, list):
         more = f" and {len(entries) - _SHOWN_PATHS} more" if len(entries) > _SHOWN_PATHS else ""
-        return " ".join(terminal_text(entry["path"]) for entry in entries[:_SHOWN_PATHS]) + more
+        shown = [entry.get("path") for entry in entries[:_SHOWN_PATHS] if isinstance(entry, dict)]
+        return " ".join(map(str, shown)) + more
     told = payload.get("path")
     if isinstance(told, str):
-        return terminal_text(told)
+        return told
     return " ".join(
-        f"{name}={terminal_text(str(value))}"
+        f"{name}={value}"
         for name, value in payload.items()
         if isinstance(value, str | int) and not isinstance(value, bool)
     )

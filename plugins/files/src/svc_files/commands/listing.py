@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator
 import click
 
 from svc.errors import NotFound
-from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, time_text
+from svc.plugin import (
+    EntryKind,
+    Path,
+    Source,
+    format_path,
+    parse_path,
+    source_options,
+    terminal_text,
+    time_text,
+)
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.options import PathText, json_option, open_store, read_point_options
 from svc_files.commands.output import count_of, json_line, size_text
@@ -52,7 +61,7 @@ def ls(
                 json_line(info.as_json())
             else:
                 name = _shown_name(info, relative_to)
-                click.echo(_long_line(info, name, in_bytes) if long_form else name)
+                click.echo(terminal_text(_long_line(info, name, in_bytes) if long_form else name))
 
 
 def _selected(

@@ -76,7 +76,7 @@ class ProgressLine:
 
             self._progress = Progress(
                 SpinnerColumn(),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TaskProgressColumn(show_speed=False),
                 TextColumn("{task.fields[amount]}"),
@@ -84,7 +84,7 @@ class ProgressLine:
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._task = self._progress.add_task(label, total=None, amount="")
+            self._task = self._progress.add_task(printable(label), total=None, amount="")
 
     @property
     def is_shown(self) -> bool:
@@ -117,6 +117,7 @@ class ProgressLine:
 
     def say(self, line: str) -> None:
         """Prints a line on standard error, above the bar where there is one."""
+        line = terminal_text(line)
         if self._progress is not None:
             self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:

@@ -9,7 +9,7 @@ import sys
 import click
 
 from svc.errors import Forbidden, InvalidInput, NotFound, UsageError
-from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
+from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
 from svc_files.client import FileStore, PutOptions, SourceUnreadable, Stored, open_source
 from svc_files.client.source import DescriptorReader, time_in_ms
 from svc_files.commands.options import PathText, json_option, open_store
@@ -70,7 +70,7 @@ def put(
     else:
         verb = "stored" if stored.created else "replaced"
         about = f"{size_text(stored.info.size)}, {stored.info.content_type}"
-        click.echo(f"{verb} {format_path(stored.info.path)} ({about})")
+        click.echo(terminal_text(f"{verb} {format_path(stored.info.path)} ({about})"))
 
 
 def _require_file(file: str) -> None:

@@ -132,8 +132,10 @@ def link(
     if as_json:
         print_json(made)
         return
-    click.echo(made["url"])
-    click.echo(f"link {made['key_id']} is good until {time_text(made['expires_at'])}", err=True)
+    click.echo(terminal_text(made["url"]))
+    click.echo(
+        f"link {terminal_text(made['key_id'])} is good until {time_text(made['expires_at'])}", err=True
+    )
 
 
 @share.command("links", short_help="Lists links.")

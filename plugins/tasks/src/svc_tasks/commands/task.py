@@ -121,9 +121,9 @@ def cancel(*, task_id: str, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found["status"] == "cancelled":
-        click.echo(f"cancelled {found['id']}")
+        click.echo(terminal_text(f"cancelled {found['id']}"))
     else:
-        click.echo(f"{found['id']} is told to end")
+        click.echo(terminal_text(f"{found['id']} is told to end"))
 
 
 def _follow(store: TaskStore, found: Document, *, may_run: bool) -> Document:

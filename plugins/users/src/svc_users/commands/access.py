@@ -28,9 +28,7 @@ def access(*, path: str, user: str, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    click.echo(
-        f"{terminal_text(found['username'])} at {terminal_text(found['path'])}: {found['permissions']}"
-    )
+    click.echo(terminal_text(f"{found['username']} at {found['path']}: {found['permissions']}"))
     if found["groups"]:
         groups = ", ".join(f"{one['group']} ({one['by']})" for one in found["groups"])
         click.echo(f"groups: {terminal_text(groups)}")
@@ -51,6 +49,8 @@ def _print_levels(levels: list[dict[str, Any]]) -> None:
             pattern = "" if grant["path_pattern"] is None else f" for {grant['path_pattern']}"
             left_out = "" if grant["applies"] else ", which leaves this path out"
             click.echo(
-                f"  {grant['grant_id']}  allow {grant['allow']}  deny {grant['deny']}  "
-                f"to {terminal_text(grant['group'] + pattern)}{left_out}"
+                terminal_text(
+                    f"  {grant['grant_id']}  allow {grant['allow']}  deny {grant['deny']}  "
+                    f"to {grant['group']}{pattern}{left_out}"
+                )
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from svc.errors import Conflict
-from svc.plugin import Source, json_option, print_json, source_options
+from svc.plugin import Source, json_option, print_json, source_options, terminal_text
 from svc_versions.commands.store import MergeRequest, open_versions
 from svc_versions.names import HEAD
 
@@ -53,9 +53,9 @@ def merge(
         return
     counts = answer["changes"]
     verb = "would merge" if dry_run else "merged"
+    names = terminal_text(f"{from_name} into {into_name}")
     click.echo(
-        f"{verb} {from_name} into {into_name}: "
-        f"{counts['added']} added, {counts['modified']} modified, {counts['deleted']} deleted"
+        f"{verb} {names}: {counts['added']} added, {counts['modified']} modified, {counts['deleted']} deleted"
     )
 
 
@@ -67,7 +67,7 @@ def _print_conflicts(error: Conflict, as_json: bool) -> None:
         print_json({name: value for name, value in error.as_body().items() if name != "request_id"})
         return
     for conflict in conflicts:
-        click.echo(f"{conflict['kind']:<15} {conflict['path']}")
+        click.echo(terminal_text(f"{conflict['kind']:<15} {conflict['path']}"))
     left = error.details["conflict_count"] - len(conflicts)
     if left > 0:
         click.echo(f"and {left} more")

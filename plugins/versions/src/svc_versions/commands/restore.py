@@ -13,6 +13,7 @@ from svc.plugin import (
     parse_path,
     print_json,
     source_options,
+    terminal_text,
 )
 from svc_versions.commands.store import open_versions
 
@@ -44,4 +45,5 @@ def restore(*, path: str, version: str, source: Source, as_json: bool) -> None:
         print_json(done)
     else:
         before = done["auto_snapshot"]
-        click.echo(f"restored {done['path']} from {version}; HEAD before it is snapshot {before}")
+        text = f"restored {done['path']} from {version}; HEAD before it is snapshot {before}"
+        click.echo(terminal_text(text))

@@ -8,7 +8,16 @@ import click
 import msgspec
 
 from svc.errors import UsageError
-from svc.plugin import Source, json_option, print_json, print_result, print_table, source_options, time_text
+from svc.plugin import (
+    Source,
+    json_option,
+    print_json,
+    print_result,
+    print_table,
+    source_options,
+    terminal_text,
+    time_text,
+)
 from svc_versions.commands.output import short_hash
 from svc_versions.commands.store import open_versions
 
@@ -39,9 +48,10 @@ def create(
     if as_json:
         print_json({**made, "created": is_new})
     elif is_new:
-        click.echo(f"created snapshot {made['name']} of {made['root_hash']}")
+        click.echo(terminal_text(f"created snapshot {made['name']} of {made['root_hash']}"))
     else:
-        click.echo(f"snapshot {made['name']} is of the same version {made['root_hash']}")
+        text = f"snapshot {made['name']} is of the same version {made['root_hash']}"
+        click.echo(terminal_text(text))
 
 
 @snapshot.command("list")
@@ -96,10 +106,11 @@ def restore(*, name: str, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(restored)
     elif restored["auto_snapshot"] is None:
-        click.echo(f"HEAD is the version of snapshot {restored['name']} already")
+        click.echo(terminal_text(f"HEAD is the version of snapshot {restored['name']} already"))
     else:
         before = restored["auto_snapshot"]
-        click.echo(f"restored snapshot {restored['name']}; HEAD before it is snapshot {before}")
+        text = f"restored snapshot {restored['name']}; HEAD before it is snapshot {before}"
+        click.echo(terminal_text(text))
 
 
 def _metadata(text: str | None) -> dict[str, Any]:
