@@ -11,7 +11,7 @@ import msgspec
 
 from svc.confidential import Confidential
 from svc_client.credentials import SignIn
-from svc_client.models import ApiKey, NewApiKey
+from svc_client.models import ApiKey, NewApiKey, Revoked
 from svc_client.transport import Transport
 
 __all__ = ["Keys"]
@@ -95,7 +95,7 @@ class Keys:
 
     def revoke(self, key_id: str) -> None:
         """Revokes a key; its tokens end with the next request."""
-        self._transport.json("DELETE", f"/auth/keys/{quote(key_id, safe='')}", dict[str, Any])
+        self._transport.json("DELETE", f"/auth/keys/{quote(key_id, safe='')}", Revoked)
 
     def rotate_signing_key(self, *, end_tokens: bool = False) -> str:
         """Signs tokens with a new key from now on; returns what tokens call it. Root's.

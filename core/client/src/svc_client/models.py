@@ -7,7 +7,7 @@ does not have.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -421,6 +421,13 @@ class NewApiKey(Confidential, frozen=True):
     label: str
     expires_at: int
     rules: list[dict[str, str]]
+
+
+class Revoked(Struct, frozen=True):
+    """A key, or the link that it is, was revoked."""
+
+    revoked: Literal[True]
+    key_id: str
 
 
 class WhoAmI(Struct, frozen=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from svc.confidential import Confidential
 from svc.paths import Path, format_path
-from svc_client.models import Page
+from svc_client.models import Page, Revoked
 from svc_client.paging import all_items
 from svc_client.transport import Transport
 
@@ -71,6 +71,20 @@ class NewShareLink(Confidential, frozen=True, kw_only=True):
     paths: list[str]
 
 
+class _SharedWith(Struct):
+    username: str
+
+
+class _Shared(Struct):
+    paths: list[str]
+    users: list[_SharedWith]
+    groups: list[str]
+
+
+class _Unshared(Struct):
+    removed: int
+
+
 class _Shares(Struct):
     shares: list[Share]
     next_cursor: str | None
@@ -109,7 +123,7 @@ class Sharing:
             groups: names.
         """
         value = {**_named(paths, users, groups), "permissions": permissions}
-        return self._transport.json("POST", "/files/share", dict[str, Any], value=value)
+        return self._transport.document("POST", "/files/share", _Shared, value=value)
 
     def unshare(
         self, paths: Iterable[str | Path], *, users: Iterable[str] = (), groups: Iterable[str] = ()
@@ -120,8 +134,7 @@ class Sharing:
             NotFound: there was none.
         """
         value = _named(paths, users, groups)
-        answer = self._transport.json("DELETE", "/files/shares", dict[str, Any], value=value)
-        return int(answer["removed"])
+        return self._transport.json("DELETE", "/files/shares", _Unshared, value=value).removed
 
     def shares(self, path: str | Path) -> Iterator[Share]:
         """Yields the shares that hang on a path itself."""
@@ -180,7 +193,7 @@ class Sharing:
     def revoke_link(self, key_id: str) -> None:
         """Ends a link; who opened it is out with the next request."""
         url = f"/files/share-links/{quote(key_id, safe='')}"
-        self._transport.json("DELETE", url, dict[str, Any])
+        self._transport.json("DELETE", url, Revoked)
 
 
 def _members(made: NewShareLink) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from svc.errors import ServiceUnavailable
-from svc_client.models import Health, PluginInfo, WhoAmI
+from svc_client.failures import foreign_answer
+from svc_client.models import Finding, Health, PluginInfo, WhoAmI
 from svc_client.transport import Transport
 
 __all__ = ["System"]
@@ -18,8 +19,41 @@ class _Plugins(msgspec.Struct):
     plugins: list[PluginInfo]
 
 
+class _Finding(Finding, frozen=True, kw_only=True):
+    process: str = ""
+    subject: str = ""
+    detail: str = ""
+
+
 class _Findings(msgspec.Struct):
-    findings: list[dict[str, Any]]
+    findings: list[_Finding]
+
+
+class _Totals(msgspec.Struct):
+    files: int
+    directories: int
+    symlinks: int
+    size: int
+
+
+class _FindingOfInfo(msgspec.Struct):
+    message: str
+    advice: str
+
+
+class _Info(msgspec.Struct):
+    path: str
+    database_id: str
+    format: str
+    created_at: int | None
+    version: str
+    sequence: int
+    committed_at: int | None
+    totals: _Totals
+    file_size: int
+    objects: int
+    plugins: list[str]
+    findings: list[_FindingOfInfo]
 
 
 class _Disabled(msgspec.Struct):
@@ -37,9 +71,12 @@ class System:
         try:
             response = self._transport.request("GET", "/system/health", repeatable=False)
         except ServiceUnavailable as error:
-            if error.details.get("service") == "svc":
+            if error.details.get("service") != "svc":
+                raise
+            try:
                 return msgspec.convert(error.details, Health)
-            raise
+            except msgspec.ValidationError:
+                raise foreign_answer(self._transport.address.url) from None
         return response.json(Health)
 
     def whoami(self) -> WhoAmI:
@@ -48,11 +85,14 @@ class System:
 
     def info(self) -> dict[str, Any]:
         """Returns what the database is and holds, as ``svc info --json`` prints it. Root's."""
-        return self._transport.json("GET", "/system/info", dict[str, Any])
+        return self._transport.document("GET", "/system/info", _Info)
 
     def findings(self) -> list[dict[str, Any]]:
         """Returns all that is wrong, with what only root may read of it. Root's."""
-        return self._transport.json("GET", "/system/findings", _Findings).findings
+        found: list[dict[str, Any]] = self._transport.document("GET", "/system/findings", _Findings)[
+            "findings"
+        ]
+        return found
 
     def plugins(self) -> list[PluginInfo]:
         """Returns every plugin that is installed, allowed or enabled. Root's."""

@@ -119,11 +119,27 @@ class Response:
         for piece in self.pieces():
             content += piece
             if len(content) > _JSON_LIMIT:
-                raise foreign_answer(self._transport.address.url)
+                raise self.foreign()
         try:
             return msgspec.json.decode(content, type=form)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise foreign_answer(self._transport.address.url) from None
+            raise self.foreign() from None
+
+    def foreign(self) -> ServiceUnavailable:
+        """Returns the error that says that no server of svc answers so."""
+        return foreign_answer(self._transport.address.url)
+
+    def document(self, form: Any) -> dict[str, Any]:
+        """Returns the body as it is: a JSON object that has the members of a type, and maybe others.
+
+        Raises ServiceUnavailable where it is no such object.
+        """
+        found = self.json(dict[str, Any])
+        try:
+            msgspec.convert(found, form)
+        except msgspec.ValidationError:
+            raise self.foreign() from None
+        return found
 
     def header(self, name: str) -> str:
         """Returns a header field that every server of svc sends; ServiceUnavailable where it is missing."""
@@ -224,21 +240,22 @@ class Transport:
         anonymous: bool = False,
     ) -> T:
         """Sends a request, with a JSON body if there is a value, and returns the answer as a type."""
-        fields = dict(headers or {})
-        body: bytes | None = None
-        if value is not None:
-            fields["Content-Type"] = "application/json"
-            body = msgspec.json.encode(value)
-        response = self.request(
-            method,
-            url,
-            query=query,
-            headers=fields,
-            body=body,
-            repeatable=repeatable,
-            anonymous=anonymous,
-        )
-        return response.json(form)
+        options: dict[str, Any] = {"query": query, "repeatable": repeatable, "anonymous": anonymous}
+        return self._ask(method, url, value, headers, options).json(form)
+
+    def document(
+        self,
+        method: str,
+        url: str,
+        form: Any,
+        *,
+        query: Mapping[str, str] | None = None,
+        value: Any = None,
+        repeatable: bool | None = None,
+    ) -> dict[str, Any]:
+        """As ``json``, but returns the object as the server sent it, once it has the members of the type."""
+        options: dict[str, Any] = {"query": query, "repeatable": repeatable}
+        return self._ask(method, url, value, None, options).document(form)
 
     def unreachable(self, error: Exception) -> ServiceUnavailable:
         """Returns the error that says why there was no answer."""
@@ -247,6 +264,21 @@ class Transport:
     def close(self) -> None:
         """Closes all connections."""
         self._pool.clear() if isinstance(self._pool, urllib3.PoolManager) else self._pool.close()
+
+    def _ask(
+        self,
+        method: str,
+        url: str,
+        value: Any,
+        headers: Mapping[str, str] | None,
+        options: dict[str, Any],
+    ) -> Response:
+        fields = dict(headers or {})
+        body: bytes | None = None
+        if value is not None:
+            fields["Content-Type"] = "application/json"
+            body = msgspec.json.encode(value)
+        return self.request(method, url, headers=fields, body=body, **options)
 
     def _follow(
         self, method: str, target: str, headers: dict[str, str], body: Body, anonymous: bool

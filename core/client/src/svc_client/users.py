@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -109,6 +109,14 @@ class Access(Struct, frozen=True):
     decisions: list[AccessDecision]
 
 
+class _Deactivated(Struct):
+    deactivated: Literal[True]
+
+
+class _Deleted(Struct):
+    deleted: Literal[True]
+
+
 class _Users(Struct):
     users: list[User]
     next_cursor: str | None
@@ -176,7 +184,7 @@ class Users:
 
     def deactivate_user(self, user_id: str) -> None:
         """Deactivates a user, whose tokens and keys stop at once."""
-        self._transport.json("DELETE", _named("users", user_id), dict[str, Any])
+        self._transport.json("DELETE", _named("users", user_id), _Deactivated)
 
     # Groups
 
@@ -219,7 +227,7 @@ class Users:
 
     def delete_group(self, name: str) -> None:
         """Deletes a group with its grants."""
-        self._transport.json("DELETE", _named("groups", name), dict[str, Any])
+        self._transport.json("DELETE", _named("groups", name), _Deleted)
 
     # Grants
 

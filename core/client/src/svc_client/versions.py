@@ -36,6 +36,10 @@ __all__ = ["Versions"]
 Strategy = Literal["fail", "ours", "theirs"]
 
 
+class _Deleted(msgspec.Struct):
+    deleted: Literal[True]
+
+
 class _Snapshots(msgspec.Struct):
     snapshots: list[Snapshot]
 
@@ -119,7 +123,7 @@ class Versions:
 
     def delete_snapshot(self, name: str) -> None:
         """Deletes a snapshot."""
-        self._transport.json("DELETE", _named("snapshots", name), dict[str, Any])
+        self._transport.json("DELETE", _named("snapshots", name), _Deleted)
 
     def restore_snapshot(self, name: str) -> SnapshotRestore:
         """Makes a snapshot HEAD; what HEAD was stays in a snapshot of its own."""

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from svc.errors import ServiceUnavailable
+from svc.errors import ServiceUnavailable, SvcError
 from svc_client import Client
 from svc_events.api import GAP
 
@@ -24,6 +24,13 @@ _PAUSE_SECONDS = 1.0
 _LONGEST_LINE = 64 << 20
 
 Document = dict[str, Any]
+
+
+class _Envelope(msgspec.Struct):
+    event_id: str
+    event_type: str
+    timestamp: int
+    payload: Document
 
 
 class Events:
@@ -63,7 +70,9 @@ class Events:
             try:
                 url = "/events/me" if own else "/system/events"
                 with self._transport.request("GET", url, query=query, headers=headers) as response:
-                    for event in _messages(response.arriving()):
+                    if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                        raise response.foreign()
+                    for event in _messages(response.arriving(), response.foreign):
                         last = event["event_id"]
                         if not types or event["event_type"] in (*types, GAP):
                             yield event
@@ -75,13 +84,18 @@ class Events:
             time.sleep(_PAUSE_SECONDS)
 
 
-def _messages(pieces: Iterable[bytes]) -> Iterator[Document]:
+def _messages(pieces: Iterable[bytes], foreign: Callable[[], SvcError]) -> Iterator[Document]:
     """The data of each message of an event stream; the server writes it in one line, behind the id."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
-                yield msgspec.json.decode(line[5:], type=Document)
+                try:
+                    event = msgspec.json.decode(line[5:], type=Document)
+                    msgspec.convert(event, _Envelope)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    raise foreign() from None
+                yield event
         if len(rest) > _LONGEST_LINE:
-            raise ServiceUnavailable("The server does not answer as an svc server does: a line has no end.")
+            raise foreign()

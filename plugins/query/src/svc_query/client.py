@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from svc_client import Client
+from svc_query.answers import Answer, FoundBySearch, Hit, Rebuilding, SearchAnswer, Status, answer_form
 from svc_query.syntax import parse_filter
 
 __all__ = ["Answer", "Hit", "Queries", "SearchAnswer"]
@@ -19,59 +19,6 @@ __all__ = ["Answer", "Hit", "Queries", "SearchAnswer"]
 Document = dict[str, Any]
 
 _PAGE = 1_000
-
-
-class Hit(Struct, frozen=True, kw_only=True):
-    """A file that was found.
-
-    Attributes:
-        path: where it stands.
-        total_size: bytes.
-        content_type: media type.
-        created_at: Unix milliseconds.
-        updated_at: Unix milliseconds.
-        score: above 0 and at most 1, which is an exact match.
-        matched_by: names of the fields that matched, sorted.
-        matches: where in its fields it matches, if that was asked for.
-    """
-
-    path: str
-    total_size: int
-    content_type: str | None
-    created_at: int
-    updated_at: int
-    score: float
-    matched_by: list[str]
-    matches: list[Document] = []
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """A page of a query's hits.
-
-    Attributes:
-        results: the hits.
-        has_more: whether more follow.
-        total_count: how many there are in all, if that was asked for.
-        next_cursor: what the next page takes as ``after``.
-        prev_cursor: what the page before takes as ``before``.
-        meta: what is not as usual: a reindex that goes on, a version that no index knows.
-    """
-
-    results: list[Hit]
-    has_more: bool
-    total_count: int | None = None
-    next_cursor: str | None = None
-    prev_cursor: str | None = None
-    meta: Document = {}
-
-
-class SearchAnswer(Struct, frozen=True, kw_only=True):
-    """A page of a search's hits; ``total_count`` is how many there are in all."""
-
-    results: list[Hit]
-    has_more: bool
-    total_count: int | None = None
-    meta: Document = {}
 
 
 class Queries:
@@ -86,11 +33,11 @@ class Queries:
 
     def ask(self, request: Document) -> Document:
         """Returns what ``POST /query`` answers to a request, both as JSON."""
-        return self._post("/query", request)
+        return self._post("/query", request, answer_form(request))
 
     def ask_search(self, request: Document) -> Document:
         """Returns what ``POST /files/search`` answers to a request, both as JSON."""
-        return self._post("/files/search", request)
+        return self._post("/files/search", request, FoundBySearch)
 
     def query(self, path: str, where: str | Document | Sequence[Document] = "", **options: Any) -> Answer:
         """Returns a page of the files at and below a path that meet a filter.
@@ -154,15 +101,15 @@ class Queries:
     def status(self, path: str = "/", **options: Any) -> Document:
         """Returns what is indexed at and below a path, how far that is, and what could not be read."""
         query = {"path": path} | {name: str(value) for name, value in options.items()}
-        return self._transport.json("GET", "/query/status", Document, query=query)
+        return self._transport.document("GET", "/query/status", Status, query=query)
 
     def rebuild(self, path: str = "/") -> Document:
         """Starts to index everything at and below a path anew; for root."""
-        return self._transport.json("POST", "/query/rebuild", Document, value={"path": path})
+        return self._transport.document("POST", "/query/rebuild", Rebuilding, value={"path": path})
 
-    def _post(self, url: str, request: Document) -> Document:
+    def _post(self, url: str, request: Document, form: type[msgspec.Struct]) -> Document:
         # It changes nothing, so it may be sent twice.
-        return self._transport.json("POST", url, Document, value=request, repeatable=True)
+        return self._transport.document("POST", url, form, value=request, repeatable=True)
 
 
 def _filter(where: str | Document | Sequence[Document]) -> Any:

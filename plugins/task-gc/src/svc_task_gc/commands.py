@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from svc.errors import ServiceUnavailable, UsageError
 from svc.plugin import (
@@ -17,12 +18,57 @@ from svc.plugin import (
     print_json,
     progress_bar,
     source_options,
+    terminal_text,
 )
 
 __all__ = ["compact", "gc"]
 
 _PLUGIN_ID = "task.gc"
 _POLL_SECONDS = 0.2
+
+
+class _Progress(Struct):
+    indexed_count: int
+    total_count: int
+
+
+class _Report(Struct):
+    versions_scanned: int
+    live_entries: int
+    garbage_entries: int
+    reclaimed_bytes: int
+    duration_ms: int
+    dry_run: bool
+    allocated_before: int | None
+    allocated_after: int | None
+    waiting: str | None
+    warning: str | None
+    snapshot: str | None = None
+    snapshot_is_new: bool = True
+
+
+class _Going(Struct, tag_field="status", tag="pending"):
+    id: str
+    progress: _Progress | None = None
+
+
+class _Running(_Going, tag="running"):
+    pass
+
+
+class _Completed(Struct, tag_field="status", tag="completed"):
+    result: _Report
+
+
+class _Failed(Struct, tag_field="status", tag="failed"):
+    error: str | None
+
+
+class _Cancelled(_Failed, tag="cancelled"):
+    pass
+
+
+_Task = _Going | _Running | _Completed | _Failed | _Cancelled
 
 
 @click.command()
@@ -69,17 +115,17 @@ def _collect_here(database: Database, dry_run: bool, keep_days: float | None) ->
 
 def _collect_there(client: Any, dry_run: bool, keep_days: float | None) -> dict[str, Any]:
     """Lets the server run the task, which may take longer than any request, and waits for its end."""
-    send = client.transport.json
+    send = client.transport.document
     args = {"dry_run": dry_run, "keep_days": keep_days}
     # A second time finds the task of the first.
-    task = send("POST", "/system/tasks/gc", dict[str, Any], value=args, repeatable=True)
+    task = send("POST", "/system/tasks/gc", _Task, value=args, repeatable=True)
     with progress_bar("Collecting") as bar:
         while task["status"] in ("pending", "running"):
             progress = task.get("progress")
             if progress and progress["total_count"]:
                 bar(min(progress["indexed_count"], progress["total_count"]), progress["total_count"])
             time.sleep(_POLL_SECONDS)
-            task = send("GET", f"/system/tasks/{task['id']}", dict[str, Any])
+            task = send("GET", f"/system/tasks/{task['id']}", _Task)
     if task["status"] != "completed":
         raise ServiceUnavailable(
             f"The collection is {task['status']}: {task.get('error') or 'somebody ended it'}"
@@ -102,10 +148,10 @@ def _show(report: dict[str, Any]) -> None:
     if report.get("snapshot"):
         is_new = report.get("snapshot_is_new", True)
         made = "" if is_new else ", which an earlier collection made: nothing has changed since"
-        click.echo(f"The state before is the snapshot {report['snapshot']}{made}.")
+        click.echo(terminal_text(f"The state before is the snapshot {report['snapshot']}{made}."))
     for name in ("waiting", "warning"):
         if report[name]:
-            click.echo(report[name], err=True)
+            click.echo(terminal_text(report[name]), err=True)
 
 
 @click.command()
