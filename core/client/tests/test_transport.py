@@ -54,6 +54,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._answer(302, b"", Location=f"http://localhost:{self.server.server_address[1]}/x")  # type: ignore[attr-defined]
         elif self.path == "/moved":
             self._answer(302, b"", Location="/x")
+        elif self.path in ("/nowhere", "/no-port"):
+            self._answer(
+                302, b"", Location={"/nowhere": "http://[::1", "/no-port": "http://h:999999/"}[self.path]
+            )
+        elif self.path == "/no-length":
+            about = {"X-Svc-Entry-Type": "file", "X-Svc-Path": "/x", "X-Svc-Content-Hash": "0" * 64}
+            numbers = dict.fromkeys(("X-Svc-Size", "X-Svc-Created-At", "X-Svc-Updated-At"), "1")
+            self.send_response(200)
+            for name, value in {**about, **numbers, "Content-Length": "many"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.close_connection = True
         elif self.path == "/circle":
             self._answer(302, b"", Location="/circle")
         elif self.path == "/deep":
@@ -213,7 +225,11 @@ def test_nobody_there_is_told_with_the_url() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", "ftp://x", "http://u:p@h", "http://h:99999", "http://h/?q", "http://[::1"]
+    "url",
+    [
+        *("http://", "ftp://x", "http://u:p@h", "http://h:99999", "http://h/?q", "http://[::1"),
+        *("http://a b/", "http://\u202eevil:1", "http://a%zz/", "http://" + "a" * 64),
+    ],
 )
 def test_what_is_no_server_is_refused(url: str) -> None:
     with pytest.raises(errors.UsageError):
@@ -247,6 +263,18 @@ def test_a_circle_of_redirects_ends(connections: Transport) -> None:
     with pytest.raises(errors.ServiceUnavailable, match="circle"):
         _get(connections, "/circle")
     assert len(_Handler.seen) == 5
+
+
+@pytest.mark.parametrize("url", ["/nowhere", "/no-port"])
+def test_a_redirect_to_what_is_no_url_is_an_error_in_words(connections: Transport, url: str) -> None:
+    with pytest.raises(errors.ServiceUnavailable, match="does not answer as an svc server does"):
+        _get(connections, url)
+
+
+def test_a_length_that_is_no_number_is_an_error_in_words(connections: Transport) -> None:
+    response = connections.request("GET", "/no-length")
+    with response, pytest.raises(errors.ServiceUnavailable, match="does not answer as an svc server does"):
+        response.number("Content-Length")
 
 
 class TestRepeating:
@@ -339,6 +367,18 @@ class TestProxies:
         with Client("http://elsewhere.invalid:81", token="t") as client:
             assert client.transport.json("GET", "/x", object) == {"ok": True}
         assert _Handler.seen == [("GET", "http://elsewhere.invalid:81/x", "Bearer t")]
+
+    @pytest.mark.parametrize(
+        "proxy", ["nonsense://h", "http://u:secret@127.0.0.1:99999", "http://", "socks5://h:1", "http://a b"]
+    )
+    def test_what_is_no_proxy_is_refused_without_repeating_it(
+        self, proxy: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(errors.UsageError, match="http_proxy") as refused:
+            Client("http://elsewhere.invalid:81")
+        assert "secret" not in str(refused.value)
 
     def test_a_server_of_this_machine_is_reached_without_a_proxy(
         self, server: str, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
+
 from svc.errors import UsageError
 
 __all__ = ["Credentials", "ServerAddress"]
@@ -85,7 +88,13 @@ class ServerAddress:
             raise UsageError("A server's URL may not hold a query or a fragment.")
         secure = parts.scheme == "https"
         default = 443 if secure else 80
-        return cls(secure, parts.hostname, port or default, parts.path.rstrip("/"), ca_file)
+        found = cls(secure, parts.hostname, port or default, parts.path.rstrip("/"), ca_file)
+        try:
+            # As it is looked up.
+            (parse_url(found.origin).host or "").encode("idna")
+        except (LocationParseError, UnicodeError):
+            raise UsageError(f"'{url}' is not a URL: it names no host that there can be.") from None
+        return found
 
     @property
     def origin(self) -> str:

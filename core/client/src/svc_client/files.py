@@ -174,7 +174,7 @@ class Files:
                 raise ServiceUnavailable("A directory stands at this path; it can be listed.")
             if partial and response.status != 206:
                 raise ServiceUnavailable(f"{self._transport.address.url} does not serve ranges.")
-            return Content(response, info, start, int(response.header("Content-Length")))
+            return Content(response, info, start, response.number("Content-Length"))
         except BaseException:
             response.close()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from svc.errors import UsageError
 from svc_client.address import ServerAddress
 
 __all__ = ["Proxy", "proxy_of"]
@@ -22,6 +23,9 @@ def proxy_of(address: ServerAddress) -> Proxy | None:
     """Returns the proxy that the environment (``https_proxy``, ``no_proxy`` and so on) names for a server.
 
     A server on the loopback interface is never reached through a proxy.
+
+    Raises:
+        UsageError: it is no http:// or https:// URL.
     """
     if address.is_loopback or not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
@@ -33,8 +37,18 @@ def proxy_of(address: ServerAddress) -> Proxy | None:
         return None
     from urllib.parse import unquote
 
-    from urllib3.util import make_headers, parse_url
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import Url, make_headers, parse_url
 
-    parsed = parse_url(url if "://" in url else f"http://{url}")
+    try:
+        parsed = parse_url(url if "://" in url else f"http://{url}")
+    except LocationParseError:
+        parsed = Url()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        # It is not repeated: it may hold a password.
+        raise UsageError(
+            "The environment names a proxy (http_proxy, https_proxy, all_proxy) "
+            "that is no http:// or https:// URL."
+        )
     headers = {} if parsed.auth is None else make_headers(proxy_basic_auth=unquote(parsed.auth))
     return Proxy(parsed._replace(auth=None).url, headers)

@@ -150,6 +150,13 @@ class Response:
             )
         return value
 
+    def number(self, name: str) -> int:
+        """Returns a header field that every server of svc sends, and that is a number."""
+        try:
+            return int(self.header(name))
+        except ValueError:
+            raise self.foreign() from None
+
 
 class Transport:
     """Sends requests to one server. Any number of threads may use it at once.
@@ -289,8 +296,12 @@ class Transport:
             if response.status not in _REDIRECTS:
                 return response
             response.close()
-            place = urljoin(self.address.origin + target, response.headers.get("Location", ""))
-            if method not in ("GET", "HEAD") or not self._is_own(place):
+            try:
+                place = urljoin(self.address.origin + target, response.headers.get("Location", ""))
+                is_own = self._is_own(place)
+            except ValueError:
+                raise foreign_answer(self.address.url) from None
+            if method not in ("GET", "HEAD") or not is_own:
                 shown = place.partition("?")[0]
                 raise ServiceUnavailable(
                     f"{self.address.url} sends its callers to {shown}; use the URL of that server."

@@ -272,7 +272,7 @@ class Versions:
                 for item in reader.items():
                     yield msgspec.convert(item, PathChange)
                 return msgspec.convert(reader.members, Comparison)
-            except (ValueError, msgspec.ValidationError):
+            except (ValueError, RecursionError):
                 raise foreign_answer(self._transport.address.url) from None
 
     def blame(
