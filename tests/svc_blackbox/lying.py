@@ -17,6 +17,7 @@ class Answer:
     """An answer that is still to be sent, and the request that it is for.
 
     Attributes:
+        headers: without those of the connection; the words of their names begin with capitals.
         length: what ``Content-Length`` says; None: nothing does, and the body ends with the connection.
     """
 
@@ -113,6 +114,8 @@ class LyingServer:
         connection.request(answer.method, answer.path, content or None, passed)
         response = connection.getresponse()
         answer.status, answer.body = response.status, response.read()
-        answer.headers = {name: value for name, value in response.getheaders() if name.lower() not in own}
+        answer.headers = {
+            name.title(): value for name, value in response.getheaders() if name.lower() not in own
+        }
         answer.length = int(response.headers.get("Content-Length") or len(answer.body))
         connection.close()

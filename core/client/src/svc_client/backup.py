@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -13,9 +13,11 @@ from svc_client.transport import Body, Response, Transport
 
 __all__ = ["Backup", "BackupStream", "Promoted"]
 
+_Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
 
 class BackupStream:
-    """A file of a version on its way; a context closes it. What is shorter than ``size`` is not a backup.
+    """A file of a version on its way, read to its end or an error; a context closes it.
 
     Attributes:
         size: bytes in all.
@@ -23,14 +25,17 @@ class BackupStream:
         report: what it holds, as the server reports of a file that it writes itself.
     """
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, form: type[_Export | _Patch]) -> None:
         self._response = response
-        self.size = int(response.header("Content-Length"))
         self.version = response.header("X-Svc-Version")
         try:
             self.report = msgspec.json.decode(response.header("X-Svc-Report"), type=dict[str, Any])
-        except msgspec.DecodeError:
-            raise ServiceUnavailable("The server does not answer as an svc server does.") from None
+            told = msgspec.convert(self.report, form)
+        except (msgspec.DecodeError, RecursionError):
+            raise response.foreign() from None
+        if self.version != told.leads_to:
+            raise response.foreign()
+        self.size = told.size
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +44,40 @@ class BackupStream:
         self._response.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._response.pieces()
+        left = self.size
+        for piece in self._response.pieces():
+            left -= len(piece)
+            yield piece
+        if left:
+            raise ServiceUnavailable("The server sent another number of bytes than it said.")
+
+
+class _Export(msgspec.Struct):
+    files: int
+    links: int
+    chunks: int
+    directories: int
+    size: int
+    version: _Hash
+
+    @property
+    def leads_to(self) -> str:
+        return self.version
+
+
+class _Patch(msgspec.Struct):
+    files_added: int
+    files_modified: int
+    files_deleted: int
+    chunks: int
+    directories: int
+    size: int
+    source: _Hash = msgspec.field(name="from")
+    to: _Hash
+
+    @property
+    def leads_to(self) -> str:
+        return self.to
 
 
 class Promoted(msgspec.Struct, frozen=True):
@@ -63,7 +101,7 @@ class Backup:
         Raises:
             NotFound: there is no such version.
         """
-        return self._stream("/versions/export", {"snapshot": snapshot, "version": version, "at": at})
+        return self._stream("/versions/export", _Export, {"snapshot": snapshot, "version": version, "at": at})
 
     def patch(self, source: str, to: str = "HEAD") -> BackupStream:
         """Opens a patch that leads from one version to another, each named in any way.
@@ -71,7 +109,7 @@ class Backup:
         Raises:
             NotFound: a name means no version.
         """
-        return self._stream("/versions/diff", {"from": source, "to": to})
+        return self._stream("/versions/diff", _Patch, {"from": source, "to": to})
 
     def import_file(
         self, body: Body, *, size: int | None = None, promote: bool = False, force: bool = False
@@ -107,11 +145,11 @@ class Backup:
         """Makes a version HEAD."""
         return self._transport.json("POST", "/versions/promote", Promoted, value={"hash": version})
 
-    def _stream(self, url: str, query: Mapping[str, Any]) -> BackupStream:
+    def _stream(self, url: str, form: type[_Export | _Patch], query: Mapping[str, Any]) -> BackupStream:
         given = {name: value for name, value in query.items() if value is not None}
         response = self._transport.request("POST", url, query=given, repeatable=True)
         try:
-            return BackupStream(response)
+            return BackupStream(response, form)
         except BaseException:
             response.close()
             raise

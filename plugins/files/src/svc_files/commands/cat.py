@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import click
 
-from svc.errors import Conflict
-from svc.plugin import EntryKind, Source, format_path, parse_path, source_options
+from svc.errors import Conflict, CorruptRecord
+from svc.plugin import EntryKind, Source, content_hasher, format_path, parse_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.options import PathText, open_store, read_point_options
 
-__all__ = ["cat", "stat_file", "write_pieces"]
+__all__ = ["cat", "stat_file", "whole_file", "write_pieces"]
 
 
 @click.command(short_help="Writes files to standard output.")
@@ -26,7 +26,7 @@ def cat(*, paths: tuple[str, ...], point: ReadPoint, source: Source) -> None:
         version = store.pin(point)
         for path in paths:
             info = stat_file(store, path, version)
-            write_pieces(store.read(info, version), sys.stdout.buffer)
+            write_pieces(whole_file(store, info, version), sys.stdout.buffer)
 
 
 def stat_file(store: FileStore, path: str, version: str) -> FileInfo:
@@ -38,6 +38,16 @@ def stat_file(store: FileStore, path: str, version: str) -> FileInfo:
             path=format_path(info.path),
         )
     return info
+
+
+def whole_file(store: FileStore, info: FileInfo, version: str) -> Iterator[bytes]:
+    """Yields the bytes of a file; CorruptRecord at their end where they are others."""
+    hasher = content_hasher()
+    for piece in store.read(info, version):
+        hasher.update(piece)
+        yield piece
+    if hasher.hexdigest() != info.hash:
+        raise CorruptRecord("The bytes do not have the file's content hash.", path=format_path(info.path))
 
 
 def write_pieces(pieces: Iterable[bytes], out: BinaryIO) -> None:

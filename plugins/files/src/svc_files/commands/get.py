@@ -12,7 +12,7 @@ import click
 from svc.errors import CorruptRecord, RangeNotSatisfiable, UsageError
 from svc.plugin import Source, content_hasher, format_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
-from svc_files.commands.cat import stat_file, write_pieces
+from svc_files.commands.cat import stat_file, whole_file, write_pieces
 from svc_files.commands.options import PathText, json_option, open_store, read_point_options
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable, size_text, unwritable
 
@@ -56,7 +56,13 @@ def get(
         info = stat_file(store, path, version)
         start, length = _selected_range(byte_range, info.size)
         if out == "-":
-            write_pieces(store.read(info, version, start=start, length=length), sys.stdout.buffer)
+            part = byte_range is not None
+            write_pieces(
+                store.read(info, version, start=start, length=length)
+                if part
+                else whole_file(store, info, version),
+                sys.stdout.buffer,
+            )
             return
         where = _location(out, info)
         try:
