@@ -15,6 +15,7 @@ import pytest
 
 from svc.plugin import Database
 from svc_files.client import CommitCounts, local_sink
+from svc_files.commands.interruption import Interruption
 from svc_files.commands.report import TransferReport
 
 Run = Callable[..., Any]
@@ -72,7 +73,7 @@ def test_killed_in_the_middle(run: Run, many: Path, tmp_path: Path, commits: int
     _finish(run, many, database)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_load_says_how_far_it_came(
     run: Run, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
@@ -92,3 +93,13 @@ def test_an_interrupted_load_says_how_far_it_came(
     assert report["files"] == _sound_files(many, database)
     monkeypatch.undo()
     _finish(run, many, database)
+
+
+def test_a_program_that_is_to_outlive_its_terminal_does() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), signal.SIGHUP)
+            interruption.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,26 @@ def _write(target: TargetDirectory, below: tuple[str, ...], name: str, content: 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
+
+
+def test_what_a_dump_that_was_killed_has_left_is_removed(root: Path) -> None:
+    root.mkdir()
+    left, other = root / ".svc-0123456789abcdef.part", root / ".svc-notes.part"
+    for place in (left, other):
+        place.write_bytes(b"half")
+    (root / ".svc-00000000000000ff.part").symlink_to(other)
+    target, later = TargetDirectory(str(root), Existing.KEEP), TargetDirectory(str(root), Existing.KEEP)
+
+    def pieces() -> Iterator[bytes]:
+        yield b"x"
+        with later.directory(()) as parent:
+            later.remove_left_parts(parent)
+        yield b"y"
+
+    with target.directory(()) as parent:
+        target.write_file(parent, "file", pieces(), _hash(b"xy"), None)
+    assert sorted(place.name for place in root.iterdir()) == [".svc-notes.part", "file"]
+    assert (root / "file").read_bytes() == b"xy"
 
 
 @pytest.mark.parametrize("existing", list(Existing))

@@ -83,8 +83,9 @@ class Dumper:
     def _directory(self, pool: ThreadPoolExecutor, path: Path) -> list[Path]:
         below = path[len(self._base) :]
         try:
-            with self._target.directory(below):
-                pass
+            with self._target.directory(below) as parent:
+                if self._options.compare:
+                    self._target.remove_left_parts(parent)
         except TargetRefused as refusal:
             self._report.problem(format_path(path), str(refusal))
             return []

@@ -17,7 +17,9 @@ class Interrupted(Exception):
 
 
 class Interruption:
-    """Within its context the first SIGINT or SIGTERM only sets a mark; a second SIGINT ends at once.
+    """Within its context the first SIGINT, SIGTERM or SIGHUP only sets a mark; a second SIGINT ends at once.
+
+    A signal that is ignored, as SIGHUP under ``nohup``, stays so.
 
     So a commit that is under way is finished, and what was done can be told. Outside the main thread, where
     signals cannot be caught, it does nothing.
@@ -29,8 +31,9 @@ class Interruption:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._caught)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._caught)
         return self
 
     def __exit__(

@@ -7,7 +7,9 @@ whatever a database says, nothing outside it is touched. Each file appears whole
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ __all__ = ["Existing", "TargetDirectory", "TargetRefused"]
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1024 * 1024
+_PART = re.compile(r"\.svc-[0-9a-f]{16}\.part")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -90,6 +93,16 @@ class TargetDirectory:
         os.close(parent)
         return below
 
+    def remove_left_parts(self, parent: int) -> None:
+        """Removes from a directory what a dump that was killed has left; not what one is writing now."""
+        with _refusals(), os.scandir(parent) as entries:
+            names = [entry.name for entry in entries if _PART.fullmatch(entry.name)]
+        for name in names:
+            with suppress(OSError):
+                if not stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                    _require_no_writer(parent, name)
+                os.unlink(name, dir_fd=parent)
+
     def holds_file(self, parent: int, name: str, size: int, content_hash: str) -> bool:
         """Whether a regular file of this content stands under the name.
 
@@ -119,6 +132,8 @@ class TargetDirectory:
         with _refusals(), _temporary(parent) as temporary:
             descriptor = os.open(temporary, _FILE_FLAGS, 0o666, dir_fd=parent)
             try:
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 size, written_hash = _write(descriptor, pieces)
                 if written_hash != content_hash:
                     raise TargetRefused("what was read does not have the hash that it should")
@@ -179,6 +194,16 @@ def _temporary(parent: int) -> Iterator[str]:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=parent)
+
+
+def _require_no_writer(parent: int, name: str) -> None:
+    """Raises OSError where a process is writing a part: it holds its lock."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=parent)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, pieces: Iterator[bytes]) -> tuple[int, str]:
