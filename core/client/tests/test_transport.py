@@ -343,6 +343,14 @@ class TestApiKeys:
                 client.transport.json("GET", "/x", object)
         assert _Handler.tokens == 2
 
+    def test_who_is_not_signed_in_is_told_how(self, server: str) -> None:
+        with Client(server) as client, pytest.raises(errors.AuthRequired) as raised:
+            client.transport.json("GET", "/private", object)
+        assert raised.value.message == f"Log in. 'svc login {server}' signs in."
+        with Client(server) as client, pytest.raises(errors.AuthRequired) as refused:
+            client.keys.sign_in("bad-key")
+        assert refused.value.message == "This key is not valid."
+
     def test_a_key_that_is_refused_is_an_error_without_the_key(self, server: str) -> None:
         with Client(server, api_key="bad-key") as client, pytest.raises(errors.AuthRequired) as raised:
             client.transport.json("GET", "/x", object)

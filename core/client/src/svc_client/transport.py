@@ -232,6 +232,8 @@ class Transport:
             if response.status in _BUSY and repeat_busy and may_go_on:
                 time.sleep(_pause(_asked_pause(problem, response), attempt))
                 continue
+            if isinstance(problem, AuthRequired) and not anonymous and "'svc login" not in problem.message:
+                problem.message += f" 'svc login {self.address.url}' signs in."
             raise problem
 
     def json(
