@@ -143,6 +143,17 @@ def poisoned(value: Any, name: str = "") -> Any:
     return ESCAPE + value if isinstance(value, str) and name not in _ENUMERATED else value
 
 
+def test_the_truth_is_believed(directory: Path, served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+    wrong = {}
+    for command in (*READING, "gc --dry-run", "task run gc", "cron add y gc '0 0 1 1 *'", "cron remove y"):
+        done = run(command, directory, served)
+        if done.returncode:
+            wrong[command] = (done.returncode, done.stdout[-300:], done.stderr[-300:])
+    wrong.pop("key list")  # there are none without sign-ins
+    assert not wrong
+
+
 def test_nothing_that_a_server_says_reaches_the_terminal_as_it_is(
     directory: Path, served: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
