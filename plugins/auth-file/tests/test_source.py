@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from svc.errors import InvalidInput
-from svc_auth_file.source import LARGEST_FILE, LOOK_SECONDS, UsersSource, copy_of, read_users
+from svc_auth_file.copies import KeptCopy, copy_of
+from svc_auth_file.source import LARGEST_FILE, LOOK_SECONDS, UsersSource, read_users
 
 
 class Clock:
@@ -29,6 +31,10 @@ def lines(*names: str) -> str:
 
 def names(source: UsersSource) -> list[str]:
     return [user.username for user in source.current().users]
+
+
+def fail(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 @pytest.fixture
@@ -216,6 +222,95 @@ def test_a_process_that_begins_while_the_file_is_broken_takes_the_last_good_one(
     clock.now += 2
     assert names(begun) == ["eve"]
     assert begun.problem is None
+
+
+def test_who_never_saw_the_last_good_file_takes_it_from_the_copy_of_who_did(
+    file: Path, copy: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    file.write_text(lines("ann", "bob"))
+    quick, slow = UsersSource(str(file), copy, clock), UsersSource(str(file), copy, clock)
+    file.write_text(lines("ann"))
+    clock.now += 2
+    assert names(quick) == ["ann"]
+    broken(file, "no TOML")
+    clock.now += 2
+    assert names(slow) == ["ann"], "bob was removed by a good file"
+    assert names(quick) == ["ann"]
+    assert slow.problem is not None
+    assert "another process has kept" in caplog.text
+
+
+def test_a_copy_that_comes_after_the_break_is_taken_too(file: Path, copy: Path, clock: Clock) -> None:
+    file.write_text(lines("ann", "bob"))
+    quick, slow = UsersSource(str(file), copy, clock), UsersSource(str(file), copy, clock)
+    content = lines("ann").encode()
+    read_ns = time.time_ns()
+    broken(file, "gone")
+    clock.now += 2
+    assert names(slow) == ["ann", "bob"]
+    KeptCopy(copy).keep(content, read_ns)  # somebody took a second to read it
+    clock.now += 2
+    assert names(slow) == names(quick) == ["ann"]
+
+
+def test_an_older_copy_takes_no_newer_users_away(
+    file: Path, copy: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = UsersSource(str(file), copy, clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        file.write_text(lines("bob"))
+        clock.now += 2
+        assert names(source) == ["bob"]
+    broken(file, "gone")
+    clock.now += 2
+    assert names(source) == ["bob"], "it could not be kept, and is newer than what was"
+
+
+def test_what_was_read_before_is_not_kept_over_what_was_read_after(copy: Path) -> None:
+    kept, now_ns = KeptCopy(copy), time.time_ns()
+    kept.keep(b"new", now_ns - 10)
+    kept.keep(b"old", now_ns - 20)
+    assert kept.read() == (b"new", now_ns - 10)
+    kept.keep(b"new", now_ns - 5)
+    assert kept.read() == (b"new", now_ns - 5)
+
+
+def test_a_copy_from_the_future_does_not_last(copy: Path) -> None:
+    kept, now_ns = KeptCopy(copy), time.time_ns()
+    kept.keep(b"of a clock that was wrong", now_ns + 10**18)
+    kept.keep(b"new", now_ns)
+    assert kept.read() == (b"new", now_ns)
+
+
+def test_the_file_is_looked_at_once_a_second_though_nobody_asks(file: Path) -> None:
+    source = UsersSource(str(file), None)
+    source.follow()
+    try:
+        file.write_text(lines("bob"))
+        deadline = time.monotonic() + 30
+        while [user.username for user in source._users.users] != ["bob"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        source.stop()
+    assert not [thread for thread in threading.enumerate() if thread.name == "svc-users-file"]
+
+
+def test_what_fails_unforeseen_ends_no_following(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("svc_auth_file.source.LOOK_SECONDS", 0.01)
+    source = UsersSource(str(file), None)
+    failures = [RuntimeError("odd"), RuntimeError("odd")]
+    monkeypatch.setattr(source, "current", lambda: fail(*failures.pop(0).args) if failures else None)
+    source.follow()
+    deadline = time.monotonic() + 30
+    while failures:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    source.stop()
+    assert "could not be looked at" in caplog.text
 
 
 @pytest.mark.parametrize("content", [b"", b"[[users]\n", b"\xff"])

@@ -228,6 +228,22 @@ def test_a_broken_file_keeps_nobody_out_and_is_told_of(
     wait_for(lambda: "The last good one is used." in server.errors)
 
 
+def test_who_was_taken_out_of_the_file_stays_out_when_it_breaks_though_nobody_asked_meanwhile(
+    server: Server, file: Path
+) -> None:
+    key, lines = new_key()
+    text = file.read_text()
+    replace(file, text + user("eve") + lines)
+    time.sleep(4)  # until no worker reads the file once more because it was written just now
+    eve = Caller(server).signed_in(key)
+    assert everywhere(lambda: eve("GET", "/system/whoami"), 200)
+    replace(file, text)
+    time.sleep(2)  # twice as long as it takes
+    replace(file, "broken")
+    wait_for(lambda: not any(healthy(server) for _ in range(EVERYWHERE)))
+    assert everywhere(lambda: eve("GET", "/system/whoami"), 401)
+
+
 def test_a_worker_that_begins_while_the_file_is_broken_knows_the_last_good_one(
     server: Server, file: Path, ann: tuple[str, str]
 ) -> None:

@@ -11,12 +11,13 @@ from typing import ClassVar
 from svc.errors import UsageError
 from svc.plugin import AuthContext, Database
 from svc_auth_file.accounts import FileAccounts
+from svc_auth_file.copies import copy_of
 from svc_auth_file.format import FileKey, UsersFile
 from svc_auth_file.keys import hash_of_key
-from svc_auth_file.source import UsersSource, copy_of, read_users
+from svc_auth_file.source import UsersSource, read_users
 from svc_auth_self.api import KeyMatch, TokenAuthMode
 
-__all__ = ["FileAuthMode", "source_of"]
+__all__ = ["FileAuthMode", "source_of", "stop_source"]
 
 _sources: weakref.WeakKeyDictionary[Database, UsersSource] = weakref.WeakKeyDictionary()
 
@@ -53,7 +54,9 @@ class FileAuthMode(TokenAuthMode):
         """The users of the file, and root."""
         path = _path_of(context)
         self._source = UsersSource(path, copy_of(context.database.state_directory, path))
+        stop_source(context.database)
         _sources[context.database] = self._source
+        self._source.follow()
         return FileAccounts(context.database, self._source)
 
     def match_key(self, text: str) -> KeyMatch | None:
@@ -72,6 +75,13 @@ class FileAuthMode(TokenAuthMode):
 def source_of(database: Database) -> UsersSource | None:
     """Returns the file that this process follows for a database; None in another mode."""
     return _sources.get(database)
+
+
+def stop_source(database: Database) -> None:
+    """Ends the following of the file for a database in this process, if there is one."""
+    source = _sources.pop(database, None)
+    if source is not None:
+        source.stop()
 
 
 def _path_of(context: AuthContext) -> str:

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its auth mode, its health check and its commands."""
+"""The hooks of the plugin: its auth mode with the end of it, its health check and its commands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, CommandRegistry, HealthCheck, NamedRegistry
+    from svc.plugin import AuthMode, CommandRegistry, HealthCheck, NamedRegistry, PluginContext
 
-__all__ = ["svc_register_auth_modes", "svc_register_commands", "svc_register_health_checks"]
+__all__ = ["svc_register_auth_modes", "svc_register_commands", "svc_register_health_checks", "svc_stop"]
 
 
 @hookimpl
@@ -38,3 +38,11 @@ def svc_register_commands(commands: CommandRegistry) -> None:
             "auth-file", "svc_auth_file.commands:auth_file", "Helps with the file of users of --auth file."
         )
     )
+
+
+@hookimpl
+def svc_stop(context: PluginContext) -> None:
+    """Ends the thread that looks at the file."""
+    from svc_auth_file.mode import stop_source
+
+    stop_source(context.database)

@@ -1,7 +1,8 @@
 """The file as a process follows it: read again when it changes, and the last good state while it is broken.
 
-``current`` is asked for every request and looks at the file at most once a second. A copy of the last good
-state stands beside the database, for a process that begins while the file is broken.
+``current`` is asked for every request and looks at the file at most once a second; a thread asks too, so that
+a state of the file is seen that nobody asks in. The last good state is that of all processes together: see
+``copies``.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from svc.errors import InvalidInput
-from svc.plugin import hash_content, run_blocking
+from svc.plugin import run_blocking
+from svc_auth_file.copies import KeptCopy
 from svc_auth_file.format import BadFile, UsersFile, parse_users
 
-__all__ = ["LARGEST_FILE", "LOOK_SECONDS", "UsersSource", "copy_of", "read_users"]
+__all__ = ["LARGEST_FILE", "LOOK_SECONDS", "UsersSource", "read_users"]
 
 LARGEST_FILE = 8 * 1024 * 1024
 LOOK_SECONDS = 1.0
 _SETTLED_NS = 2_000_000_000
 _CHANGED_AT = 1
+_STOP_SECONDS = 1.0
 
 _log = logging.getLogger("svc.plugin.auth.file")
 
@@ -65,16 +68,18 @@ class UsersSource:
     def __init__(self, path: str, copy: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.path = path
         self.problem: str | None = None
-        self._copy = copy
+        self._copy = None if copy is None else KeptCopy(copy)
         self._clock = clock
         self._users: UsersFile | None = None
         self._content: bytes = b""
+        self._read_ns = 0
         self._reading = threading.Lock()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
         self._signature = _signature(path)
         self._is_settled = False
         self._take(self._signature)
-        if self._users is None:
-            self._users = self._from_copy()
+        self._known()
         self._next_look = clock() + LOOK_SECONDS
 
     def current(self) -> UsersFile:
@@ -88,8 +93,30 @@ class UsersSource:
                 self._look()
             finally:
                 self._reading.release()
-        assert self._users is not None
+        return self._known()
+
+    def follow(self) -> None:
+        """Looks at the file once a second from now on, also while nobody asks."""
+        self._thread = threading.Thread(target=self._run, name="svc-users-file", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the following; blocks for at most a second."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_SECONDS)
+
+    def _known(self) -> UsersFile:
+        if self._users is None:
+            raise InvalidInput(str(self.problem))
         return self._users
+
+    def _run(self) -> None:
+        while not self._ending.wait(LOOK_SECONDS):
+            try:
+                self.current()
+            except Exception:  # noqa: BLE001 - whatever it is, a second later it may be over
+                _log.exception("the file of users could not be looked at")
 
     def _look(self) -> None:
         self._next_look = self._clock() + LOOK_SECONDS
@@ -97,62 +124,49 @@ class UsersSource:
         if signature != self._signature or not self._is_settled:
             self._signature = signature
             run_blocking(self._take, signature)
+        elif self.problem is not None:
+            run_blocking(self._take_copy)
 
     def _take(self, signature: _Signature) -> None:
         """Reads the file, and uses it if it is in order. Blocks."""
+        read_ns = time.time_ns()
         # What was written a moment ago may be written once more within the same tick of the file's clock.
-        self._is_settled = not signature or abs(time.time_ns() - signature[_CHANGED_AT]) > _SETTLED_NS
+        self._is_settled = not signature or abs(read_ns - signature[_CHANGED_AT]) > _SETTLED_NS
         try:
             content = _read(self.path)
             if self._users is None or content != self._content or self.problem is not None:
-                self._use(parse_users(content, _now_ms()), content)
+                self._use(parse_users(content, _now_ms()), content, read_ns)
         except BadFile as error:
+            self._take_copy()
             problem = str(_refusal(self.path, error))
             if problem != self.problem and self._users is not None:
                 _log.error("%s The last good one is used.", problem)
             self.problem = problem
 
-    def _use(self, users: UsersFile, content: bytes) -> None:
-        known = self._users
-        if known is None or content != self._content:
-            self._users, self._content = users, content
-            self._keep(content)
-        if known is not None:
+    def _use(self, users: UsersFile, content: bytes, read_ns: int) -> None:
+        if self._copy is not None:
+            # First: what this process uses, the others must be able to find.
+            self._copy.keep(content, read_ns)
+        if self._users is not None:
             _log.info("read the file of users again: %d users", len(users.users))
+        if self._users is None or content != self._content:
+            self._users, self._content = users, content
+        self._read_ns = read_ns
         self.problem = None
 
-    def _keep(self, content: bytes) -> None:
-        if self._copy is None:
+    def _take_copy(self) -> None:
+        """Takes the users of the copy, if they were read from the file after those known here. Blocks."""
+        if self._copy is None or self._copy.read_ns() <= self._read_ns:
             return
-        new = self._copy.with_name(f"{self._copy.name}.{os.getpid()}")
-        try:
-            if _content_of(self._copy) == content:
-                return
-            self._copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(content)
-            new.replace(self._copy)
-        except OSError as error:
-            _log.warning("the copy of the file of users could not be written: %s", error.strerror)
-            with contextlib.suppress(OSError):
-                new.unlink()
-
-    def _from_copy(self) -> UsersFile:
-        content = None if self._copy is None else _content_of(self._copy)
-        if content is not None:
+        kept = self._copy.read()
+        if kept is None:
+            return
+        content, self._read_ns = kept
+        if self._users is None or content != self._content:
             with contextlib.suppress(BadFile):
                 users = parse_users(content, _now_ms())
-                self._content = content
-                _log.error("%s A copy of the last good one is used.", self.problem)
-                return users
-        assert self.problem is not None
-        raise InvalidInput(self.problem)
-
-
-def copy_of(state_directory: Path, path: str) -> Path:
-    """Returns where the copy of a file is kept."""
-    name = hash_content(os.fsencode(path)).hex()[:32]
-    return state_directory / "auth.file" / f"{name}.toml"
+                self._users, self._content = users, content
+                _log.warning("took the users from the copy of the file that another process has kept")
 
 
 def _signature(path: str) -> _Signature:
@@ -194,13 +208,6 @@ def _require_regular(found: os.stat_result) -> None:
 
 def _too_large() -> BadFile:
     return BadFile(f"It is larger than {LARGEST_FILE // 1024**2} MiB.")
-
-
-def _content_of(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
 
 
 def _now_ms() -> int:
