@@ -8,6 +8,7 @@ a state of the file is seen that nobody asks in. The last good state is that of 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import stat
@@ -20,6 +21,7 @@ from svc.errors import InvalidInput
 from svc.plugin import run_blocking
 from svc_auth_file.copies import KeptCopy
 from svc_auth_file.format import BadFile, UsersFile, parse_users
+from svc_auth_file.trust import require_trusted, steps_of
 
 __all__ = ["LARGEST_FILE", "LOOK_SECONDS", "UsersSource", "read_users"]
 
@@ -170,17 +172,22 @@ class UsersSource:
 
 
 def _signature(path: str) -> _Signature:
-    """What changes when the file does; empty when there is none."""
+    """What changes when the file does, or who may change it; empty when there is none."""
     try:
-        found = os.stat(path)
+        *way, (_, found) = steps_of(path)
     except (OSError, ValueError):
         return ()
-    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev, found.st_mode)
+    here = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+    owners = ((step.st_mode, step.st_uid, step.st_ino) for step in (found, *(step for _, step in way)))
+    return (*here, *itertools.chain.from_iterable(owners))
 
 
 def _read(path: str) -> bytes:
     try:
-        _require_regular(os.stat(path))
+        *way, (_, found) = steps_of(path)
+        _require_regular(found)
+        for place, step in way:
+            require_trusted(step, place)
         # A pipe that has taken its place meanwhile must not hold us up.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with open(descriptor, "rb") as file:
@@ -200,8 +207,7 @@ def _require_regular(found: os.stat_result) -> None:
         raise BadFile("It is a directory.")
     if not stat.S_ISREG(found.st_mode):
         raise BadFile("It is no regular file.")
-    if found.st_mode & stat.S_IWOTH:
-        raise BadFile("Everybody on this machine may write it: 'chmod o-w' takes that away.")
+    require_trusted(found)
     if found.st_size > LARGEST_FILE:
         raise _too_large()
 
