@@ -157,7 +157,7 @@ def test_who_signs_in_by_a_link_and_who_does_not_is_written(served, caplog, monk
     # Other tests of this minute have used up what is written of one address.
     monkeypatch.setattr("svc.pipeline.address_log.MOST_LINES", 1_000_000)
     caplog.set_level(logging.INFO, "svc.plugin.auth.self.sign-in")
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     served.verify(code)
     served.verify(code)
     good, wrong = [record.fields for record in caplog.records if record.name.endswith("sign-in")]
@@ -168,22 +168,44 @@ def test_who_signs_in_by_a_link_and_who_does_not_is_written(served, caplog, monk
 
 def test_a_code_expires(served) -> None:
     now_ms = time.time_ns() // 1_000_000
-    fresh = create_code(served.database, ANN_ID, now_ms - 14 * 60_000)
-    stale = create_code(served.database, ANN_ID, now_ms - 16 * 60_000)
+    fresh = create_code(served.database, ANN_ID, ANN, now_ms - 14 * 60_000)
+    stale = create_code(served.database, ANN_ID, ANN, now_ms - 16 * 60_000)
     assert served.verify(stale).status_code == 401
     assert served.verify(fresh).status_code == 200
 
 
 def test_a_user_who_was_deactivated_meanwhile_is_not_signed_in(served, put_user) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     put_user(served.database, ANN, is_active=False)
     assert served.verify(code).status_code == 401
-    stranger = create_code(served.database, "0198f9a2-6d5c-7b11-8000-2d1f3c5e7a9f")
+    stranger = create_code(served.database, "0198f9a2-6d5c-7b11-8000-2d1f3c5e7a9f", ANN)
     assert served.verify(stranger).status_code == 401
 
 
+def test_a_link_that_went_to_an_earlier_address_signs_nobody_in(served, put_user) -> None:
+    served.ask(ANN)
+    code = served.code()
+    put_user(served.database, "ann@new.example")
+    assert served.verify(code).status_code == 401
+    served.ask("ann@new.example")
+    new = served.code()
+    put_user(served.database, "Ann@new.example")
+    assert served.verify(new).status_code == 401, "another spelling may be another mailbox"
+    put_user(served.database, ANN)
+    assert served.verify(code).status_code == 401, "it is used up"
+
+
+def test_a_code_of_which_nobody_knows_where_it_went_signs_nobody_in(served) -> None:
+    code = create_code(served.database, ANN_ID, ANN)
+    (name,) = codes_of(served.database)
+    record = f'{{"user_id": "{ANN_ID}", "created_at": 1, "expires_at": {2**52}}}'.encode()
+    with served.database.transaction() as transaction:
+        transaction.put_system(("magic-links", name), record)
+    assert served.verify(code).status_code == 401
+
+
 def test_the_token_ends_when_the_user_is_deactivated(served, put_user) -> None:
-    token = served.verify(create_code(served.database, ANN_ID)).json["token"]
+    token = served.verify(create_code(served.database, ANN_ID, ANN)).json["token"]
     assert served.whoami(token).status_code == 200
     put_user(served.database, ANN, is_active=False)
     assert served.whoami(token).status_code == 401
@@ -203,7 +225,7 @@ def test_no_code_is_400(served, code: str | None) -> None:
 
 
 def test_the_answers_to_a_code_are_kept_by_nobody(served) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     good = served.verify(code)
     assert good.headers["Cache-Control"] == "no-store"
     assert good.headers["Referrer-Policy"] == "no-referrer"
@@ -211,7 +233,7 @@ def test_the_answers_to_a_code_are_kept_by_nobody(served) -> None:
 
 
 def test_the_database_holds_no_code(served) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     (name,) = codes_of(served.database)
     system = served.database.system()
     record = system.read_all(system.get(("magic-links", name)))
@@ -223,7 +245,7 @@ def test_the_database_holds_no_code(served) -> None:
 
 
 def test_head_leaves_the_code_alone(served) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     answer = served.verify(code, "HEAD")
     assert (answer.status_code, answer.content) == (200, b"")
     assert served.verify("A" * 43, "HEAD").status_code == 200, "it says nothing of the code"
@@ -240,7 +262,7 @@ def test_head_leaves_the_code_alone(served) -> None:
     ],
 )
 def test_fetching_ahead_leaves_the_code_alone(served, headers: dict[str, str]) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     assert served.verify(code, headers=headers).status_code == 400
     assert served.verify(code).status_code == 200
 
@@ -249,7 +271,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 
 def test_a_browser_is_asked_first(served) -> None:
-    code = create_code(served.database, ANN_ID)
+    code = create_code(served.database, ANN_ID, ANN)
     for _ in range(2):
         page = served.verify(code, headers=BROWSER)
         assert page.status_code == 200

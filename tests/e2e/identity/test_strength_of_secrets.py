@@ -77,7 +77,8 @@ def test_keys_and_refresh_tokens_have_secrets_of_256_bits(http: Http) -> None:
 
 
 def test_codes_of_magic_links_have_256_bits(http: Http) -> None:
-    codes = {create_code(http.database, "0198f9a2-6d5c-7b11-8000-2d1f3c5e7a90") for _ in range(8)}
+    user_id = "0198f9a2-6d5c-7b11-8000-2d1f3c5e7a90"
+    codes = {create_code(http.database, user_id, "ann@example.com") for _ in range(8)}
     assert len(codes) == 8
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", code) for code in codes)
     assert 43 * BITS_OF_BASE64 >= 256

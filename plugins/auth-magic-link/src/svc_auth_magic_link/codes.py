@@ -33,11 +33,13 @@ class CodeRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         user_id: whom it signs in.
+        address: where it was sent: the name that the user has then.
         created_at: Unix milliseconds.
         expires_at: Unix milliseconds.
     """
 
     user_id: str
+    address: str
     created_at: int
     expires_at: int
 
@@ -47,27 +49,27 @@ def is_code(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
-def create_code(database: Database, user_id: str, now_ms: int | None = None) -> str:
-    """Returns a new code of a user; blocks for a commit."""
+def create_code(database: Database, user_id: str, address: str, now_ms: int | None = None) -> str:
+    """Returns a new code of a user, which is sent to an address; blocks for a commit."""
     code = secrets.token_urlsafe(32)
     now_ms = _now_ms() if now_ms is None else now_ms
-    record = CodeRecord(user_id, now_ms, now_ms + CODE_MINUTES * 60_000)
+    record = CodeRecord(user_id, address, now_ms, now_ms + CODE_MINUTES * 60_000)
     with database.transaction(message="Make a link that signs in") as transaction:
         transaction.put_system(_path(code), msgspec.json.encode(record))
     return code
 
 
-def use_code(database: Database, code: str, now_ms: int | None = None) -> str | None:
-    """Uses a code up and returns whose it is; None when it is none, is used, or has expired.
+def use_code(database: Database, code: str, now_ms: int | None = None) -> CodeRecord | None:
+    """Uses a code up and returns its record; None when it is no code, is used, or has expired.
 
-    Of several calls at once, in any process, one gets the user. Blocks for a commit where there is the code.
+    Of several calls at once, in any process, one gets the record. Blocks for a commit where the code exists.
     """
     if not is_code(code):
         return None
     record = _read(database.system(), _path(code))
     if record is None or record.expires_at <= (_now_ms() if now_ms is None else now_ms):
         return None
-    return record.user_id if drop_code(database, code) else None
+    return record if drop_code(database, code) else None
 
 
 def drop_code(database: Database, code: str) -> bool:

@@ -100,7 +100,7 @@ class Delivery:
 
     def _deliver(self, mail: _Mail) -> None:
         if mail.settings.log_links:
-            link = mail.settings.link(create_code(self._database, mail.user_id))
+            link = mail.settings.link(create_code(self._database, mail.user_id, mail.address))
             # Whoever runs the server asked for the link itself to be shown.
             _log.info("a link that signs in %s", mail.address, extra={"shown": {"link": link}})
             return
@@ -110,7 +110,7 @@ class Delivery:
         self._send(mail)
 
     def _send(self, mail: _Mail) -> None:
-        code = create_code(self._database, mail.user_id)
+        code = create_code(self._database, mail.user_id, mail.address)
         try:
             message = make_message(mail.settings, mail.address, mail.settings.link(code))
             run_blocking(self._transport, mail.settings, mail.address, message)

@@ -101,10 +101,11 @@ class VerifyResource:
             resp.set_header("Content-Security-Policy", PAGE_POLICY)
             resp.text = confirmation_page(code)
             return
-        user_id = use_code(context.database, code)
-        account = None if user_id is None else mode.accounts.find(user_id)
-        if account is None or not account.is_active:
-            reason = "the code is not good" if user_id is None else "its owner may not sign in"
+        used = use_code(context.database, code)
+        account = None if used is None else mode.accounts.find(used.user_id)
+        # Whoever reads the mail of an address that the user no longer has is somebody else, perhaps.
+        if used is None or account is None or not account.is_active or account.username != used.address:
+            reason = "the code is not good" if used is None else "its owner may not sign in"
             log_refused_sign_in(context, "link", reason)
             raise _not_valid()
         signed_in = sign_in(context, account, refresh=False)
