@@ -112,6 +112,10 @@ def test_the_representation_of_a_key_does_not_show_its_hash() -> None:
         ("[[users]]\nusername = 'ann'\nusername = 'bob'", "It is not TOML: Cannot overwrite"),
         ("a = " + "[" * 3000, "nested too deeply"),
         ("a = " + "9" * 5000, "It is not TOML"),
+        ("[" + "a." * 200_000 + "a]", "A key has more than 2 parts (at line 1)."),
+        ("\n" + "a." * 100_000 + "a = 1", "A key has more than 2 parts (at line 2)."),
+        ('[[users]]\nx = { a . \'b\' . "\\"" . d\t. e = 1 }', "A key has more than 2 parts (at line 2)."),
+        ("a.b = 1", "'a' is nothing"),
         ("users = 1", "[[users]]"),
         ("[users]\nusername = 'ann'", "[[users]]"),
         ("user = 1\n[[users]]\nusername = 'ann'", "'user' is nothing"),
@@ -126,6 +130,7 @@ def test_the_representation_of_a_key_does_not_show_its_hash() -> None:
         ("[[users]]\nusername = ' ann'", "username: A username has"),
         ("[[users]]\nusername = ''", "username: A username has"),
         ("[[users]]\nusername = 'user:x'", "username: A username is no UUID"),
+        ("[[users]]\nusername = 'RooT'", "username: This is the name of root itself"),
         ("[[users]]\nusername = 'ann'\nemail = 'nobody'", "email: An email address"),
         ("[[users]]\nusername = 'ann'\ngroups = ['user:x']", "groups: A name that begins"),
         ("[[users]]\nusername = 'ann'\ntags = ['']", "tags: A tag has"),
@@ -208,6 +213,25 @@ def test_no_problem_shows_a_hash() -> None:
 def test_an_expired_key_is_no_mistake() -> None:
     (ann,) = parse(with_key(f"hash = '{HASH}'\nexpires = 2020-01-01")).users
     assert ann.keys[0].expires_ms < NOW_MS
+
+
+def test_dots_in_strings_and_comments_are_no_keys() -> None:
+    label = 'ann at a.b.c.d.e.f, g.h.i.j.k.l and \\" m.n.o.p.q.r'
+    text = "# see a.b.c.d.e.f\n[[users]]  # a.b.c.d.e.f\nusername = 'a.b.c.d.e.f [a.b.c.d.e.f'\n"
+    text += f'[[users.keys]]\nlabel = "{label}"\nhash = "{HASH}"\nexpires = 2027-05-01T12:00:00.5Z\n'
+    (ann,) = parse(text).users
+    assert ann.username == "a.b.c.d.e.f [a.b.c.d.e.f"
+    assert len(ann.keys) == 1
+
+
+@pytest.mark.parametrize(
+    "unit", ['\\"', ' "\\"', "'", '"', '"a".', ",'a'.", "a. ", " ", "a", "-.", '"\\', "[a.b]\n", '\n"a']
+)
+def test_nothing_takes_much_longer_than_it_is_long(unit: str) -> None:
+    began = time.process_time()
+    with pytest.raises(BadFile):
+        parse((unit * 500_000)[:500_000])
+    assert time.process_time() - began < 10
 
 
 def test_many_users_are_read(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ BROKEN = {
     "device": "It is no regular file.",
     "empty": "It is empty.",
     "no TOML": "at line 1",
-    "too large": "larger than 8 MiB",
+    "too large": "larger than 4 MiB",
     "for all to write": "Everybody on this machine may write it",
 }
 

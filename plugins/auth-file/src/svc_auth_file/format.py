@@ -6,6 +6,7 @@ are errors, and each says where it is: the line where the file is no TOML, else 
 
 from __future__ import annotations
 
+import re
 import tomllib
 import unicodedata
 import uuid
@@ -19,7 +20,7 @@ import msgspec
 from svc.errors import InvalidInput
 from svc.plugin import ROOT_USER_ID, ScopedRule
 from svc_auth_file.keys import is_key_hash, key_id_of
-from svc_auth_self.api import DAY_MS, LONGEST_KEY_DAYS, check_rules
+from svc_auth_self.api import DAY_MS, LONGEST_KEY_DAYS, ROOT_ACCOUNT, check_rules
 from svc_users.api import checked_email, checked_group_name, checked_tags, checked_username, name_key
 
 __all__ = ["BadFile", "FileKey", "FileUser", "UsersFile", "parse_users", "user_id_of"]
@@ -27,6 +28,17 @@ __all__ = ["BadFile", "FileKey", "FileUser", "UsersFile", "parse_users", "user_i
 _NAMESPACE = uuid.UUID("6d1c3c0e-52f0-5a3c-9d0f-5b0c7c3f3a11")
 _MOST_PROBLEMS = 20
 _LONGEST_LABEL = 200
+
+_MOST_PARTS = 2  # as in [[users.keys]]
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_STRINGS_AND_DEEP_KEYS = re.compile(
+    # Dotted keys, which begin where none of their parts is a part of something else.
+    rf"""(?:^|(?<=[\s\[{{,]))(?P<deep>(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}})"""
+    # Strings, also those that do not end, and comments: what is in them is no key.
+    r"""|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*+""",
+    re.MULTILINE,
+)
+"""What is looked for first: the time and memory of tomllib grow with the square of the parts of a key."""
 
 T = TypeVar("T")
 
@@ -198,7 +210,7 @@ class _Reader:
         form = self._form(table, _UserTable, place)
         if form is None:
             return None
-        username = self._checked(place, "username", checked_username, form.username) or form.username
+        username = self._checked(place, "username", _username, form.username) or form.username
         user_id = self._checked(place, "user_id", _user_id, form.user_id, username) or ""
         email = self._checked(place, "email", checked_email, form.email)
         groups = self._checked(place, "groups", _group_names, form.groups) or frozenset()
@@ -281,6 +293,10 @@ def _toml(content: bytes) -> dict[str, Any]:
         raise BadFile(f"It is not UTF-8 (at line {line}).") from None
     if not text.strip():
         raise BadFile("It is empty.")
+    for found in _STRINGS_AND_DEEP_KEYS.finditer(text):
+        if found.lastgroup == "deep":
+            line = text.count("\n", 0, found.start()) + 1
+            raise BadFile(f"A key has more than {_MOST_PARTS} parts (at line {line}).")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -289,6 +305,12 @@ def _toml(content: bytes) -> dict[str, Any]:
         raise BadFile(
             "It is not TOML: it is nested too deeply, or a number or date in it is out of range."
         ) from None
+
+
+def _username(name: str) -> str:
+    if name_key(name) == name_key(ROOT_ACCOUNT.username):
+        raise InvalidInput("This is the name of root itself; 'root = true' lets a user do everything.")
+    return checked_username(name)
 
 
 def _user_id(given: str | None, username: str) -> str:

@@ -25,7 +25,8 @@ from svc_auth_file.trust import require_trusted, steps_of
 
 __all__ = ["LARGEST_FILE", "LOOK_SECONDS", "UsersSource", "read_users"]
 
-LARGEST_FILE = 8 * 1024 * 1024
+LARGEST_FILE = 4 * 1024 * 1024
+"""Some 20,000 users with a key each."""
 LOOK_SECONDS = 1.0
 _SETTLED_NS = 2_000_000_000
 _CHANGED_AT = 1
