@@ -145,8 +145,37 @@ def test_a_mail_server_that_hangs_holds_up_no_request(database, caplog) -> None:
     delivery.request(ANN, Counting(), SETTINGS)
     wait_for(lambda: len(asked) == 102)
     delivery.stop()
-    assert "1 links were not sent" in caplog.text
+    assert "links that were not sent, as the server stops: 2" in caplog.text
     going.set()
+
+
+def test_what_waits_when_the_server_stops_is_sent_at_once(database, mails, caplog) -> None:
+    delivery = Delivery(database, delays=(60.0, 60.0), transport=mails.take)
+    mails.failures = [ConnectionRefusedError("refused")]
+    for _ in range(3):
+        delivery.request(ANN, People(), SETTINGS)
+    delivery.stop()
+    assert len(mails.attempts) == 3
+    assert mails.sent.qsize() == 2
+    assert "it is given up" in caplog.text, "nothing is tried again after the end"
+    delivery.request(ANN, People(), SETTINGS)
+    assert "a request for a link was dropped" in caplog.text
+
+
+def test_requests_that_are_dropped_at_a_stop_are_counted(database, mails, caplog) -> None:
+    going = threading.Event()
+
+    class Slow(People):
+        def find_by_name(self, name: str) -> Account | None:
+            going.wait(30)
+            return None
+
+    delivery = Delivery(database, delays=(0.0, 0.0), transport=mails.take)
+    for _ in range(3):
+        delivery.request(ANN, Slow(), SETTINGS)
+    delivery.stop()
+    going.set()
+    assert "requests for links that were dropped, as the server stops: 3" in caplog.text
 
 
 # -- the queue ----------------------------------------------------------------------------------------------
@@ -164,10 +193,23 @@ def test_a_queue_deals_with_what_is_due_first() -> None:
 
 
 def test_a_queue_takes_no_more_than_it_has_room_for() -> None:
-    waiting = TimedQueue("test", lambda item: None, 2)
+    done: list[int] = []
+    waiting = TimedQueue("test", done.append, 2)
     assert [waiting.put(number, 60) for number in range(4)] == [True, True, False, False]
-    assert waiting.stop() == 2
+    assert waiting.stop() == 0
+    assert done == [0, 1], "what waits is dealt with at once when it stops"
     assert waiting.put(5, 0) is False, "it is stopped"
+
+
+def test_a_stop_lasts_no_longer_than_it_may() -> None:
+    going = threading.Event()
+    waiting = TimedQueue("test", lambda item: going.wait(30), 5)
+    for number in range(3):
+        waiting.put(number, 0)
+    began = time.monotonic()
+    assert waiting.stop(0.2) == 3, "with the one at work"
+    assert time.monotonic() - began < 5
+    going.set()
 
 
 def test_a_stopped_queue_leaves_no_thread() -> None:

@@ -337,6 +337,8 @@ def test_in_a_mode_without_tokens_there_is_nothing_to_sign_in_to(disabled_app) -
         ({"smtp_host": "mail.example"}, "degraded"),
         ({"smtp_host": "mail.example", "smtp_from": "a@b"}, "degraded"),
         ({"smtp_host": "mail.example", "log_links": True}, "healthy"),
+        ({**MAILED, "smtp_ca": "/nonexistent"}, "degraded"),
+        ({**MAILED, "smtp_ca": "/nonexistent", "log_links": True}, "healthy"),
         ({"smtp_host": "mail.example", "smtp_from": "a@b", "base_url": "https://x"}, "healthy"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from svc.errors import PluginError
 from svc.plugins import validate_settings
+from svc.plugins.configuration import option_settings
 from svc_auth_magic_link.configuration import MagicLinkSettings
 from svc_auth_magic_link.descriptor import PLUGIN
 from svc_auth_magic_link.mail import mail_address, make_message
@@ -65,6 +66,14 @@ def test_what_no_mail_could_be_made_of_is_refused_when_it_is_set(
         checked(**settings)
     assert words in caught.value.message
     assert "sesame" not in caught.value.message
+
+
+@pytest.mark.parametrize("path", ["/nonexistent/ca.pem", "/", __file__])
+def test_a_file_without_authorities_is_refused_at_the_start(path: str) -> None:
+    (option,) = [one for one in PLUGIN.options if one.name == "smtp-ca"]
+    with pytest.raises(ValueError, match="it can't be read, or has none"):
+        option_settings(PLUGIN, option, path)
+    assert option_settings(PLUGIN, option, "") == {"smtp_ca": ""}
 
 
 def test_braces_can_be_written() -> None:

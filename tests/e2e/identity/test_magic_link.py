@@ -8,6 +8,7 @@ import email.policy
 import ipaddress
 import queue
 import re
+import signal
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from svc_testing import Server, free_port, start_server
+from svc_testing import Server, free_port, run_svc, start_server
 from svc_testing.processes import Response
 
 ANN = "ann@example.com"
@@ -250,6 +251,39 @@ def test_links_are_logged_where_that_is_asked_for(tmp_path: Path) -> None:
         link = msgspec.json.decode(line)["link"]
         assert link.startswith("/auth/magic-link/verify?code=")
         assert server.get(link).status == 200
+
+
+def test_authorities_that_are_not_there_end_the_start(tmp_path: Path) -> None:
+    database = tmp_path / "x.svcdb"
+    refused = run_svc("start", "-D", database, "--port", "0", "--smtp-ca", tmp_path / "none.pem")
+    assert refused.exit_code == 2
+    assert "--smtp-ca" in refused.stderr
+    assert "can't be read" in refused.stderr
+    assert not database.exists()
+
+
+def test_links_that_were_asked_for_are_sent_before_a_worker_ends_or_counted(tmp_path: Path) -> None:
+    box = Mailbox()
+    controller = Controller(box, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    variables = {
+        "SVC_MAGIC_LINK_BASE_URL": "https://svc.example",
+        "SVC_SMTP_HOST": "127.0.0.1",
+        "SVC_SMTP_PORT": str(controller.port),
+        "SVC_SMTP_SECURITY": "none",
+        "SVC_SMTP_FROM": "svc@svc.example",
+    }
+    try:
+        options = ("--auth", "self-contained", "--workers", "2")
+        with start_server(tmp_path / "x.svcdb", *options, plugins=None, env=variables) as server:
+            make_users(server)
+            for address in (ANN, "bob@example.com", "cat@example.com"):
+                assert ask(server, address).status == 200
+            server.process.send_signal(signal.SIGHUP)
+            dropped = re.compile(r"as the server stops: (\d+)")
+            wait_for(lambda: box.mails.qsize() + sum(map(int, dropped.findall(server.errors))) >= 3)
+    finally:
+        controller.stop()
 
 
 # -- what the sender insists on; in this process ------------------------------------------------------------

@@ -275,6 +275,7 @@ def test_a_directory_is_no_database(
 def test_numbers_have_the_form_of_their_noun() -> None:
     assert [counted(count, "entry") for count in (0, 1, 2000)] == ["0 entries", "1 entry", "2,000 entries"]
     assert counted(1, "commit") == "1 commit"
+    assert [counted(0, noun) for noun in ("key", "day")] == ["0 keys", "0 days"]
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -310,6 +310,15 @@ def test_the_chosen_auth_mode_is_found_by_name_alias_and_argument(install):
     assert select_auth_mode(plugins, "card").plugin_id == "test.card"
     assert select_auth_mode(plugins, "badge").mode.name == "card"
     assert select_auth_mode(plugins, "card:///etc/cards").argument == "/etc/cards"
+    for text, right in (
+        ("card:/etc/cards", "card:///etc/cards"),
+        ("CARD:///etc/cards", "card:///etc/cards"),
+        ("Card", "card"),
+        ("card:", "card"),
+        ("BADGE:x", "badge://x"),
+    ):
+        with pytest.raises(UsageError, match=f"--auth {right}\\.$"):
+            select_auth_mode(plugins, text)
 
 
 def test_an_argument_that_has_no_say_is_refused(install):

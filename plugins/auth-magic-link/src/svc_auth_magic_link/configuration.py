@@ -14,7 +14,7 @@ import msgspec
 
 from svc.plugin import Secret
 
-__all__ = ["CODE_MINUTES", "MagicLinkSettings"]
+__all__ = ["CODE_MINUTES", "MagicLinkSettings", "check_authorities"]
 
 CODE_MINUTES = 15
 """How long a code can be used."""
@@ -112,6 +112,21 @@ class MagicLinkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         if self.url_template:
             return self.url_template.format(code=code)
         return f"{self.base_url.rstrip('/')}/auth/magic-link/verify?code={code}"
+
+
+def check_authorities(path: str) -> None:
+    """Raises ValueError unless a file has certificates to check a mail server's against. Blocks.
+
+    The empty path stands for those of the system.
+    """
+    import ssl
+
+    if not path:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError:
+        raise ValueError("it is a file in PEM with certificates; it can't be read, or has none") from None
 
 
 def _check_links(settings: MagicLinkSettings) -> None:

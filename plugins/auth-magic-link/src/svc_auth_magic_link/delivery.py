@@ -30,6 +30,7 @@ RETRY_SECONDS = (5.0, 30.0, 120.0)
 _MOST_REQUESTS = 10_000
 _MOST_MAILS = 1000
 _DELAY_SECONDS = (0.1, 0.6)
+_STOP_SECONDS = 1.0
 
 _log = logging.getLogger("svc.plugin.auth.magic-link")
 
@@ -83,11 +84,16 @@ class Delivery:
             _log.warning("a request for a link was dropped: too many are waiting")
 
     def stop(self) -> None:
-        """Ends the threads; what waits is dropped, and who waits for a mail asks again."""
-        self._requests.stop()
-        dropped = self._mails.stop()
-        if dropped:
-            _log.warning("%d links were not sent: the server stops", dropped)
+        """Sends at once what waits, as far as it goes within a second, and ends the threads.
+
+        The rest is dropped: who waits for a mail asks again.
+        """
+        requests = self._requests.stop(_STOP_SECONDS / 4)
+        mails = self._mails.stop(_STOP_SECONDS * 3 / 4)
+        if requests:
+            _log.warning("requests for links that were dropped, as the server stops: %d", requests)
+        if mails:
+            _log.warning("links that were not sent, as the server stops: %d", mails)
 
     def _look(self, request: _Request) -> None:
         account = request.accounts.find_by_name(request.email)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.plugin import BackupRule, PluginDescriptor, StartOption, SystemPath
-from svc_auth_magic_link.configuration import MagicLinkSettings
+from svc_auth_magic_link.configuration import MagicLinkSettings, check_authorities
 
 __all__ = ["PLUGIN"]
 
@@ -38,7 +38,10 @@ PLUGIN = PluginDescriptor(
         StartOption("smtp-port", "Its port; 0 for the usual one.", metavar="N"),
         StartOption("smtp-security", "How it is spoken to.", metavar="starttls|tls|none"),
         StartOption(
-            "smtp-ca", "Authorities in PEM that vouch for it; default: the system's.", metavar="FILE"
+            "smtp-ca",
+            "Authorities in PEM that vouch for it; default: the system's.",
+            metavar="FILE",
+            check=check_authorities,
         ),
         StartOption("smtp-user", "Name to sign in there with.", metavar="NAME"),
         StartOption("smtp-password", "Password of that name.", secret=True),

@@ -16,8 +16,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger("svc.plugin.auth.magic-link")
 
-_STOP_SECONDS = 1.0
-
 
 class TimedQueue(Generic[T]):
     """Calls a function with each item when its time has come. Methods may be called from any thread.
@@ -36,12 +34,14 @@ class TimedQueue(Generic[T]):
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._stopped = False
+        # When it ends, once it is stopped.
+        self._ends: float | None = None
+        self._at_work = 0
 
     def put(self, item: T, delay_s: float) -> bool:
         """Adds an item, to be dealt with after so many seconds; False when there is no room."""
         with self._changed:
-            if self._stopped or len(self._items) >= self._limit:
+            if self._ends is not None or len(self._items) >= self._limit:
                 return False
             heapq.heappush(self._items, (time.monotonic() + delay_s, next(self._numbers), item))
             if self._thread is None:
@@ -50,36 +50,40 @@ class TimedQueue(Generic[T]):
             self._changed.notify()
         return True
 
-    def stop(self) -> int:
-        """Ends the thread after the item that it is at; returns how many are dropped.
+    def stop(self, seconds: float = 1.0) -> int:
+        """Deals with what waits, without waiting for its time, and returns how many items are left.
 
-        Blocks until then, at most a second: the database may be closed afterwards, and LMDB may wait for ever
-        where it is closed while another thread reads.
+        Blocks for so many seconds at most, and till then for the item that its thread is at, which counts if
+        it has not ended: the database may be closed afterwards, and LMDB may wait for ever where it is closed
+        while another thread reads.
         """
         with self._changed:
-            self._stopped = True
-            dropped = len(self._items)
-            self._items.clear()
+            self._ends = time.monotonic() + seconds
             self._changed.notify()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(_STOP_SECONDS)
-        return dropped
+            thread.join(seconds)
+        with self._changed:
+            left = len(self._items) + self._at_work
+            self._items.clear()
+        return left
 
     def _run(self) -> None:
         while (item := self._next()) is not None:
+            self._at_work = 1
             try:
                 self._handle(item[0])
             except Exception as error:  # noqa: BLE001 - the next item has nothing to do with it
                 # Its text could hold anything that the item holds.
                 _log.error("a request for a link failed: %s", type(error).__name__)
+            self._at_work = 0
 
     def _next(self) -> tuple[T] | None:
         """Waits for the next item whose time has come; None when the queue is stopped."""
         with self._changed:
-            while not self._stopped:
+            while self._ends is None or (self._items and time.monotonic() < self._ends):
                 wait_s = self._items[0][0] - time.monotonic() if self._items else None
-                if wait_s is not None and wait_s <= 0:
+                if self._ends is not None or (wait_s is not None and wait_s <= 0):
                     return (heapq.heappop(self._items)[2],)
                 self._changed.wait(wait_s)
         return None

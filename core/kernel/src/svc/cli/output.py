@@ -52,7 +52,8 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 def counted(count: int, noun: str) -> str:
     """Returns a number with its noun: ``1 file``, ``2,000 entries``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    is_like_entry = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+    plural = noun[:-1] + "ies" if is_like_entry else noun + "s"
     return f"{count:,} {noun if count == 1 else plural}"
 
 

@@ -51,6 +51,7 @@ def select_auth_mode(plugins: Plugins, text: str) -> SelectedAuthMode:
     mode = plugins.registries.auth_modes.get(name)
     owner = plugins.registries.auth_modes.owner(name)
     if mode is None or owner is None:
+        _refuse_misspelt(plugins, text)
         raise PluginMissing(_missing(plugins, name), mode=name)
     if separator and not mode.allows_argument:
         raise UsageError(f"--auth {name} takes no argument: leave out what follows its name.", field="auth")
@@ -99,6 +100,15 @@ def _refuse_unknown_modes(plugins: Plugins, enabled: Mapping[str, EnabledPlugin]
                 f"No root key is taken while a plugin can't be asked for it: {plugin.problem.message}",
                 plugin=plugin.id,
             )
+
+
+def _refuse_misspelt(plugins: Plugins, text: str) -> None:
+    """Raises UsageError where a mode is meant that is here, and written otherwise."""
+    name, _, argument = text.strip().partition(":")
+    if plugins.registries.auth_modes.get(name.lower()) is None:
+        return
+    right = name.lower() + (f"://{argument.removeprefix('//')}" if argument else "")
+    raise UsageError(f"--auth {text.strip()} names no mode. It is written --auth {right}.", field="auth")
 
 
 def _missing(plugins: Plugins, name: str) -> str:

@@ -87,10 +87,12 @@ def option_settings(descriptor: PluginDescriptor, option: StartOption, value: An
         value = _typed_option(_field_type(descriptor, name), value)
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(descriptor.configuration)}
     try:
-        msgspec.convert(value, fields[name], dec_hook=decode_secret)
+        converted = msgspec.convert(value, fields[name], dec_hook=decode_secret)
     except msgspec.ValidationError as error:
         message = _without_value(str(error))
         raise ValueError(message[:1].lower() + message[1:]) from None
+    if option.check is not None:
+        option.check(converted)
     return {name: msgspec.to_builtins(value)}
 
 

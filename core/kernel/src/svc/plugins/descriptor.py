@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct
 
@@ -56,6 +57,8 @@ class StartOption(Struct, frozen=True):
         setting: name of the setting; the option's name with underscores when it is None.
         metavar: what stands for the value in the help.
         secret: whether the value must not be repeated in a message.
+        check: called at each start with the value, which has the type of the setting. Raises ValueError where
+            it can't be used, as with a file that is not there; the message does not show the value.
     """
 
     name: str
@@ -63,6 +66,7 @@ class StartOption(Struct, frozen=True):
     setting: str | None = None
     metavar: str = "TEXT"
     secret: bool = False
+    check: Callable[[Any], None] | None = None
 
     @property
     def key(self) -> str:
