@@ -41,7 +41,10 @@ REVIEWED = {
     "core/server/src/svc_server/background/jobs.py": ("threading.Event", _BACKGROUND),
     "core/server/src/svc_server/companion.py": ("threading.Event", "one greenlet waits, the end sets"),
     "core/server/src/svc_server/deferred.py": ("threading.Lock", _LOOP),
-    "plugins/auth-file/src/svc_auth_file/source.py": ("threading.Lock", "nobody waits for it"),
+    "plugins/auth-file/src/svc_auth_file/source.py": (
+        "threading.Lock threading.Event",
+        "nobody waits for the lock; for the event one greenlet does, the end sets",
+    ),
     "plugins/auth-magic-link/src/svc_auth_magic_link/timed_queue.py": (
         "threading.Condition",
         "greenlets of requests and its own one",
