@@ -253,6 +253,24 @@ def test_a_copy_that_comes_after_the_break_is_taken_too(file: Path, copy: Path, 
     assert names(slow) == names(quick) == ["ann"]
 
 
+def test_who_has_read_the_same_as_before_after_others_read_something_else_stays_with_it(
+    file: Path, copy: Path, clock: Clock
+) -> None:
+    """Two changes within a second: one process has seen both states, the other one the last state only."""
+    both = UsersSource(str(file), copy, clock)
+    last = UsersSource(str(file), copy, Clock())
+    file.write_text(lines("bob"))
+    clock.now += 2
+    assert names(both) == ["bob"]
+    file.write_text(lines("ann"))
+    last._next_look = 0.0
+    assert names(last) == ["ann"]
+    broken(file, "gone")
+    clock.now += 2
+    last._next_look = 0.0
+    assert names(last) == names(both) == ["ann"]
+
+
 def test_an_older_copy_takes_no_newer_users_away(
     file: Path, copy: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,8 +137,8 @@ class UsersSource:
         self._is_settled = not signature or abs(read_ns - signature[_CHANGED_AT]) > _SETTLED_NS
         try:
             content = _read(self.path)
-            if self._users is None or content != self._content or self.problem is not None:
-                self._use(parse_users(content, _now_ms()), content, read_ns)
+            known = self._users if content == self._content else None
+            self._use(known or parse_users(content, _now_ms()), content, read_ns)
         except BadFile as error:
             self._take_copy()
             problem = str(_refusal(self.path, error))
@@ -150,11 +150,9 @@ class UsersSource:
         if self._copy is not None:
             # First: what this process uses, the others must be able to find.
             self._copy.keep(content, read_ns)
-        if self._users is not None:
+        if self._users is not None and (users is not self._users or self.problem is not None):
             _log.info("read the file of users again: %d users", len(users.users))
-        if self._users is None or content != self._content:
-            self._users, self._content = users, content
-        self._read_ns = read_ns
+        self._users, self._content, self._read_ns = users, content, read_ns
         self.problem = None
 
     def _take_copy(self) -> None:
