@@ -287,8 +287,17 @@ def test_tls_is_served_with_certificate_and_key(start: Start, run: Run, tmp_path
         secure.sendall(b"GET /system/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert secure.recv(100).startswith(b"HTTP/1.1 200")
     assert server.stop() == 0
+    assert "may read the key" not in server.log.read_text()
     swapped = run("start", "--tls-cert", "key.pem", "--tls-key", "cert.pem")
     assert (swapped.returncode, "in PEM" in swapped.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("certificate")
+def test_a_key_that_everybody_may_read_is_told(start: Start, tmp_path: Path) -> None:
+    os.chmod(tmp_path / "key.pem", 0o644)
+    server = start("--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    assert "Everybody on this machine may read the key key.pem: chmod o-r key.pem." in server.log.read_text()
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import os
 import socket
 import ssl
+import stat
+
+import click
 
 from svc.errors import UsageError
 
@@ -54,7 +58,10 @@ TLS_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def make_tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
-    """Checks the TLS files by loading them, or raises UsageError; None when TLS isn't asked for."""
+    """Checks the TLS files by loading them, or raises UsageError; None when TLS isn't asked for.
+
+    Says so on standard error if everybody on this machine may read the key.
+    """
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
@@ -75,6 +82,8 @@ def make_tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext
         raise UsageError(f"{certificate} and {key} are not a certificate and a key in PEM.") from None
     except _EncryptedKeyError:
         raise UsageError(f"The key {key} is encrypted; the server needs it in the clear.") from None
+    if os.stat(key).st_mode & stat.S_IROTH:
+        click.echo(f"svc: Everybody on this machine may read the key {key}: chmod o-r {key}.", err=True)
     return context
 
 
