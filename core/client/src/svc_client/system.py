@@ -8,8 +8,9 @@ from urllib.parse import quote
 import msgspec
 
 from svc.errors import ServiceUnavailable
+from svc.findings import Finding
 from svc_client.failures import foreign_answer
-from svc_client.models import Finding, Health, PluginInfo, WhoAmI
+from svc_client.models import Health, PluginInfo, WhoAmI
 from svc_client.transport import Transport
 
 __all__ = ["System"]
@@ -19,14 +20,8 @@ class _Plugins(msgspec.Struct):
     plugins: list[PluginInfo]
 
 
-class _Finding(Finding, frozen=True, kw_only=True):
-    process: str = ""
-    subject: str = ""
-    detail: str = ""
-
-
 class _Findings(msgspec.Struct):
-    findings: list[_Finding]
+    findings: list[Finding]
 
 
 class _Totals(msgspec.Struct):
