@@ -103,6 +103,15 @@ def test_what_no_server_of_svc_answers_is_said_in_words(
     assert set(wrong) <= {"ls -l /d/f.txt"} | SENSIBLE.get(shape, set())
 
 
+@pytest.mark.parametrize("command", ["query /d", "query /d --select title"])
+def test_a_page_that_ends_before_its_end_is_not_taken_for_all(directory: Path, command: str) -> None:
+    def lie(answer: Answer) -> None:
+        answer.body = json.dumps({"results": [], "has_more": True}).encode()
+
+    with LyingServer(lie) as server:
+        assert run(command, directory, server.url).returncode == 8
+
+
 SENSIBLE = {"empty members": {"query /d --select title"}}
 """Commands for which a shape is no nonsense; what the heads of the answers say of a file is none either."""
 

@@ -35,7 +35,17 @@ class Hit(Struct, frozen=True, kw_only=True):
     matches: list[Document] = []
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class _Page(Struct, frozen=True, kw_only=True):
+    has_more: bool
+    next_cursor: str | None = None
+    meta: Document = {}
+
+    def __post_init__(self) -> None:
+        if self.has_more and self.next_cursor is None:
+            raise ValueError("more follows, and no cursor leads there")
+
+
+class Answer(_Page, frozen=True, kw_only=True):
     """A page of a query's hits.
 
     Attributes:
@@ -48,11 +58,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """
 
     results: list[Hit]
-    has_more: bool
     total_count: int | None = None
-    next_cursor: str | None = None
     prev_cursor: str | None = None
-    meta: Document = {}
 
 
 class _Match(Struct):
@@ -145,11 +152,8 @@ class Status(Struct):
     damage: _Damage | None = None
 
 
-class _Selected(Struct):
+class _Selected(_Page, frozen=True, kw_only=True):
     results: list[Document]
-    has_more: bool
-    next_cursor: str | None = None
-    meta: Document = {}
 
 
 class _Node(Struct):
@@ -170,7 +174,7 @@ def answer_form(request: Document) -> type[Struct]:
     if "explain" in request:
         return _Explained
     aggregate = request.get("aggregate")
-    if aggregate is None:
+    if not isinstance(aggregate, dict):  # of another kind it is refused
         return _Selected if request.get("select") else Answer
     members = [
         (name, int if name == "count" else Document)

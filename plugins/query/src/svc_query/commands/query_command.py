@@ -139,10 +139,9 @@ class _Rows:
             self.last = self._store.query({**self._request, **place, "limit": wanted})
             yield from self.last["results"]
             seen += len(self.last["results"])
-            after = self.last.get("next_cursor") if self.last["has_more"] else None
-            if after is None or (self._limit and seen >= self._limit):
+            if not self.last["has_more"] or (self._limit and seen >= self._limit):
                 return
-            place = {"after": after}
+            place = {"after": self.last["next_cursor"]}
 
 
 def _print_found(rows: _Rows, select: list[str], *, as_csv: bool, as_json: bool) -> None:
