@@ -56,13 +56,11 @@ def get(
         info = stat_file(store, path, version)
         start, length = _selected_range(byte_range, info.size)
         if out == "-":
-            part = byte_range is not None
-            write_pieces(
-                store.read(info, version, start=start, length=length)
-                if part
-                else whole_file(store, info, version),
-                sys.stdout.buffer,
-            )
+            if byte_range is None:
+                pieces = whole_file(store, info, version)
+            else:
+                pieces = store.read(info, version, start=start, length=length)
+            write_pieces(pieces, sys.stdout.buffer)
             return
         where = _location(out, info)
         try:
