@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from svc.pipeline.binding import bind_routes
 from svc.pipeline.root_page import with_root_page
-from svc.pipeline.routing import bind_routes
 from svc.pipeline.system_routes import kernel_routes
 from svc.plugins import load_plugins
 from svc_blackbox.client import Client, Response

@@ -139,7 +139,17 @@ def descriptors() -> dict[str, PluginDescriptor]:
 
 def apis_of(plugin_ids: Collection[str]) -> set[str]:
     """The public modules of the plugins that a descriptor names, of those that are ours."""
-    return {f"{package}.api" for package, item in descriptors().items() if item.id in plugin_ids}
+    return {
+        module
+        for package, item in descriptors().items()
+        if item.id in plugin_ids
+        for module in (f"{package}.api", *item.operations, *[models_of(name) for name in item.operations])
+    }
+
+
+def models_of(operations: str) -> str:
+    """The module of what operations take and answer, beside the one that declares them."""
+    return operations.rpartition(".")[0] + ".models"
 
 
 def forbidden_imports(folder: Path, package: str, apis: set[str]) -> list[str]:

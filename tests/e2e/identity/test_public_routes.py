@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from falcon.testing import TestClient
 
-from svc.pipeline import AccessKind, PipelineSettings, access_of, check_route, create_app
+from svc.pipeline import AccessKind, PipelineSettings, check_route, create_app, endpoints_of
 from svc.pipeline.root_page import with_root_page
 from svc.pipeline.system_routes import kernel_routes
 from svc.plugin import Database
@@ -41,10 +41,8 @@ def routes(client: TestClient, plugins: Plugins) -> Iterator[tuple[str, str, boo
     """Every method and template, and whether it is public."""
     routes_of_all = (*kernel_routes(client.app.service), *plugins.registries.routes.all())
     for route in with_root_page(routes_of_all):
-        for method, responder in route.responders().items():
-            access = access_of(responder)
-            assert access is not None
-            yield method, route.template, access.kind is AccessKind.PUBLIC
+        for method, endpoint in endpoints_of(route).items():
+            yield method, route.template, endpoint.access.kind is AccessKind.PUBLIC
 
 
 def documented() -> set[tuple[str, str]]:

@@ -41,13 +41,9 @@ from svc_client.models import (
     WhoAmI,
 )
 from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
-from svc_client.users import Access, AccessDecision, AccessLevel, Grant, Group, User
 
 __all__ = [
     "AbandonedFork",
-    "Access",
-    "AccessDecision",
-    "AccessLevel",
     "ApiKey",
     "BackupStream",
     "BatchResult",
@@ -66,8 +62,6 @@ __all__ = [
     "EntryInfo",
     "EntryType",
     "Fork",
-    "Grant",
-    "Group",
     "Health",
     "HistoryRow",
     "ImportReport",
@@ -90,6 +84,5 @@ __all__ = [
     "SnapshotRestore",
     "StoredFile",
     "Upload",
-    "User",
     "WhoAmI",
 ]

@@ -10,16 +10,16 @@ from svc_client.blobs import Blobs
 from svc_client.credentials import CredentialStore, StoredTokens
 from svc_client.files import Files
 from svc_client.keys import Keys
+from svc_client.operations import Operations
 from svc_client.sharing import Sharing
 from svc_client.system import System
 from svc_client.transport import Transport
-from svc_client.users import Users
 from svc_client.versions import Versions
 
 __all__ = ["Client", "connect"]
 
 
-class Client:
+class Client(Operations):
     """A server of svc. Its methods block, and any number of threads may call them; a context closes it.
 
     Args:
@@ -42,7 +42,6 @@ class Client:
         keys: API keys, and signing in.
         sharing: shares with users and groups, and links.
         system: health and plugins.
-        users: users, groups and grants.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -62,8 +61,8 @@ class Client:
         self.address = ServerAddress.parse(url, ca_file)
         credentials = Credentials(token, api_key) or Credentials.from_environment()
         stored = None if credentials or store is None else StoredTokens(store, self.address)
-        self.transport = Transport(
-            self.address, credentials, stored=stored, timeout=timeout, attempts=attempts
+        super().__init__(
+            Transport(self.address, credentials, stored=stored, timeout=timeout, attempts=attempts)
         )
         self.sends_secrets_in_clear = bool(credentials or stored) and not (
             self.address.secure or self.address.is_loopback
@@ -75,7 +74,6 @@ class Client:
         self.keys = Keys(self.transport)
         self.sharing = Sharing(self.transport)
         self.system = System(self.transport)
-        self.users = Users(self.transport)
 
     def __enter__(self) -> Self:
         return self

@@ -189,7 +189,7 @@ class Transport:
         method: str,
         url: str,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str | list[str]] | None = None,
         headers: Mapping[str, str] | None = None,
         body: Body = None,
         repeatable: bool | None = None,
@@ -206,7 +206,7 @@ class Transport:
 
         Raises the error that the server answered with, or that it cannot be reached.
         """
-        target = self.address.prefix + url + (f"?{urlencode(query)}" if query else "")
+        target = self.address.prefix + url + (f"?{urlencode(query, doseq=True)}" if query else "")
         fields = dict(headers or {})
         restartable = body is None or isinstance(body, bytes) or callable(body)
         repeat_lost = restartable and (method in _REPEATABLE_METHODS if repeatable is None else repeatable)

@@ -105,7 +105,7 @@ class KeptResource:
 
 @pytest.fixture
 def kept(app: Any) -> TestClient:
-    from svc.pipeline.routing import add_routes, bind_routes
+    from svc.pipeline.binding import add_routes, bind_routes
 
     add_routes(app, bind_routes([Route("/kept", KeptResource(), None, "test.routes")]))
     return TestClient(app, headers={"Authorization": "Bearer root"})

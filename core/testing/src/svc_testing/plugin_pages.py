@@ -137,7 +137,7 @@ class PluginPagesContract:
         plugins = load_plugins([*self.needs, self.plugin_id], check_route=check_route)
         for route in plugins.registries.routes.of_plugin(self.plugin_id):
             template = re.sub(r":(path|text)\}", "}", route.value.template)
-            for method in route.value.responders():
+            for method in route.value.methods:
                 if method not in ("HEAD", "OPTIONS"):
                     yield f"{method} {template}"
 

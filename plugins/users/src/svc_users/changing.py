@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from svc.plugin import Condition, Database, Path, Transaction, Version, in_turns
 
-__all__ = ["NEW", "Page", "all_pages", "erase", "keep", "page_of", "present_ms"]
+__all__ = ["NEW", "Page", "erase", "keep", "page_of", "present_ms"]
 
 NEW = Condition(if_none_match=("*",))
 """The condition that a path holds nothing yet."""
@@ -40,17 +40,6 @@ def page_of(found: Iterable[tuple[str, T | None]], limit: int, scanned: int) -> 
         if item is not None:
             items.append(item)
     return Page(items, None)
-
-
-def all_pages(page: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """Yields the items of all pages."""
-    after: str | None = None
-    while True:
-        found = page(after)
-        yield from found.items
-        after = found.next_cursor
-        if after is None:
-            return
 
 
 def present_ms(database: Database) -> int:

@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=UsersConfiguration,
     implementation="svc_users.plugin",
+    operations=("svc_users.operations",),
     extends=("events:event_types",),
     system_paths=(
         SystemPath("users", BackupRule.INCLUDE),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import itemgetter
 
-import msgspec
-
 from svc.plugin import (
     ROOT_USER_ID,
     Identity,
@@ -25,76 +23,14 @@ from svc.plugin import (
 )
 from svc_users.grants import grants_of
 from svc_users.lookup import memberships, named_user
+from svc_users.models import Access, AccessGrant, AccessGroup, AccessLevel, Decision
 from svc_users.names import ROOT_NAME, name_key, own_group, user_id_of
 from svc_users.records import FLAGS, Grant, User, path_of
 from svc_users.rights import GrantedRights, Rule, bit_of, rule_of
 
-__all__ = ["Access", "Decision", "Level", "LevelGrant", "Membership", "explain_access"]
+__all__ = ["explain_access"]
 
 _OPERATIONS = tuple(Operation)
-
-
-class Membership(msgspec.Struct, frozen=True):
-    """A group that a user is in, and why: ``self``, ``member``, or ``tag <tag>``."""
-
-    group: str
-    by: str
-
-
-class LevelGrant(msgspec.Struct, frozen=True):
-    """A grant of one of the user's groups; ``applies`` is false where its pattern leaves the path out."""
-
-    grant_id: str
-    group: str
-    allow: str
-    deny: str
-    path_pattern: str | None
-    applies: bool
-
-
-class Level(msgspec.Struct, frozen=True):
-    """A path at or above the one that is asked for, with the grants that hang on it."""
-
-    path: str
-    grants: list[LevelGrant]
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """What came out for an operation; ``flag`` is its letter, ``reason`` says the same in words.
-
-    ``level`` is the path whose grants decided; None: no grant says anything. Groups and grants are those that
-    decided.
-    """
-
-    operation: str
-    flag: str
-    allowed: bool
-    level: str | None
-    groups: list[str]
-    grant_ids: list[str]
-    reason: str
-
-
-class Access(msgspec.Struct, frozen=True):
-    """What a user may do to a path, and why; links are not followed.
-
-    Attributes:
-        is_active: whether the user may sign in at all.
-        is_root: whether everything is allowed.
-        permissions: the 8 flag letters of what is allowed.
-        levels: the grants that have a say, from the path itself up to the root.
-        decisions: what came out, for each operation.
-    """
-
-    path: str
-    user_id: str
-    username: str
-    is_active: bool
-    is_root: bool
-    permissions: str
-    groups: list[Membership]
-    levels: list[Level]
-    decisions: list[Decision]
 
 
 def explain_access(system: Version, path: Path, user: str) -> Access:
@@ -123,7 +59,7 @@ def explain_access(system: Version, path: Path, user: str) -> Access:
         permissions="".join(one.flag if one.allowed else "-" for one in decisions),
         groups=groups,
         levels=[
-            Level(format_path(path[:depth]), [_shown(pair, path) for pair in pairs])
+            AccessLevel(format_path(path[:depth]), [_shown(pair, path) for pair in pairs])
             for depth, pairs in levels
         ],
         decisions=decisions,
@@ -151,14 +87,14 @@ def _of_root(path: Path) -> Access:
     )
 
 
-def _memberships(system: Version, user: User) -> list[Membership]:
+def _memberships(system: Version, user: User) -> list[AccessGroup]:
     found = {own_group(user.user_id): "self"}
     for tag, group in memberships(system, user):
         found.setdefault(group.name, f"tag {tag}" if tag else "member")
-    return [Membership(group, by) for group, by in found.items()]
+    return [AccessGroup(group, by) for group, by in found.items()]
 
 
-def _on_the_way(system: Version, path: Path, groups: list[Membership]) -> Iterator[_Pair]:
+def _on_the_way(system: Version, path: Path, groups: list[AccessGroup]) -> Iterator[_Pair]:
     """The grants of the groups that hang on the path or above it."""
     for membership in groups:
         for grant in in_turns(grants_of(system, membership.group)):
@@ -192,9 +128,9 @@ def _decide(
     return Decision(name, letter, allowed, None, [], [], "no grant says anything")
 
 
-def _shown(pair: _Pair, path: Path) -> LevelGrant:
+def _shown(pair: _Pair, path: Path) -> AccessGrant:
     grant = pair[0]
-    return LevelGrant(
+    return AccessGrant(
         grant.grant_id, grant.group, grant.allow, grant.deny, grant.path_pattern, _applies(pair, path)
     )
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from svc.errors import AlreadyExists, InvalidInput, NotFound, PayloadTooLarge, PreconditionFailed
 from svc.plugin import Condition, Database, Path, Transaction, Version, attempt, in_turns
 from svc_users.changing import NEW, Page, erase, keep, page_of, present_ms
 from svc_users.grants import grants_of
 from svc_users.lookup import find_user, group_named, names_in
+from svc_users.models import GroupChange
 from svc_users.names import checked_group_name, checked_tags, name_key, user_id_of
 from svc_users.records import (
     GROUPS,
@@ -36,7 +37,6 @@ from svc_users.records import (
 )
 
 __all__ = [
-    "GroupChange",
     "change_group",
     "create_group",
     "delete_group",
@@ -48,42 +48,6 @@ __all__ = [
 
 MOST_MEMBERS = 1_000
 _CLEARED_AT_ONCE = 500
-
-
-class GroupChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shall be different of a group; what is unset stays.
-
-    ``members`` and ``tags`` take the place of all others. Members are user ids.
-    """
-
-    members: list[str] | UnsetType = UNSET
-    add_members: list[str] = []
-    remove_members: list[str] = []
-    tags: list[str] | UnsetType = UNSET
-
-    def checked(self, most: int) -> GroupChange:
-        """Returns the change with all ids and tags in their normal form.
-
-        Raises InvalidInput where a member is malformed, or two contradict each other (``field`` names one),
-        and PayloadTooLarge for more than ``most`` user ids.
-        """
-        if self.members is not UNSET and (self.add_members or self.remove_members):
-            raise InvalidInput(
-                "Members are replaced, or added and removed; not both at once.", field="members"
-            )
-        added = _checked_ids(self.add_members, "add_members", most)
-        removed = _checked_ids(self.remove_members, "remove_members", most)
-        both = set(added) & set(removed)
-        if both:
-            raise InvalidInput(
-                "A user is added or removed, not both.", field="remove_members", user_id=min(both)
-            )
-        return GroupChange(
-            members=UNSET if self.members is UNSET else _checked_ids(self.members, "members", most),
-            add_members=added,
-            remove_members=removed,
-            tags=UNSET if self.tags is UNSET else list(checked_tags(self.tags)),
-        )
 
 
 def require_named_group(system: Version, name: str) -> Group:
@@ -160,7 +124,7 @@ def change_group(
     Raises NotFound, and InvalidInput as ``create_group``. PayloadTooLarge is for more user ids than
     ``most_members``, in the change or, when all members are replaced, in the group.
     """
-    change = change.checked(most_members)
+    change = _checked(change, most_members)
 
     def once() -> Group:
         system = database.system()
@@ -282,6 +246,27 @@ def _require_users(system: Version, ids: Iterable[str], field: str) -> None:
     for user_id in in_turns(ids):
         if find_user(system, user_id) is None:
             raise InvalidInput("There is no user with this id.", field=field, user_id=user_id)
+
+
+def _checked(change: GroupChange, most: int) -> GroupChange:
+    """Returns the change with all ids and tags in their normal form.
+
+    Raises InvalidInput where a member is malformed, or two contradict each other (``field`` names one),
+    and PayloadTooLarge for more than ``most`` user ids.
+    """
+    if change.members is not UNSET and (change.add_members or change.remove_members):
+        raise InvalidInput("Members are replaced, or added and removed; not both at once.", field="members")
+    added = _checked_ids(change.add_members, "add_members", most)
+    removed = _checked_ids(change.remove_members, "remove_members", most)
+    both = set(added) & set(removed)
+    if both:
+        raise InvalidInput("A user is added or removed, not both.", field="remove_members", user_id=min(both))
+    return GroupChange(
+        members=UNSET if change.members is UNSET else _checked_ids(change.members, "members", most),
+        add_members=added,
+        remove_members=removed,
+        tags=UNSET if change.tags is UNSET else list(checked_tags(change.tags)),
+    )
 
 
 def _checked_ids(ids: list[str], field: str, most: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes and its commands."""
+"""The hooks of the plugin: its commands and its events."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventType
 
-    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, NamedRegistry
 
 __all__ = [
     "COMMANDS",
     "svc_register_commands",
     "svc_register_event_types",
-    "svc_register_routes",
 ]
 
 COMMANDS = {
@@ -25,23 +24,6 @@ COMMANDS = {
     "access": ("svc_users.commands.access:access", "Explains what a user may do to a path."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of users, groups, grants and their explanation."""
-    from svc_users.resources.access import AccessResource
-    from svc_users.resources.grants import GrantResource, GrantsResource
-    from svc_users.resources.groups import GroupResource, GroupsResource
-    from svc_users.resources.users import UserResource, UsersResource
-
-    routes.add("/system/users", UsersResource())
-    routes.add("/system/users/{user_id}", UserResource())
-    routes.add("/system/groups", GroupsResource())
-    routes.add("/system/groups/{name}", GroupResource())
-    routes.add("/system/grants", GrantsResource())
-    routes.add("/system/grants/{grant_id}", GrantResource())
-    routes.add("/system/access", AccessResource())
 
 
 @hookimpl

@@ -10,12 +10,13 @@ import uuid
 from collections.abc import Iterator
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from svc.plugin import ROOT_USER_ID, Condition, Database, Transaction, Version, attempt
 from svc_users.changing import NEW, Page, erase, page_of, present_ms
 from svc_users.lookup import find_user, find_user_by_name, names_in
+from svc_users.models import UserChange, UserQuery
 from svc_users.names import (
     ROOT_NAME,
     checked_email,
@@ -28,42 +29,7 @@ from svc_users.names import (
 )
 from svc_users.records import USERS, User, encode, user_file, user_tag_file, username_file
 
-__all__ = ["UserChange", "UserFilter", "change_user", "create_user", "list_users", "require_user"]
-
-
-class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shall be different of a user; what is unset stays."""
-
-    username: str | UnsetType = UNSET
-    email: str | UnsetType | None = UNSET
-    tags: list[str] | UnsetType = UNSET
-    is_active: bool | UnsetType = UNSET
-
-    def applied_to(self, user: User) -> User:
-        """Returns the user with this change."""
-        return msgspec.structs.replace(
-            user,
-            username=user.username if self.username is UNSET else checked_username(self.username),
-            email=user.email if self.email is UNSET else checked_email(self.email),
-            tags=user.tags if self.tags is UNSET else checked_tags(self.tags),
-            is_active=user.is_active if self.is_active is UNSET else self.is_active,
-        )
-
-
-class UserFilter(Struct, frozen=True):
-    """Which users a list shows: a name, in any spelling, a tag, who may sign in; None asks nothing."""
-
-    username: str | None = None
-    tag: str | None = None
-    is_active: bool | None = None
-
-    def fits(self, user: User) -> bool:
-        """Whether the list shows a user."""
-        return (
-            (self.username is None or name_key(user.username) == name_key(self.username))
-            and (self.tag is None or normal_text(self.tag) in user.tags)
-            and (self.is_active is None or user.is_active == self.is_active)
-        )
+__all__ = ["change_user", "create_user", "list_users", "require_user"]
 
 
 def require_user(system: Version, user_id: str) -> User:
@@ -122,7 +88,7 @@ def change_user(database: Database, user_id: str, change: UserChange, *, actor: 
     def once() -> User:
         system = database.system()
         before = require_user(system, user_id)
-        after = change.applied_to(before)
+        after = _changed(before, change)
         if after == before:
             return before
         after = msgspec.structs.replace(after, updated_at=max(present_ms(database), before.updated_at))
@@ -135,17 +101,15 @@ def change_user(database: Database, user_id: str, change: UserChange, *, actor: 
     return attempt(once, "The user")
 
 
-def list_users(
-    system: Version, wanted: UserFilter, *, limit: int, after: str | None = None, scanned: int = 10_000
-) -> Page[User]:
+def list_users(system: Version, wanted: UserQuery, *, scanned: int = 10_000) -> Page[User]:
     """Returns a page of the users, in the order of their ids.
 
     At most ``scanned`` records are looked at; a page that ends there says that more follows.
     """
-    return page_of(_candidates(system, wanted, after), limit, scanned)
+    return page_of(_candidates(system, wanted, wanted.after), wanted.limit, scanned)
 
 
-def _candidates(system: Version, wanted: UserFilter, after: str | None) -> Iterator[tuple[str, User | None]]:
+def _candidates(system: Version, wanted: UserQuery, after: str | None) -> Iterator[tuple[str, User | None]]:
     if wanted.username is not None:
         found = find_user_by_name(system, wanted.username)
         ids = iter(
@@ -157,7 +121,25 @@ def _candidates(system: Version, wanted: UserFilter, after: str | None) -> Itera
         ids = names_in(system, (*USERS, "by-id"), after=after)
     for user_id in ids:
         user = find_user(system, user_id)
-        yield user_id, user if user is not None and wanted.fits(user) else None
+        yield user_id, user if user is not None and _fits(user, wanted) else None
+
+
+def _changed(user: User, change: UserChange) -> User:
+    return msgspec.structs.replace(
+        user,
+        username=user.username if change.username is UNSET else checked_username(change.username),
+        email=user.email if change.email is UNSET else checked_email(change.email),
+        tags=user.tags if change.tags is UNSET else checked_tags(change.tags),
+        is_active=user.is_active if change.is_active is UNSET else change.is_active,
+    )
+
+
+def _fits(user: User, wanted: UserQuery) -> bool:
+    return (
+        (wanted.username is None or name_key(user.username) == name_key(wanted.username))
+        and (wanted.tag is None or normal_text(wanted.tag) in user.tags)
+        and (wanted.is_active is None or user.is_active == wanted.is_active)
+    )
 
 
 def _add_change(transaction: Transaction, system: Version, before: User, after: User) -> None:

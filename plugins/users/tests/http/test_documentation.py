@@ -6,15 +6,9 @@ from pathlib import Path
 
 import svc_users.api
 from svc_testing import PluginPagesContract
-from svc_users import plugin
+from svc_users import models, plugin
 from svc_users.configuration import UsersConfiguration
-from svc_users.explaining import Access, Decision, Level, LevelGrant, Membership
-from svc_users.groups import GroupChange
 from svc_users.records import Grant, Group, User
-from svc_users.resources.grants import GrantBody
-from svc_users.resources.groups import GroupBody
-from svc_users.resources.users import UserBody
-from svc_users.users import UserChange
 
 
 class TestPages(PluginPagesContract):
@@ -24,8 +18,8 @@ class TestPages(PluginPagesContract):
     http_page = "http/users.md"
     configuration = UsersConfiguration
     bodies = (
-        *(UserBody, UserChange, GroupBody, GroupChange, GrantBody),
-        *(Access, Decision, Level, LevelGrant, Membership),
+        *(models.NewUser, models.UserChange, models.NewGroup, models.GroupChange, models.NewGrant),
+        *(models.Access, models.Decision, models.AccessLevel, models.AccessGrant, models.AccessGroup),
     )
     records = (("/users/by-id/", User), ("/groups/by-name/", Group), ("/grants/<group key>/", Grant))
     api = svc_users.api

@@ -20,11 +20,12 @@ from svc.cli.output import counted, print_json, print_result, print_table, termi
 from svc.cli.program import main  # noqa: E402
 from svc.cli.progress import progress_bar  # noqa: E402
 from svc.cli.root_key import require_root_key, root_key_options  # noqa: E402
-from svc.cli.source import Source, source_options  # noqa: E402
+from svc.cli.source import Service, Source, source_options  # noqa: E402
 from svc.cli.words import say_in_shell_words  # noqa: E402
 
 __all__ = [
     "LazyCommand",
+    "Service",
     "Source",
     "counted",
     "database_option",

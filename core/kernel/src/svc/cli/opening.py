@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.database import BatchView, Database, View
     from svc.database.content_checks import PathCheck
     from svc.log import StorageBackend
-    from svc.plugins import Extension, Family, Plugins, SystemPaths
+    from svc.plugins import Extension, Family, PluginContext, Plugins, SystemPaths
 
 __all__ = [
     "DEFAULT_DATABASE",
@@ -23,7 +23,9 @@ __all__ = [
     "boot_plugins",
     "declared_system_paths",
     "extensions_of",
+    "file_context_of",
     "open_database",
+    "plugin_of_module",
     "require_backend",
     "require_file_name",
     "storage_backends",
@@ -178,6 +180,37 @@ def boot_plugins(database: Database | None = None) -> Plugins:
         return load_plugins(allowed, check_route=check_route)
 
     return _booted("plugins" if database is None else "plugins of the database", load)
+
+
+def plugin_of_module(module: str) -> str | None:
+    """Returns the plugin whose operations a module declares; None: the kernel's.
+
+    Raises:
+        PluginMissing: its plugin is not in use here.
+    """
+    for descriptor in boot_commands().descriptors.values():
+        if module in descriptor.operations:
+            return descriptor.id
+    if module.partition(".")[0] == "svc":
+        return None
+    raise PluginMissing(f"No plugin that is in use here declares the operations of {module!r}.")
+
+
+def file_context_of(database: Database, module: str) -> PluginContext | None:
+    """Returns the context, in an opened file, of the plugin whose operations a module declares."""
+    from svc.plugins import enabled_plugins, validate_settings
+    from svc.plugins.lifecycle import make_context
+
+    plugin_id = plugin_of_module(module)
+    if plugin_id is None:
+        return None
+    plugins = boot_commands()
+    enabled = enabled_plugins(database, plugins).get(plugin_id)
+    # One that the first start will enable has its settings by default.
+    settings = (
+        validate_settings(plugins.descriptors[plugin_id], {}) if enabled is None else enabled.configuration
+    )
+    return make_context(plugin_id, settings, database, _ExtensionsOfCommand(database))
 
 
 def declared_system_paths() -> SystemPaths:

@@ -27,8 +27,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def print_json(value: Any) -> None:
-    """Prints a value as indented JSON on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """Prints a value, such as an operation's answer, as indented JSON on standard output."""
+    import msgspec
+
+    plain = msgspec.to_builtins(value, enc_hook=str)
+    click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
 
 
 def print_result(value: Any, text: str, *, as_json: bool) -> None:

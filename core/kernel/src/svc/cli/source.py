@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,13 +18,32 @@ from svc.errors import UsageError
 
 if TYPE_CHECKING:
     from svc.database import Database
+    from svc.operations import DeclaredOperation, Page
 
-__all__ = ["Source", "is_server_url", "source_options"]
+__all__ = ["Service", "Source", "is_server_url", "source_options"]
 
 CLIENT_GROUP = "svc.clients"
 """Entry points that are clients of servers, by the scheme of their URLs."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Service(Protocol):
+    """What calls operations: on an opened file as root, or of a server. Methods block.
+
+    They raise what the operation raises, and InvalidInput for what a server would refuse.
+    """
+
+    def call(self, operation: DeclaredOperation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Returns what an operation answers; its arguments are those of its function after the call."""
+
+    def items(
+        self, operation: DeclaredOperation[P, Page[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Iterator[T]:
+        """Yields the items of all pages that an operation answers."""
 
 
 def is_server_url(text: str) -> bool:
@@ -94,6 +113,48 @@ class Source:
         module, _, name = (remote if self.is_remote else local).partition(":")
         with self.open(plugin_id, read_only=read_only) as opened:
             yield getattr(import_module(module), name)(opened)
+
+    @contextmanager
+    def open_service(self, plugin_id: str | None = None, *, read_only: bool = False) -> Iterator[Service]:
+        """Gives what calls operations, of a file or a server, for as long as the context lasts. Blocks.
+
+        Args:
+            plugin_id: the plugin that the command belongs to; None for commands of the kernel.
+            read_only: open a file for reading.
+
+        Raises:
+            DatabaseNotFound, PluginMissing, UsageError: as ``open``.
+        """
+        if self.is_remote:
+            with closing(self.connect()) as client:
+                yield client
+            return
+        from svc.cli.opening import file_context_of
+        from svc.cli.service import FileService
+
+        with self.open_file(plugin_id, read_only=read_only) as database:
+            yield FileService(database, lambda module: file_context_of(database, module))
+
+    def call(self, operation: DeclaredOperation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls one operation and returns its answer; opens and closes what it works on. Blocks.
+
+        Raises as ``open_service``, and what the operation raises.
+        """
+        with self._open_for(operation) as service:
+            return service.call(operation, *args, **kwargs)
+
+    def items(
+        self, operation: DeclaredOperation[P, Page[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Iterator[T]:
+        """Yields the items of all pages of an operation; as ``call``."""
+        with self._open_for(operation) as service:
+            yield from service.items(operation, *args, **kwargs)
+
+    def _open_for(self, operation: DeclaredOperation[..., Any]) -> AbstractContextManager[Service]:
+        from svc.cli.opening import plugin_of_module
+
+        plugin_id = None if self.is_remote else plugin_of_module(operation.module)
+        return self.open_service(plugin_id, read_only=operation.reads)
 
     def open_file(
         self, plugin_id: str | None = None, *, read_only: bool = False, create: bool = False

@@ -6,8 +6,24 @@ answer and error one form, and writes one line of the log for each request.
 
 from __future__ import annotations
 
+from svc.operations import (
+    AccessKind,
+    accepts_query_token,
+    access_of,
+    errors_as_page,
+    public,
+    requires,
+    requires_account,
+    requires_any,
+    requires_identity,
+    requires_in_body,
+    requires_root,
+    requires_somewhere,
+)
+from svc.operations.json import encode_json
 from svc.pipeline.address_log import AddressLog
 from svc.pipeline.application import Application, create_app, create_service_app
+from svc.pipeline.binding import check_route, endpoints_of
 from svc.pipeline.bodies import PIECE_SIZE, BodyStream, body_stream, read_json
 from svc.pipeline.caching import mark_immutable, vary_by
 from svc.pipeline.conditions import (
@@ -18,23 +34,10 @@ from svc.pipeline.conditions import (
     quote_etag,
 )
 from svc.pipeline.context import RequestContext, SvcRequest
-from svc.pipeline.declarations import (
-    AccessKind,
-    accepts_query_token,
-    access_of,
-    errors_as_page,
-    public,
-    requires,
-    requires_any,
-    requires_identity,
-    requires_in_body,
-    requires_root,
-    requires_somewhere,
-)
 from svc.pipeline.examples import json_command
-from svc.pipeline.json import encode_json
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import renew_caller
+from svc.pipeline.operations import read_parameters
 from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
     effective_permissions,
@@ -45,7 +48,6 @@ from svc.pipeline.permission import (
 )
 from svc.pipeline.ranges import ByteRange, MultipartRanges, parse_range
 from svc.pipeline.responses import send_content, send_json, send_json_items, send_stream, set_fields
-from svc.pipeline.routing import check_route
 from svc.pipeline.sealing import seal, unseal
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.service import Service
@@ -78,6 +80,7 @@ __all__ = [
     "create_service_app",
     "effective_permissions",
     "encode_json",
+    "endpoints_of",
     "errors_as_page",
     "flags_of_mask",
     "format_http_date",
@@ -97,8 +100,10 @@ __all__ = [
     "query_text",
     "quote_etag",
     "read_json",
+    "read_parameters",
     "renew_caller",
     "requires",
+    "requires_account",
     "requires_any",
     "requires_identity",
     "requires_in_body",

@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.executor import current_executor
+from svc.operations.access import error_page_of
+from svc.operations.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.access import AnswerBody, Exchange, fields_for, first_piece, log_error, pairs_of
+from svc.pipeline.binding import add_routes, bind_routes
 from svc.pipeline.bodies import body_of
 from svc.pipeline.caching import NO_STORE, CachePolicy, vary_by
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import SvcRequest
-from svc.pipeline.declarations import error_page_of
 from svc.pipeline.framework import Fields, LeanApp, LeanResponse, RememberingRouter
-from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import (
     CrossOrigin,
@@ -33,7 +34,7 @@ from svc.pipeline.middleware import (
 from svc.pipeline.refusals import RefusalLog
 from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.root_page import with_root_page
-from svc.pipeline.routing import Endpoint, add_routes, bind_routes
+from svc.pipeline.routing import Endpoint
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
 from svc.pipeline.service import Service
 from svc.pipeline.settings import PipelineSettings

@@ -15,8 +15,8 @@ import falcon
 
 from svc.database import pause
 from svc.errors import InvalidInput, PayloadTooLarge, RequestTimeout, SvcError, UnsupportedMediaType
+from svc.operations.json import decode_json
 from svc.pipeline.examples import json_command
-from svc.pipeline.json import decode_json
 from svc.pipeline.middleware import authorize_again
 from svc.redaction import conceal
 

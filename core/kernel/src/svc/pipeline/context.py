@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from svc.errors import AuthRequired, Forbidden
+from svc.operations.call import Call
 from svc.paths import Path, format_path
 from svc.pipeline.callers import Caller
 from svc.pipeline.framework import LeanRequest
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from svc.database import Database, Version
     from svc.pipeline.lifetime import Lifetime
     from svc.pipeline.service import CommitState
-    from svc.plugins import AuthMode, Extension, Family, PluginContext
+    from svc.plugins import AuthMode, KnownUser, PluginContext
 
 __all__ = ["RequestContext", "SvcRequest"]
 
-T = TypeVar("T")
 
-
-class RequestContext:
-    """The context of one request. Responders read it; only the pipeline writes it.
+class RequestContext(Call):
+    """The call that a request is. Responders read it; only the pipeline writes it.
 
     Attributes:
         request_id: what the answer's ``X-Request-Id`` says and log lines carry.
@@ -65,11 +63,7 @@ class RequestContext:
 
     @property
     def identity(self) -> Identity:
-        """Who asks.
-
-        Raises:
-            AuthRequired: nobody was asked for: the route is public.
-        """
+        """See ``Call``."""
         caller = self.caller
         if caller is None:
             raise AuthRequired("This needs valid credentials.")
@@ -77,12 +71,12 @@ class RequestContext:
 
     @property
     def identity_or_none(self) -> Identity | None:
-        """Who asks; None on public routes."""
+        """See ``Call``."""
         return None if self.caller is None else self.caller.identity
 
     @property
     def database(self) -> Database:
-        """The database that is served. Only routes that work while it is being opened find none."""
+        """See ``Call``."""
         if self.commit_state is not None:
             return self.commit_state.live.database
         if self._database is None:
@@ -95,49 +89,28 @@ class RequestContext:
 
     @property
     def version(self) -> Version:
-        """HEAD's version, as it was when the request came."""
+        """See ``Call``."""
         return self.database.at() if self.commit_state is None else self.commit_state.version
 
     @property
-    def configuration(self) -> Any:
-        """The validated settings of the plugin whose route this is, in this database; or None."""
-        return None if self.plugin is None else self.plugin.configuration
-
-    def extensions(self, family: Family[T]) -> Mapping[str, Extension[T]]:
-        """What other plugins have added to a family that the plugin of this route drives, by name.
-
-        Raises:
-            PluginError: it does not drive the family.
-        """
-        if self.plugin is None:
-            raise RuntimeError("This route belongs to no plugin that is in use.")
-        return self.plugin.extensions(family)
-
-    @property
     def auth_mode(self) -> AuthMode:
-        """The auth mode of this server, bound to the database; for routes that sign callers in.
-
-        Raises:
-            ServiceUnavailable: its plugin was disabled in the database.
-        """
+        """See ``Call``."""
         if self.commit_state is None:
             raise RuntimeError("This route belongs to no plugin that is in use.")
         return self.commit_state.live.auth_mode_of(self.commit_state)
 
+    def find_user(self, name_or_id: str) -> KnownUser | None:
+        """See ``Call``."""
+        return self.auth_mode.find_user(name_or_id)
+
     @property
     def actor(self) -> str | None:
-        """What a commit of this request records as its actor."""
+        """See ``Call``."""
         identity = self.identity_or_none
         return None if identity is None else identity.user_id or identity.name
 
     def may(self, operation: Operation, path: Path, *, directory: bool = False) -> bool:
-        """Whether the caller may do ``operation`` to ``path``.
-
-        Args:
-            operation: what.
-            path: the path.
-            directory: whether a directory stands there: see ``permits``.
-        """
+        """See ``Call``."""
         caller = self.caller
         if caller is None:
             return False
@@ -149,52 +122,24 @@ class RequestContext:
         return bool(mask & operation.bit)
 
     def may_below(self, operation: Operation, path: Path) -> bool:
-        """Whether the caller may do ``operation`` to ``path`` and everything below it, whatever is there.
-
-        Cheap; no also means that only asking for each path can tell.
-        """
+        """See ``Call``."""
         return self.caller is not None and permits(self.caller.identity, operation, path, below=True)
 
     def may_somewhere(self, *operations: Operation) -> bool:
-        """Whether there may be a path, empty or not, to which the caller may do one of ``operations``.
-
-        Cheap; decided from what was granted alone. No is certain.
-        """
+        """See ``Call``."""
         caller = self.caller
         return caller is not None and any(map(caller.may_somewhere, operations))
 
     def permissions(self, path: Path, *, directory: bool = False) -> str:
-        """The 8-character flags of what the caller may do to ``path``; ``directory`` as for ``may``."""
+        """See ``Call``."""
         if self.caller is None:
             return "-" * len(Operation)
         return effective_permissions(self.caller.identity, path, directory=directory)
 
     def authorize(self, operation: Operation, path: Path, *, directory: bool = False) -> None:
-        """Lets the request go on only if the caller may do ``operation`` to ``path``.
-
-        Args:
-            operation: what.
-            path: the path.
-            directory: whether a directory stands there: see ``permits``.
-
-        Raises:
-            AuthRequired: nobody is authenticated.
-            NotFound: the caller may not, and must not learn whether the path exists (scoped keys, and
-                the system namespace for everyone).
-            Forbidden: the caller may not.
-        """
+        """See ``Call``."""
         if not self.may(operation, path, directory=directory):
             raise denial(self.identity, operation, path)
-
-    def authorize_root(self) -> None:
-        """Lets the request go on only if the caller is root, and not by a scoped key.
-
-        Raises:
-            AuthRequired: nobody is authenticated.
-            Forbidden: somebody else is.
-        """
-        if not self.identity.is_unrestricted_root:
-            raise Forbidden("Only root may do this.")
 
 
 def denial(identity: Identity, operation: Operation, path: Path) -> Exception:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from svc.errors import AuthRequired, Forbidden, InvalidPath, MethodNotAllowed, NotFound, SvcError
+from svc.operations.access import AccessKind
 from svc.paths import Path, is_system_path, parse_path
 from svc.pipeline.client_address import ClientAddresses
 from svc.pipeline.context import RequestContext, SvcRequest, denial
-from svc.pipeline.declarations import AccessKind
 from svc.pipeline.refusals import hidden_path
 from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.routing import BoundRoute, Endpoint
@@ -336,6 +336,10 @@ def _require_declared(
     access = endpoint.access
     if access.kind is AccessKind.ROOT:
         raise Forbidden("Only root may do this.")
+    if (access.kind is AccessKind.ACCOUNT and caller.identity.user_id is None) or (
+        not access.narrowed and caller.identity.hides_denials
+    ):
+        raise NotFound("There is no such resource.")
     if access.kind is AccessKind.SOMEWHERE:
         _require_somewhere(context, access.operations)
     if access.path_field is None:

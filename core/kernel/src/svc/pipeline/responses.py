@@ -9,9 +9,9 @@ from typing import Any
 import falcon
 
 from svc.database import Hold, pause
+from svc.operations.json import JSON_MEDIA_TYPE, encode_json, json_body
 from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
 from svc.pipeline.framework import LeanResponse
-from svc.pipeline.json import JSON_MEDIA_TYPE, encode_json, json_body
 from svc.pipeline.ranges import MultipartRanges, select_range
 
 __all__ = ["CONTENT_POLICY", "send_content", "send_json", "send_json_items", "send_stream", "set_fields"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import falcon
 
 from svc import __version__
+from svc.operations.access import public
 from svc.pipeline.caching import vary_by
-from svc.pipeline.declarations import public
 from svc.pipeline.responses import send_json
 from svc.pipeline.routing import HEALTH_TEMPLATE, KERNEL_PLUGIN
 from svc.plugins import Route

@@ -1,42 +1,20 @@
-"""Routes: from what plugins registered to what Falcon serves. What declares no permission is refused.
-
-Each URI template becomes one ``BoundRoute`` that knows, for every method, whose responder answers and what it
-needs. A GET answers HEAD too. A template that ends in ``/{path:path}`` also serves its stem, as the empty
-path. Where a fixed template lies inside such a one (``/files/query`` in ``/files/{path:path}``), methods that
-only the latter has reach it, so that no file is hidden by a route.
-"""
+"""A route as Falcon serves it: for each method, whose responder answers and what it needs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import falcon
+from svc.operations import Access, AccessKind, DeclaredOperation
 
-from svc.errors import PluginError
-from svc.pipeline.declarations import Access, AccessKind, access_of, takes_query_token
-from svc.plugins.registry import Route
-
-__all__ = [
-    "HEALTH_TEMPLATE",
-    "KERNEL_PLUGIN",
-    "BoundRoute",
-    "Endpoint",
-    "add_routes",
-    "bind_routes",
-    "check_route",
-]
+__all__ = ["HEALTH_TEMPLATE", "KERNEL_PLUGIN", "BoundRoute", "Endpoint"]
 
 HEALTH_TEMPLATE = "/system/health"
 """The one route that answers while the database is being opened."""
 
 KERNEL_PLUGIN = "svc"
 """Owner of the kernel's own routes: always enabled."""
-
-_PATH_FIELD = re.compile(r"\{([^}:]+):path\}")
-_FIELD = re.compile(r"\{([^}:]+)(?::[^}]*)?\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +30,7 @@ class Endpoint:
     path_fields: tuple[str, ...]
     responder: Callable[..., None]
     query_token: bool = False
+    operation: DeclaredOperation[..., Any] | None = None
     prefix: str | None = None
     is_public: bool = field(init=False)
     is_of_kernel: bool = field(init=False)
@@ -83,80 +62,3 @@ class BoundRoute:
         for method, endpoint in self.endpoints.items():
             if len(endpoint.path_fields) == 1:
                 other.endpoints.setdefault(method, replace(endpoint, prefix=prefix))
-
-
-def check_route(route: Route) -> None:
-    """Refuses a route whose responders declare nothing, or a path field that it has not."""
-    _endpoints_of(route)
-
-
-def bind_routes(routes: Iterable[Route]) -> list[BoundRoute]:
-    """Returns the routes as Falcon serves them."""
-    bound: dict[str, BoundRoute] = {}
-    for route in routes:
-        endpoints = _endpoints_of(route)
-        present = bound.get(route.template)
-        if present is None:
-            bound[route.template] = BoundRoute(route.template, endpoints)
-        else:
-            for method, endpoint in endpoints.items():
-                present.endpoints.setdefault(method, endpoint)
-    _add_stems(bound)
-    _share_methods(bound)
-    for bound_route in bound.values():
-        bound_route.complete()
-    return list(bound.values())
-
-
-def add_routes(app: falcon.App[Any, Any], routes: Iterable[BoundRoute]) -> None:
-    """Adds bound routes to a Falcon app."""
-    for route in routes:
-        try:
-            app.add_route(route.template, route)
-        except ValueError as error:
-            owner = next(iter(route.endpoints.values())).plugin_id
-            raise PluginError(f"The route {route.template!r} of the plugin {owner!r}: {error}") from error
-
-
-def _endpoints_of(route: Route) -> dict[str, Endpoint]:
-    path_fields = tuple(_PATH_FIELD.findall(route.template))
-    endpoints: dict[str, Endpoint] = {}
-    for method, responder in route.responders().items():
-        where = f"The responder for {method} {route.template}"
-        access = access_of(responder)
-        if access is None:
-            raise PluginError(f"{where} declares no permission (svc.pipeline.requires and its like).")
-        if access.kind in (AccessKind.ALL, AccessKind.ANY) and access.path_field not in path_fields:
-            raise PluginError(
-                f"{where} needs the path field {{{access.path_field}:path}}; the route lacks it."
-            )
-        endpoints[method] = Endpoint(
-            route.plugin_id, access, path_fields, responder, takes_query_token(responder)
-        )
-    return endpoints
-
-
-def _add_stems(bound: dict[str, BoundRoute]) -> None:
-    for template, route in list(bound.items()):
-        stem, separator, field = template.rpartition("/")
-        if separator and stem and _PATH_FIELD.fullmatch(field):
-            present = bound.get(stem)
-            if present is None:
-                bound[stem] = BoundRoute(stem, route.endpoints)
-            else:
-                for method, endpoint in route.endpoints.items():
-                    present.endpoints.setdefault(method, endpoint)
-
-
-def _share_methods(bound: Mapping[str, BoundRoute]) -> None:
-    outers = sorted(
-        (template for template in bound if _PATH_FIELD.fullmatch(template.rpartition("/")[2])),
-        key=len,
-        reverse=True,
-    )
-    for template, route in bound.items():
-        for outer in outers:
-            prefix = outer.rpartition("/")[0] + "/"
-            if template != outer and not _FIELD.search(prefix) and template.startswith(prefix):
-                bound[outer].share_methods(route, prefix)
-                break

@@ -29,9 +29,9 @@ from svc.errors import (
     SvcError,
     UnsupportedMediaType,
 )
+from svc.operations.json import JSON_MEDIA_TYPE, json_body
 from svc.paths import Path, format_path
 from svc.pipeline.caching import NO_STORE
-from svc.pipeline.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.responses import CONTENT_POLICY
 
 __all__ = ["ErrorAnswer", "answer_for", "apply_answer", "path_not_found"]

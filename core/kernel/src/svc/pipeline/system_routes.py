@@ -12,8 +12,8 @@ import msgspec
 from svc.database import information
 from svc.errors import NotFound
 from svc.findings import public_findings
+from svc.operations.access import public, requires_identity, requires_root
 from svc.pipeline.bodies import read_json
-from svc.pipeline.declarations import public, requires_identity, requires_root
 from svc.pipeline.responses import send_json
 from svc.pipeline.routing import HEALTH_TEMPLATE, KERNEL_PLUGIN
 from svc.plugins import Route, configure, describe_plugins, disable, enable, enabled_plugins

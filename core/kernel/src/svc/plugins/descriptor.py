@@ -35,6 +35,7 @@ PLUGIN_SET_GROUP = "svc.plugin_sets"
 
 _ID = re.compile(r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*")
 _IMPLEMENTATION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
@@ -131,6 +132,7 @@ class PluginDescriptor(Struct, frozen=True):
             whose type is ``svc.plugins.Secret`` are never shown.
         implementation: ``module`` or ``module:attribute``: where the hook implementations are. A module
             and an instance are used as they are; a class is instantiated without arguments.
+        operations: modules that declare operations of the plugin; each is served, and called by its commands.
         reload: whether the plugin may be enabled in a running server; False means that it takes part
             from the next start on. Disabling always takes effect at once.
         retired: settings that earlier versions had. A database may still hold them; they are ignored.
@@ -155,6 +157,7 @@ class PluginDescriptor(Struct, frozen=True):
     api: tuple[int, int]
     implementation: str
     configuration: type[Struct] | None = None
+    operations: tuple[str, ...] = ()
     reload: bool = True
     retired: tuple[str, ...] = ()
     families: str | None = None
@@ -241,6 +244,7 @@ def _matches(form: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 _DECLARATIONS: tuple[tuple[str, type, Callable[..., bool]], ...] = (
+    ("operations", str, _matches(_MODULE)),
     ("extends", str, _matches(_EXTENDED)),
     ("needs", str, _matches(_ID)),
     ("options", StartOption, _is_option),

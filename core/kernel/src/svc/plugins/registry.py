@@ -6,7 +6,7 @@ Hooks add to an open one, in the name of the plugin being registered; a frozen o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -16,6 +16,8 @@ from svc.errors import PluginError
 
 if TYPE_CHECKING:
     import click
+
+    from svc.operations import DeclaredOperation
 
 __all__ = [
     "Command",
@@ -179,7 +181,7 @@ class NamedRegistry(Registry[T]):
 
 
 class Route(Struct, frozen=True):
-    """A resource, shared by all requests, and where it is served, as a Falcon URI template.
+    """What is served at a Falcon URI template: operations by method, or a resource that all requests share.
 
     ``suffix`` takes the responders ``on_get_<suffix>``, ... instead of the plain ones. While its plugin is
     disabled in a database, the route answers 404 there.
@@ -189,9 +191,15 @@ class Route(Struct, frozen=True):
     resource: object
     suffix: str | None
     plugin_id: str
+    operations: Mapping[str, DeclaredOperation[..., Any]] = MappingProxyType({})
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The HTTP methods that it answers, but HEAD for a GET."""
+        return (*self.operations, *self.responders())
 
     def responders(self) -> Mapping[str, Callable[..., Any]]:
-        """The responders of this route by HTTP method, upper case."""
+        """The responders of the route's resource by HTTP method, upper case."""
         ending = f"_{self.suffix}" if self.suffix else ""
         found: dict[str, Callable[..., Any]] = {}
         for method in HTTP_METHODS:
@@ -255,9 +263,31 @@ class RouteRegistry(Registry[Route]):
         route = Route(template, resource, suffix, self._owner_now())
         if not route.responders():
             raise PluginError(f"The resource of the route {template!r} has no responder such as on_get.")
+        self._add(route)
+
+    def add_operations(self, operations: Iterable[DeclaredOperation[..., Any]]) -> None:
+        """Serves operations at their URL templates.
+
+        Raises:
+            PluginError: two of them are one method of one template, a declaration can't be served, or as
+                for ``add``.
+        """
+        by_template: dict[str, dict[str, DeclaredOperation[..., Any]]] = {}
+        for operation in operations:
+            for template in operation.templates:
+                if not _is_template(template) or operation.method not in HTTP_METHODS:
+                    raise PluginError(f"{operation!r} has no URL template or no HTTP method.")
+                methods = by_template.setdefault(template, {})
+                if operation.method in methods:
+                    raise PluginError(f"{operation!r} and {methods[operation.method]!r} are at one URL.")
+                methods[operation.method] = operation
+        for template, methods in by_template.items():
+            self._add(Route(template, None, None, self._owner_now(), MappingProxyType(methods)))
+
+    def _add(self, route: Route) -> None:
         if self._check is not None:
             self._check(route)
-        self._insert(_FIELD.sub(lambda match: "{}", template), route, shown=template)
+        self._insert(_FIELD.sub(lambda match: "{}", route.template), route, shown=route.template)
 
     def all(self) -> tuple[Route, ...]:
         """Every route, in the order of registration."""

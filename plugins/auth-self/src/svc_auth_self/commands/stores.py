@@ -17,6 +17,7 @@ from svc_auth_self.records import now_ms
 from svc_auth_self.signing import rotate_now
 from svc_client import Client
 from svc_users.api import find_user, find_user_by_name
+from svc_users.operations import named_user
 
 __all__ = ["Document", "KeyStore", "open_keys"]
 
@@ -104,7 +105,7 @@ class RemoteKeys:
 
     def __init__(self, client: Client) -> None:
         self._keys = client.keys
-        self._users = client.users
+        self._client = client
 
     def create(self, label: str, days: int, rules: Sequence[dict[str, str]], user: str | None) -> Document:
         """Makes a key for the caller, or for a user."""
@@ -124,7 +125,7 @@ class RemoteKeys:
         return self._keys.rotate_signing_key(end_tokens=end_tokens)
 
     def _user_id(self, user: str | None) -> str | None:
-        return user if user is None or _is_id(user) else self._users.user_named(user).user_id
+        return user if user is None or _is_id(user) else named_user(self._client, user).user_id
 
 
 def _document(answer: msgspec.Struct) -> Document:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from svc.plugin import Source, json_option, parse_path, print_json, print_table, source_options, terminal_text
-from svc_users.commands.store import open_users
+from svc_users.models import AccessLevel, AccessQuery
+from svc_users.operations import explain_access
 
 __all__ = ["access"]
 
@@ -22,35 +21,34 @@ def access(*, path: str, user: str, source: Source, as_json: bool) -> None:
 
     Links are not followed, and the rules of a key, which narrow what its user may do, are not asked.
     """
-    where = parse_path(path)
-    with open_users(source, read_only=True) as store:
-        found = store.access(where, user)
+    parse_path(path)
+    found = source.call(explain_access, AccessQuery(path, user))
     if as_json:
         print_json(found)
         return
-    click.echo(terminal_text(f"{found['username']} at {found['path']}: {found['permissions']}"))
-    if found["groups"]:
-        groups = ", ".join(f"{one['group']} ({one['by']})" for one in found["groups"])
+    click.echo(terminal_text(f"{found.username} at {found.path}: {found.permissions}"))
+    if found.groups:
+        groups = ", ".join(f"{group.group} ({group.by})" for group in found.groups)
         click.echo(f"groups: {terminal_text(groups)}")
-    _print_levels(found["levels"])
+    _print_levels(found.levels)
     click.echo()
     print_table(
         [
-            (one["operation"], "yes" if one["allowed"] else "no", terminal_text(one["reason"]))
-            for one in found["decisions"]
+            (decision.operation, "yes" if decision.allowed else "no", terminal_text(decision.reason))
+            for decision in found.decisions
         ]
     )
 
 
-def _print_levels(levels: list[dict[str, Any]]) -> None:
+def _print_levels(levels: list[AccessLevel]) -> None:
     for level in levels:
-        click.echo(f"{terminal_text(level['path'])}")
-        for grant in level["grants"]:
-            pattern = "" if grant["path_pattern"] is None else f" for {grant['path_pattern']}"
-            left_out = "" if grant["applies"] else ", which leaves this path out"
+        click.echo(f"{terminal_text(level.path)}")
+        for grant in level.grants:
+            pattern = "" if grant.path_pattern is None else f" for {grant.path_pattern}"
+            left_out = "" if grant.applies else ", which leaves this path out"
             click.echo(
                 terminal_text(
-                    f"  {grant['grant_id']}  allow {grant['allow']}  deny {grant['deny']}  "
-                    f"to {grant['group']}{pattern}{left_out}"
+                    f"  {grant.grant_id}  allow {grant.allow}  deny {grant.deny}  "
+                    f"to {grant.group}{pattern}{left_out}"
                 )
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+import msgspec
 
 from svc.errors import UsageError
 from svc.plugin import (
+    Service,
     Source,
     json_option,
     parse_path,
@@ -17,8 +17,9 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
-from svc_users.commands.store import UserStore, open_users
+from svc_users.models import MOST_ITEMS, Grant, GrantQuery, NewGrant
 from svc_users.names import own_group
+from svc_users.operations import create_grant, delete_grant, list_grants, named_user
 from svc_users.records import FLAGS
 
 __all__ = ["grant"]
@@ -53,15 +54,16 @@ def add(
     as_json: bool,
 ) -> None:
     """Grants a path; what was granted to the same group there is replaced."""
-    flags = (_flags(allow, "allow"), _flags(deny, "deny"))
-    where = parse_path(path)
+    allowed, denied = _flags(allow, "allow"), _flags(deny, "deny")
+    parse_path(path)
     if group is None and user is None:
         raise UsageError("This takes --group or --user.")
-    with open_users(source) as store:
-        made, is_new = store.grant(where, _group_of(store, group, user) or "", *flags, pattern)
+    with source.open_service("users") as service:
+        to = _group_of(service, group, user) or ""
+        made = service.call(create_grant, NewGrant(path, to, allowed, denied, pattern))
     print_result(
-        {**made, "created": is_new},
-        f"{'granted' if is_new else 'replaced the grant of'} {_described(made)}",
+        {**msgspec.to_builtins(made.value), "created": made.created},
+        f"{'granted' if made.created else 'replaced the grant of'} {_described(made.value)}",
         as_json=as_json,
     )
 
@@ -74,24 +76,26 @@ def add(
 @json_option
 def list_(*, path: str | None, group: str | None, user: str | None, source: Source, as_json: bool) -> None:
     """Lists grants."""
-    where = None if path is None else parse_path(path)
-    with open_users(source, read_only=True) as store:
-        found = list(store.grants(path=where, group=_group_of(store, group, user)))
+    if path is not None:
+        parse_path(path)
+    with source.open_service("users", read_only=True) as service:
+        wanted = GrantQuery(path=path, group=_group_of(service, group, user), limit=MOST_ITEMS)
+        found = list(service.items(list_grants, wanted))
     if as_json:
         print_json(found)
         return
-    found.sort(key=lambda one: (one["path"], one["group"], one["path_pattern"] or ""))
+    found.sort(key=lambda grant: (grant.path, grant.group, grant.path_pattern or ""))
     print_table(
         [
             (
-                terminal_text(one["path"]),
-                terminal_text(one["path_pattern"] or "-"),
-                terminal_text(one["group"]),
-                f"allow {one['allow']}",
-                f"deny {one['deny']}",
-                one["grant_id"],
+                terminal_text(grant.path),
+                terminal_text(grant.path_pattern or "-"),
+                terminal_text(grant.group),
+                f"allow {grant.allow}",
+                f"deny {grant.deny}",
+                grant.grant_id,
             )
-            for one in found
+            for grant in found
         ]
     )
 
@@ -102,15 +106,14 @@ def list_(*, path: str | None, group: str | None, user: str | None, source: Sour
 @json_option
 def remove(*, grant_id: str, source: Source, as_json: bool) -> None:
     """Takes a grant back; svc grant list shows the ids."""
-    with open_users(source) as store:
-        gone = store.ungrant(grant_id)
+    gone = source.call(delete_grant, grant_id)
     print_result(gone, f"took back {_described(gone)}", as_json=as_json)
 
 
-def _group_of(store: UserStore, group: str | None, user: str | None) -> str | None:
+def _group_of(service: Service, group: str | None, user: str | None) -> str | None:
     if group is not None and user is not None:
         raise UsageError("--group and --user exclude each other.")
-    return group if user is None else own_group(store.user(user)["user_id"])
+    return group if user is None else own_group(named_user(service, user).user_id)
 
 
 def _flags(text: str, option: str) -> str:
@@ -121,9 +124,9 @@ def _flags(text: str, option: str) -> str:
     return "".join(letter if letter in letters else "-" for letter in FLAGS)
 
 
-def _described(found: dict[str, Any]) -> str:
-    pattern = f" ({terminal_text(found['path_pattern'])})" if found["path_pattern"] else ""
+def _described(grant: Grant) -> str:
+    pattern = f" ({terminal_text(grant.path_pattern)})" if grant.path_pattern else ""
     return (
-        f"{terminal_text(found['path'])}{pattern} to {terminal_text(found['group'])}: "
-        f"allow {found['allow']}, deny {found['deny']} ({found['grant_id']})"
+        f"{terminal_text(grant.path)}{pattern} to {terminal_text(grant.group)}: "
+        f"allow {grant.allow}, deny {grant.deny} ({grant.grant_id})"
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import click
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from svc.errors import UsageError
 from svc.plugin import (
+    Service,
     Source,
     counted,
     json_option,
@@ -17,9 +20,20 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
-from svc_users.commands.store import open_users
+from svc_users.models import MOST_ITEMS, Group, GroupChange, NewGroup, PageQuery
+from svc_users.names import user_id_of
+from svc_users.operations import (
+    change_group,
+    create_group,
+    delete_group,
+    list_groups,
+    named_user,
+    show_group,
+)
 
 __all__ = ["group"]
+
+_LONGEST = PageQuery(limit=MOST_ITEMS)
 
 _NAMED = 1000
 """Members of a group that are shown with their names, each of which is asked for."""
@@ -38,8 +52,9 @@ def group() -> None:
 @json_option
 def add(*, name: str, members: tuple[str, ...], tags: tuple[str, ...], source: Source, as_json: bool) -> None:
     """Makes a group."""
-    with open_users(source) as store:
-        made = store.create_group(name, members=members, tags=tags)
+    with source.open_service("users") as service:
+        made = service.call(create_group, NewGroup(name, _ids(service, members), list(tags)))
+        made = _whole(service, made.name)
     _say("added", made, as_json)
 
 
@@ -48,20 +63,19 @@ def add(*, name: str, members: tuple[str, ...], tags: tuple[str, ...], source: S
 @json_option
 def list_(*, source: Source, as_json: bool) -> None:
     """Lists groups."""
-    with open_users(source, read_only=True) as store:
-        found = list(store.groups())
+    found = list(source.items(list_groups, _LONGEST))
     if as_json:
         print_json(found)
         return
-    found.sort(key=lambda one: one["name"].casefold())
+    found.sort(key=lambda group: group.name.casefold())
     print_table(
         [
             (
-                terminal_text(one["name"]),
-                counted(one["member_count"], "member"),
-                terminal_text(", ".join(one["tags"])),
+                terminal_text(group.name),
+                counted(group.member_count, "member"),
+                terminal_text(", ".join(group.tags)),
             )
-            for one in found
+            for group in found
         ]
     )
 
@@ -72,19 +86,19 @@ def list_(*, source: Source, as_json: bool) -> None:
 @json_option
 def show(*, name: str, source: Source, as_json: bool) -> None:
     """Shows a group with all its members."""
-    with open_users(source, read_only=True) as store:
-        found = store.group(name)
-        named = [] if as_json else found["members"][:_NAMED]
-        people = [store.user(user_id) for user_id in named]
+    with source.open_service("users", read_only=True) as service:
+        found = _whole(service, name)
+        named = [] if as_json else found.members[:_NAMED]
+        people = [named_user(service, user_id) for user_id in named]
     if as_json:
         print_json(found)
         return
-    click.echo(f"group {terminal_text(found['name'])}, {counted(found['member_count'], 'member')}")
-    if found["tags"]:
-        click.echo(f"and all users tagged {terminal_text(', '.join(found['tags']))}")
-    print_table([(terminal_text(one["username"]), one["user_id"]) for one in people])
-    if len(people) < found["member_count"]:
-        click.echo(f"and {found['member_count'] - len(people):,} more; --json shows all ids")
+    click.echo(f"group {terminal_text(found.name)}, {counted(found.member_count, 'member')}")
+    if found.tags:
+        click.echo(f"and all users tagged {terminal_text(', '.join(found.tags))}")
+    print_table([(terminal_text(user.username), user.user_id) for user in people])
+    if len(people) < found.member_count:
+        click.echo(f"and {found.member_count - len(people):,} more; --json shows all ids")
 
 
 @group.command("set")
@@ -97,9 +111,7 @@ def set_(*, name: str, tags: tuple[str, ...], no_tags: bool, source: Source, as_
     """Changes the tags of a group."""
     if bool(tags) == no_tags:
         raise UsageError("This takes --tag, once or several times, or --no-tags.")
-    with open_users(source) as store:
-        changed = store.change_group(name, tags=list(tags))
-    _say("changed", changed, as_json)
+    _change(source, name, as_json, tags=list(tags))
 
 
 @group.command("add-member")
@@ -109,9 +121,7 @@ def set_(*, name: str, tags: tuple[str, ...], no_tags: bool, source: Source, as_
 @json_option
 def add_member(*, name: str, users: tuple[str, ...], source: Source, as_json: bool) -> None:
     """Takes users into a group."""
-    with open_users(source) as store:
-        changed = store.change_group(name, add=users)
-    _say("changed", changed, as_json)
+    _change(source, name, as_json, add=users)
 
 
 @group.command("remove-member")
@@ -121,9 +131,7 @@ def add_member(*, name: str, users: tuple[str, ...], source: Source, as_json: bo
 @json_option
 def remove_member(*, name: str, users: tuple[str, ...], source: Source, as_json: bool) -> None:
     """Takes users out of a group."""
-    with open_users(source) as store:
-        changed = store.change_group(name, remove=users)
-    _say("changed", changed, as_json)
+    _change(source, name, as_json, remove=users)
 
 
 @group.command("delete")
@@ -132,14 +140,42 @@ def remove_member(*, name: str, users: tuple[str, ...], source: Source, as_json:
 @json_option
 def delete(*, name: str, source: Source, as_json: bool) -> None:
     """Deletes a group with its grants."""
-    with open_users(source) as store:
-        gone = store.delete_group(name)
-    print_result(gone, f"deleted group {terminal_text(gone['name'])} and its grants", as_json=as_json)
+    gone = source.call(delete_group, name)
+    print_result(gone, f"deleted group {terminal_text(gone.name)} and its grants", as_json=as_json)
 
 
-def _say(verb: str, found: dict[str, Any], as_json: bool) -> None:
+def _change(
+    source: Source,
+    name: str,
+    as_json: bool,
+    *,
+    tags: list[str] | UnsetType = UNSET,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+) -> None:
+    with source.open_service("users") as service:
+        added, removed = _ids(service, add), _ids(service, remove)
+        change = GroupChange(tags=tags, add_members=added, remove_members=removed)
+        changed = _whole(service, service.call(change_group, name, change).name)
+    _say("changed", changed, as_json)
+
+
+def _ids(service: Service, users: Iterable[str]) -> list[str]:
+    return [user_id_of(user) or named_user(service, user).user_id for user in users]
+
+
+def _whole(service: Service, name: str) -> Group:
+    """A group with all its members."""
+    group = service.call(show_group, name, _LONGEST)
+    if group.has_more:
+        members = list(service.items(show_group, name, _LONGEST))
+        group = msgspec.structs.replace(group, members=members, has_more=False, next_cursor=None)
+    return group
+
+
+def _say(verb: str, group: Group, as_json: bool) -> None:
     print_result(
-        found,
-        f"{verb} group {terminal_text(found['name'])}, {counted(found['member_count'], 'member')}",
+        group,
+        f"{verb} group {terminal_text(group.name)}, {counted(group.member_count, 'member')}",
         as_json=as_json,
     )

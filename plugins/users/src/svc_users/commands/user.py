@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from msgspec import UNSET
 
 from svc.errors import UsageError
 from svc.plugin import (
@@ -17,7 +16,9 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_users.commands.store import open_users
+from svc_users.models import MOST_ITEMS, NewUser, User, UserChange, UserQuery
+from svc_users.names import user_id_of
+from svc_users.operations import change_user, create_user, list_users, named_user
 
 __all__ = ["user"]
 
@@ -35,9 +36,8 @@ def user() -> None:
 @json_option
 def add(*, username: str, email: str | None, tags: tuple[str, ...], source: Source, as_json: bool) -> None:
     """Makes a user."""
-    with open_users(source) as store:
-        made = store.create_user(username, email=email, tags=tags)
-    print_result(made, f"added user {terminal_text(made['username'])} ({made['user_id']})", as_json=as_json)
+    made = source.call(create_user, NewUser(username, email, list(tags)))
+    print_result(made, f"added user {terminal_text(made.username)} ({made.user_id})", as_json=as_json)
 
 
 @user.command("list")
@@ -47,22 +47,21 @@ def add(*, username: str, email: str | None, tags: tuple[str, ...], source: Sour
 @json_option
 def list_(*, tag: str | None, is_active: bool | None, source: Source, as_json: bool) -> None:
     """Lists users."""
-    with open_users(source, read_only=True) as store:
-        found = list(store.users(tag=tag, is_active=is_active))
+    found = list(source.items(list_users, UserQuery(tag=tag, is_active=is_active, limit=MOST_ITEMS)))
     if as_json:
         print_json(found)
         return
-    found.sort(key=lambda one: one["username"].casefold())
+    found.sort(key=lambda user: user.username.casefold())
     print_table(
         [
             (
-                terminal_text(one["username"]),
-                one["user_id"],
-                _state(one),
-                terminal_text(one["email"] or "-"),
-                terminal_text(", ".join(one["tags"])),
+                terminal_text(user.username),
+                user.user_id,
+                _state(user),
+                terminal_text(user.email or "-"),
+                terminal_text(", ".join(user.tags)),
             )
-            for one in found
+            for user in found
         ]
     )
 
@@ -73,21 +72,21 @@ def list_(*, tag: str | None, is_active: bool | None, source: Source, as_json: b
 @json_option
 def show(*, name: str, source: Source, as_json: bool) -> None:
     """Shows a user, with all groups."""
-    with open_users(source, read_only=True) as store:
-        found = store.user(name)
+    with source.open_service("users", read_only=True) as service:
+        found = named_user(service, name)
     if as_json:
         print_json(found)
         return
     print_table(
         [
-            ("user", terminal_text(found["username"])),
-            ("id", found["user_id"]),
+            ("user", terminal_text(found.username)),
+            ("id", found.user_id),
             ("state", _state(found)),
-            ("email", terminal_text(found["email"] or "-")),
-            ("tags", terminal_text(", ".join(found["tags"]) or "-")),
-            ("groups", terminal_text(", ".join(found["groups"]))),
-            ("made", time_text(found["created_at"])),
-            ("changed", time_text(found["updated_at"])),
+            ("email", terminal_text(found.email or "-")),
+            ("tags", terminal_text(", ".join(found.tags) or "-")),
+            ("groups", terminal_text(", ".join(found.groups or ()))),
+            ("made", time_text(found.created_at)),
+            ("changed", time_text(found.updated_at)),
         ]
     )
 
@@ -113,16 +112,14 @@ def set_(
     """Changes a user; what is not named stays."""
     if tags and no_tags:
         raise UsageError("--tag and --no-tags exclude each other.")
-    changes: dict[str, Any] = {}
-    if username is not None:
-        changes["username"] = username
-    if email is not None:
-        changes["email"] = email or None
-    if tags or no_tags:
-        changes["tags"] = list(tags)
-    if not changes:
+    change = UserChange(
+        username=UNSET if username is None else username,
+        email=UNSET if email is None else email or None,
+        tags=list(tags) if tags or no_tags else UNSET,
+    )
+    if change == UserChange():
         raise UsageError("There is nothing to change: --username, --email, --tag or --no-tags.")
-    _change(name, changes, source, as_json, "changed")
+    _change(name, change, source, as_json, "changed")
 
 
 @user.command("deactivate")
@@ -131,7 +128,7 @@ def set_(
 @json_option
 def deactivate(*, name: str, source: Source, as_json: bool) -> None:
     """Deactivates a user: tokens and keys stop with the next request."""
-    _change(name, {"is_active": False}, source, as_json, "deactivated")
+    _change(name, UserChange(is_active=False), source, as_json, "deactivated")
 
 
 @user.command("activate")
@@ -140,16 +137,17 @@ def deactivate(*, name: str, source: Source, as_json: bool) -> None:
 @json_option
 def activate(*, name: str, source: Source, as_json: bool) -> None:
     """Lets a user who was deactivated sign in again."""
-    _change(name, {"is_active": True}, source, as_json, "activated")
+    _change(name, UserChange(is_active=True), source, as_json, "activated")
 
 
-def _change(name: str, changes: dict[str, Any], source: Source, as_json: bool, verb: str) -> None:
-    with open_users(source) as store:
-        changed = store.change_user(name, changes)
+def _change(name: str, change: UserChange, source: Source, as_json: bool, verb: str) -> None:
+    with source.open_service("users") as service:
+        user_id = user_id_of(name) or named_user(service, name).user_id
+        changed = service.call(change_user, user_id, change)
     print_result(
-        changed, f"{verb} user {terminal_text(changed['username'])} ({changed['user_id']})", as_json=as_json
+        changed, f"{verb} user {terminal_text(changed.username)} ({changed.user_id})", as_json=as_json
     )
 
 
-def _state(user: dict[str, Any]) -> str:
-    return "active" if user["is_active"] else "inactive"
+def _state(user: User) -> str:
+    return "active" if user.is_active else "inactive"

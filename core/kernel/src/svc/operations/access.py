@@ -1,28 +1,31 @@
-"""What a responder needs, declared where it is defined: the pipeline checks it before the responder runs.
+"""What an operation or a responder needs of who calls it, declared where it is defined.
 
-A responder without a declaration is refused when its route is added.
+The pipeline checks it before anything else happens. A responder without a declaration is refused when its
+route is added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import falcon
 from msgspec import Struct
 
-from svc.plugins.contracts import Operation
+if TYPE_CHECKING:
+    from svc.plugins.contracts import Operation
 
 __all__ = [
     "Access",
     "AccessKind",
+    "ErrorPage",
     "accepts_query_token",
     "access_of",
     "error_page_of",
     "errors_as_page",
     "public",
     "requires",
+    "requires_account",
     "requires_any",
     "requires_identity",
     "requires_in_body",
@@ -33,19 +36,20 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_ATTRIBUTE = "__svc_access__"
+ACCESS_ATTRIBUTE = "__svc_access__"
 _BY_QUERY = "__svc_token_by_query__"
 _ERROR_PAGE = "__svc_error_page__"
 
-ErrorPage = Callable[[falcon.Response, int], None]
+ErrorPage = Callable[[Any, int], None]
 """Makes a response that reports an error a page for people; called with the response and the status."""
 
 
 class AccessKind(Enum):
-    """Who may call a responder."""
+    """Who may call."""
 
     PUBLIC = "public"
     IDENTITY = "identity"
+    ACCOUNT = "account"
     ROOT = "root"
     ALL = "all"
     ANY = "any"
@@ -54,60 +58,65 @@ class AccessKind(Enum):
 
 
 class Access(Struct, frozen=True):
-    """The declaration of one responder.
+    """What a caller needs. As a decorator it declares this of a responder.
 
     ``operations`` are needed on the path in the template field ``path_field`` (``ALL``, ``ANY``), or on paths
-    that the responder finds in the request (``BODY``). One of them is enough, on any path, for ``SOMEWHERE``.
+    that are found in the request (``BODY``). One of them is enough, on any path, for ``SOMEWHERE``. What is
+    not for ``narrowed`` callers does not exist for those whom a scoped key narrows to some paths.
     """
 
     kind: AccessKind
     operations: tuple[Operation, ...] = ()
     path_field: str | None = None
+    narrowed: bool = True
+
+    def __call__(self, responder: F) -> F:
+        """Declares this of a responder."""
+        setattr(responder, ACCESS_ATTRIBUTE, self)
+        return responder
 
 
-def requires(*operations: Operation, path: str) -> Callable[[F], F]:
+public = Access(AccessKind.PUBLIC)
+"""Everyone may call; there is no identity."""
+
+requires_identity = Access(AccessKind.IDENTITY)
+"""Everyone who is authenticated may call."""
+
+requires_account = Access(AccessKind.ACCOUNT)
+"""Everyone who is a user may call. For the holder of a share link there is no such resource."""
+
+requires_root = Access(AccessKind.ROOT)
+"""Only root may call, and not by a scoped key."""
+
+
+def requires(*operations: Operation, path: str) -> Access:
     """The caller needs all ``operations`` on the path that the template field ``path`` holds."""
-    return _declaring(Access(AccessKind.ALL, _some(operations), path))
+    return Access(AccessKind.ALL, _some(operations), path)
 
 
-def requires_any(*operations: Operation, path: str) -> Callable[[F], F]:
+def requires_any(*operations: Operation, path: str) -> Access:
     """The caller needs one of ``operations`` on the path of the route.
 
-    For responders that learn from the present state which one they do, such as a PUT that creates or
-    updates: once they know, they call ``context.authorize``.
+    For what learns from the present state which one it does, such as a PUT that creates or updates: once it
+    knows, it calls ``authorize``.
     """
-    return _declaring(Access(AccessKind.ANY, _some(operations), path))
+    return Access(AccessKind.ANY, _some(operations), path)
 
 
-def requires_in_body(*operations: Operation) -> Callable[[F], F]:
+def requires_in_body(*operations: Operation) -> Access:
     """The caller needs ``operations`` on paths that stand in the body or the query.
 
-    The pipeline asks for an identity; the responder calls ``context.authorize`` for every path.
+    The pipeline asks for an identity; the operation calls ``authorize`` for every path.
     """
-    return _declaring(Access(AccessKind.BODY, _some(operations)))
+    return Access(AccessKind.BODY, _some(operations))
 
 
-def requires_somewhere(*operations: Operation) -> Callable[[F], F]:
+def requires_somewhere(*operations: Operation, narrowed: bool = True) -> Access:
     """The caller needs one of ``operations`` on some path, whichever and whether or not anything is there.
 
-    For responders that store what belongs to no path yet.
+    For what belongs to no path yet. ``narrowed`` is false for what does not exist for a scoped key.
     """
-    return _declaring(Access(AccessKind.SOMEWHERE, _some(operations)))
-
-
-def requires_root(responder: F) -> F:
-    """Only root may call the responder, and not by a scoped key."""
-    return _declaring(Access(AccessKind.ROOT))(responder)
-
-
-def requires_identity(responder: F) -> F:
-    """Everyone who is authenticated may call the responder."""
-    return _declaring(Access(AccessKind.IDENTITY))(responder)
-
-
-def public(responder: F) -> F:
-    """Everyone may call the responder; ``context.identity`` is None in it."""
-    return _declaring(Access(AccessKind.PUBLIC))(responder)
+    return Access(AccessKind.SOMEWHERE, _some(operations), narrowed=narrowed)
 
 
 def accepts_query_token(responder: F) -> F:
@@ -143,7 +152,7 @@ def error_page_of(responder: Callable[..., Any]) -> ErrorPage | None:
 
 def access_of(responder: Callable[..., Any]) -> Access | None:
     """Returns what a responder declares, or None when it declares nothing."""
-    access = getattr(responder, _ATTRIBUTE, None)
+    access = getattr(responder, ACCESS_ATTRIBUTE, None)
     return access if isinstance(access, Access) else None
 
 
@@ -151,11 +160,3 @@ def _some(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
     if not operations:
         raise TypeError("A declaration names at least one operation.")
     return operations
-
-
-def _declaring(access: Access) -> Callable[[F], F]:
-    def declare(responder: F) -> F:
-        setattr(responder, _ATTRIBUTE, access)
-        return responder
-
-    return declare

@@ -1,0 +1,78 @@
+"""Operations over HTTP: the responder that each declaration amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+import falcon
+from msgspec import Struct
+
+from svc.errors import PluginError
+from svc.operations import DeclaredOperation, read_query
+from svc.pipeline.bodies import read_json
+from svc.pipeline.context import RequestContext
+from svc.pipeline.parameters import has_body
+from svc.pipeline.responses import send_json
+
+__all__ = ["Responder", "read_parameters", "responder_of"]
+
+Responder = Callable[..., None]
+
+S = TypeVar("S", bound=Struct)
+
+BODY_LIMIT = "maximum_json"
+"""A plugin's setting of this name bounds the JSON bodies of its operations."""
+
+
+def responder_of(operation: DeclaredOperation[..., Any]) -> Responder:
+    """Returns the Falcon responder that answers requests for an operation.
+
+    Raises:
+        PluginError: the declaration can't be served.
+    """
+    operation.check()
+    if operation.responder is not None:
+        module, _, attribute = operation.responder.partition(":")
+        found: Any = import_module(module)
+        for name in attribute.split("."):
+            found = getattr(found, name, None)
+        if not callable(found):
+            raise PluginError(f"{operation!r} names the responder {operation.responder!r}: there is none.")
+        responder: Responder = found
+        return responder
+    return _generated(operation)
+
+
+def read_parameters(req: falcon.Request, form: type[S]) -> S:
+    """Returns the parameters of a request's query as a struct; see ``svc.operations.read_query``."""
+    return read_query(form, req.params)
+
+
+def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
+    function, signature = operation.function, operation.signature
+    query, body, needs_body = signature.query, signature.body, signature.needs_body
+    status, creates, headers, cache = operation.status, signature.creates, operation.headers, operation.cache
+    is_array = signature.is_array
+
+    def respond(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
+        call: RequestContext = req.context  # type: ignore[assignment]  # the pipeline's own
+        if query is not None:
+            arguments["query"] = read_query(query, req.params)
+        if body is not None and (needs_body or has_body(req)):
+            arguments["body"] = read_json(req, body, getattr(call.configuration, BODY_LIMIT, None))
+        answer = function(call, **arguments)
+        answered = status
+        if creates:
+            answered = status if answer.created else 200
+            answer = answer.value
+        for name, member in headers.items():
+            value = getattr(answer, member)
+            if value is not None:
+                resp.set_header(name, str(value))
+        if cache is not None:
+            resp.set_header("Cache-Control", cache)
+        send_json(resp, answer.items if is_array else answer, answered)
+
+    return respond
