@@ -25,7 +25,6 @@ from svc_client.models import (
     EntryInfo,
     EntryType,
     Fork,
-    Health,
     HistoryRow,
     ImportReport,
     Merge,
@@ -33,12 +32,10 @@ from svc_client.models import (
     Page,
     PathChange,
     PathRestore,
-    PluginInfo,
     Promotion,
     Snapshot,
     SnapshotRestore,
     StoredFile,
-    WhoAmI,
 )
 from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
 
@@ -62,7 +59,6 @@ __all__ = [
     "EntryInfo",
     "EntryType",
     "Fork",
-    "Health",
     "HistoryRow",
     "ImportReport",
     "Merge",
@@ -71,7 +67,6 @@ __all__ = [
     "Page",
     "PathChange",
     "PathRestore",
-    "PluginInfo",
     "Promoted",
     "Promotion",
     "ReadAt",
@@ -84,5 +79,4 @@ __all__ = [
     "SnapshotRestore",
     "StoredFile",
     "Upload",
-    "WhoAmI",
 ]
