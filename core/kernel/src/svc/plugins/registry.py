@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from svc.errors import PluginError
-from svc.operations import DeclaredOperation, operations_of, system
 
 if TYPE_CHECKING:
     import click
+
+    from svc.operations import DeclaredOperation
 
 __all__ = [
     "Command",
@@ -217,7 +219,7 @@ HTTP_METHODS = (
     *("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"),
     *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT"),
 )
-KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "completion")
+KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "api", "completion")
 
 RouteCheck = Callable[[Route], None]
 _FIELD = re.compile(r"\{[^}:]*(:[^}]*)?\}")
@@ -232,7 +234,7 @@ class RouteRegistry(Registry[Route]):
     """
 
     def __init__(self, check: RouteCheck | None = None) -> None:
-        super().__init__("route", {_shape(route.template) for route in kernel_routes()} - {ROOT_TEMPLATE})
+        super().__init__("route")
         self._check = check
 
     def add(self, template: str, resource: object, *, suffix: str | None = None) -> None:
@@ -272,9 +274,12 @@ class RouteRegistry(Registry[Route]):
             self._add(route)
 
     def _add(self, route: Route) -> None:
+        shape = _shape(route.template)
+        if shape in _kernel_shapes():
+            raise PluginError(f"The route {route.template!r} belongs to the kernel.")
         if self._check is not None:
             self._check(route)
-        self._insert(_shape(route.template), route, shown=route.template)
+        self._insert(shape, route, shown=route.template)
 
     def all(self) -> tuple[Route, ...]:
         """Every route, in the order of registration."""
@@ -302,7 +307,14 @@ def routes_of(operations: Iterable[DeclaredOperation[..., Any]], plugin_id: str)
 
 def kernel_routes() -> tuple[Route, ...]:
     """Returns the kernel's own routes. Only that of the root page may be a plugin's instead."""
+    from svc.operations import operations_of, system
+
     return tuple(routes_of(operations_of(system), KERNEL))
+
+
+@lru_cache(maxsize=1)
+def _kernel_shapes() -> frozenset[str]:
+    return frozenset(_shape(route.template) for route in kernel_routes()) - {ROOT_TEMPLATE}
 
 
 class Command(Struct, frozen=True):
