@@ -17,6 +17,7 @@ from msgspec import Struct
 from svc import __version__
 from svc.errors import (
     AuthRequired,
+    Conflict,
     Forbidden,
     InternalError,
     InvalidInput,
@@ -232,6 +233,8 @@ def _errors(operation: DeclaredOperation[..., Any]) -> Iterator[type[SvcError]]:
     signature, access = operation.signature, operation.access
     yield from operation.errors
     yield from (InvalidInput, InternalError, ServiceUnavailable)
+    if not operation.reads:
+        yield Conflict  # others may change the same all the time
     if signature.body is not None:
         yield from (PayloadTooLarge, UnsupportedMediaType)
     if access.kind is not AccessKind.PUBLIC:
