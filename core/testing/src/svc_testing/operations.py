@@ -22,6 +22,7 @@ from svc.database import Database
 from svc.errors import SvcError
 from svc.operations import AccessKind, Created, DeclaredOperation, bind_arguments
 from svc.operations.values import pages_of
+from svc.paths import parse_path
 from svc.plugins import Identity, PluginContext, Plugins, enabled_plugins, initialize
 from svc.plugins.lifecycle import make_context
 from svc_testing.applications import serve_in_process
@@ -175,9 +176,11 @@ class OperationsContract:
 
     Attributes:
         plugin_id: the plugin under test.
+        files: contents of files that are there before the story begins, by their paths.
     """
 
     plugin_id: ClassVar[str]
+    files: ClassVar[Mapping[str, bytes]] = {}
 
     def story(self, call: Teller) -> None:
         """Calls every operation, and provokes every error that one declares.
@@ -199,6 +202,7 @@ class OperationsContract:
         """The story as it went on an opened file."""
         with Database(tmp_path_factory.mktemp("operations") / "file.svcdb") as database:
             assert initialize(database, plugins) == ()
+            _store(database, cls.files)
             service = FileService(database, lambda _module: _context_of(database, plugins, cls.plugin_id))
 
             def perform(told: Told) -> None:
@@ -216,7 +220,8 @@ class OperationsContract:
     def over_http(cls, tmp_path_factory: pytest.TempPathFactory, plugins: Plugins) -> Iterator[Served]:
         """The story as it went over HTTP."""
         path = tmp_path_factory.mktemp("operations") / "served.svcdb"
-        with serve_in_process(path, plugins) as (app, _, mode):
+        with serve_in_process(path, plugins) as (app, database, mode):
+            _store(database, cls.files)
             served = Served(TestClient(app), mode)
             served.teller = Teller(served.perform, streams=True)
             cls().story(served.teller)
@@ -290,6 +295,13 @@ class OperationsContract:
 
     def _declared(self, plugins: Plugins) -> list[Operation]:
         return list(plugins.descriptors[self.plugin_id].declared_operations())
+
+
+def _store(database: Database, files: Mapping[str, bytes]) -> None:
+    if files:
+        with database.transaction() as transaction:
+            for path, content in files.items():
+                transaction.put(parse_path(path), content, content_type="application/octet-stream")
 
 
 def _context_of(database: Database, plugins: Plugins, plugin_id: str) -> PluginContext:
