@@ -27,7 +27,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Distribu
         for name, text in files_of_page(PAGE).items()
         if name.startswith("svc_words/")
     }
-    assert len(modules) == 5
+    assert len(modules) == 4
     made = DistributionFactory(tmp_path_factory.mktemp("words"))
     made.install(
         "acme-words", modules=modules, entry_points={"acme.words": "svc_words.plugin:PLUGIN"}, version="1.0"
