@@ -19,7 +19,7 @@ from falcon.testing import TestClient, create_environ
 
 from svc.cli.service import FileService
 from svc.database import Database
-from svc.errors import SvcError
+from svc.errors import BY_CODE, SvcError
 from svc.operations import AccessKind, Created, DeclaredOperation, bind_arguments
 from svc.operations.values import pages_of
 from svc.paths import parse_path
@@ -320,13 +320,10 @@ def _as_root_again(mode: TestingAuthMode) -> Iterator[None]:
 
 
 def _error_of(body: Mapping[str, Any]) -> SvcError:
-    """The error that an answer reports, of the most general class with its code."""
-    kinds = [SvcError]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    found = next((kind for kind in kinds[1:] if kind.code == body["code"]), SvcError)
+    """The error that an answer reports."""
+    kind = BY_CODE.get(body["code"], SvcError)
     details = {name: value for name, value in body.items() if name not in ("error", "code")}
-    return found(body["error"], **details)
+    return kind(body["error"], **details)
 
 
 def _members(value: Any, prefix: str = "") -> set[str]:
