@@ -14,9 +14,9 @@ import pytest
 
 from svc.plugin import ROOT_USER_ID, AuthContext, Database
 from svc.plugins import accepts_root_key
-from svc_auth_self.api import RateLimiter
 from svc_auth_self.jobs import prune_chains, prune_ended_chains
 from svc_auth_self.keys import keys_of, verified_key
+from svc_auth_self.limiter import RateLimiter
 from svc_auth_self.mode import SelfContainedAuthMode
 from svc_auth_self.refresh import chains_of
 from svc_auth_self.root_key import ensure_root_key, reset_root_key

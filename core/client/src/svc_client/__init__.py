@@ -16,7 +16,6 @@ from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
     AbandonedFork,
-    ApiKey,
     Blame,
     BlameEntry,
     BlameLine,
@@ -30,7 +29,6 @@ from svc_client.models import (
     HistoryRow,
     ImportReport,
     Merge,
-    NewApiKey,
     Page,
     PathChange,
     PathRestore,
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbandonedFork",
-    "ApiKey",
     "AsyncClient",
     "BackupStream",
     "BatchResult",
@@ -68,7 +65,6 @@ __all__ = [
     "HistoryRow",
     "ImportReport",
     "Merge",
-    "NewApiKey",
     "NewShareLink",
     "Page",
     "PathChange",

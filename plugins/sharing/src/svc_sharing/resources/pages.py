@@ -14,7 +14,6 @@ import falcon
 from svc.errors import AuthRequired, Forbidden, RateLimited
 from svc.plugin import (
     Confidential,
-    Database,
     Entry,
     EntryKind,
     Operation,
@@ -30,9 +29,9 @@ from svc.plugin import (
     set_fields,
 )
 from svc_auth_self.api import (
-    RateLimiter,
     client_address,
     find_key,
+    limiter_of,
     log_refused_sign_in,
     log_sign_in,
     token_mode,
@@ -88,16 +87,13 @@ class SharePageResource:
 class SessionResource:
     """Where the first page exchanges the key of a link for a cookie."""
 
-    def __init__(self) -> None:
-        self._limiter: tuple[Database, RateLimiter] | None = None
-
     @public
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Signs a browser in, for the pages below ``/share`` and reading alone."""
         _require_own_page(req)
         context, settings = context_of(req), settings_of(req)
         mode = token_mode(context)
-        limiter, client = self._limiter_of(context.database), client_address(req)
+        limiter, client = limiter_of(context.database, "share-links"), client_address(context)
         limits = settings.failures, settings.failures_window_s
         wait = limiter.wait(client, *limits)
         if wait is not None:
@@ -122,12 +118,6 @@ class SessionResource:
         )
         resp.set_header("Cache-Control", "no-store")
         send_json(resp, {"expires_in": lifetime_s, "next": FILES})
-
-    def _limiter_of(self, database: Database) -> RateLimiter:
-        known = self._limiter
-        if known is None or known[0] is not database:
-            known = self._limiter = (database, RateLimiter(database.state_directory, "share-links"))
-        return known[1]
 
 
 def show_error(resp: falcon.Response, status: int) -> None:
