@@ -11,6 +11,7 @@ import pytest
 from svc_client import Client
 from svc_testing import start_server
 
+PLUGINS = ("files", "history", "versions", "backup", "users")
 PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text(encoding="utf-8")
 
 
@@ -19,7 +20,7 @@ def test_the_samples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     Path("large.bin").write_bytes(bytes(range(256)) * 10_000)
     samples = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(samples) >= 8
-    with start_server(tmp_path / "x.svcdb", plugins=("files", "history", "versions", "backup")) as server:
+    with start_server(tmp_path / "x.svcdb", plugins=PLUGINS) as server:
         names: dict[str, Any] = {}
         for sample in samples:
             exec(compile(sample.replace("http://127.0.0.1:6830", server.url), "client.md", "exec"), names)

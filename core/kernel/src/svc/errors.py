@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 __all__ = [
-    "BY_CODE",
     "AlreadyExists",
     "AuthRequired",
     "Conflict",

@@ -23,7 +23,7 @@ from svc.errors import BY_CODE, SvcError
 from svc.operations import AccessKind, Created, DeclaredOperation, bind_arguments
 from svc.operations.values import pages_of
 from svc.paths import parse_path
-from svc.plugins import Identity, PluginContext, Plugins, enabled_plugins, initialize
+from svc.plugins import Identity, PluginContext, Plugins, enabled_plugins, initialize, register_views
 from svc.plugins.lifecycle import make_context
 from svc_testing.applications import serve_in_process
 from svc_testing.extensions import used_by
@@ -202,6 +202,7 @@ class OperationsContract:
         """The story as it went on an opened file."""
         with Database(tmp_path_factory.mktemp("operations") / "file.svcdb") as database:
             assert initialize(database, plugins) == ()
+            register_views(database, plugins)
             _store(database, cls.files)
             service = FileService(database, lambda _module: _context_of(database, plugins, cls.plugin_id))
 
