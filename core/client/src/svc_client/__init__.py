@@ -37,7 +37,6 @@ from svc_client.models import (
     SnapshotRestore,
     StoredFile,
 )
-from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
 
 if TYPE_CHECKING:
     from svc_client.asynchronous import AsyncClient as AsyncClient
@@ -65,7 +64,6 @@ __all__ = [
     "HistoryRow",
     "ImportReport",
     "Merge",
-    "NewShareLink",
     "Page",
     "PathChange",
     "PathRestore",
@@ -73,9 +71,6 @@ __all__ = [
     "Promotion",
     "ReadAt",
     "ServerAddress",
-    "Share",
-    "ShareLink",
-    "SharedPath",
     "SignIn",
     "Snapshot",
     "SnapshotRestore",

@@ -16,7 +16,6 @@ from svc_client.credentials import CredentialStore, SignIn, StoredTokens
 from svc_client.failures import foreign_answer
 from svc_client.files import Files
 from svc_client.operations import Operations
-from svc_client.sharing import Sharing
 from svc_client.transport import Token, Transport
 from svc_client.versions import Versions
 
@@ -43,7 +42,6 @@ class Client(Operations):
         blobs: contents in chunks.
         versions: snapshots, forks, history.
         backup: exports, patches, imports.
-        sharing: shares with users and groups, and links.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -73,7 +71,6 @@ class Client(Operations):
         self.blobs = Blobs(self.transport)
         self.versions = Versions(self.transport)
         self.backup = Backup(self.transport)
-        self.sharing = Sharing(self.transport)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ does not have.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -365,13 +365,6 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     snapshots_imported: int
     system_entries_imported: int
     warnings: list[str]
-
-
-class Revoked(Struct, frozen=True):
-    """A key, or the link that it is, was revoked."""
-
-    revoked: Literal[True]
-    key_id: str
 
 
 class Lifecycle(Struct, frozen=True):
