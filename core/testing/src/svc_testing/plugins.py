@@ -25,7 +25,10 @@ from svc_testing.extensions import import_alone, used_by
 __all__ = ["PluginContract"]
 
 PUBLIC_PACKAGES = frozenset(
-    {"svc", "svc.database.transfer", "svc.errors", "svc.plugin", "svc_client", "svc_testing"}
+    {
+        *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
+        *("svc.database.transfer", "svc_client", "svc_testing"),
+    }
 )
 PUBLIC_MODULES = ("api", "models", "operations")
 """Of another plugin."""
