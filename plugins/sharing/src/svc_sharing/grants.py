@@ -208,7 +208,7 @@ def shared_with(
             flags = permissions_of(path)
             entry = None if flags == NO_FLAGS else version.get(path)
             if flags != NO_FLAGS and (not path or entry is not None):
-                found.append(_shared_path(grant, entry, flags))
+                found.append(_shared_path(path, grant, entry, flags))
         if len(found) == limit or number + 1 == _MOST_LOOKED_AT:
             cursor = _cursor(key, group, grant.grant_id)
             return SharedPathPage(found, has_more=True, next_cursor=cursor)
@@ -263,9 +263,9 @@ def _share(system: Version, grant: Grant, users: UserLookup | None) -> Share:
     )
 
 
-def _shared_path(grant: Grant, entry: Entry | None, flags: str) -> SharedPath:
+def _shared_path(path: Path, grant: Grant, entry: Entry | None, flags: str) -> SharedPath:
     return SharedPath(
-        path=grant.path,
+        path=format_path(path),
         entry_type=None if entry is None else int(entry.kind),
         effective_permissions=flags,
         permissions=grant.allow,

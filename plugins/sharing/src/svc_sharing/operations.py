@@ -159,7 +159,6 @@ def open_link(call: Call, body: LinkKey) -> OpenedLink:
     "/share/files/{path:path}",
     requires_any(Operation.READ, Operation.LIST, path="path"),
     weight=Weight.STREAMING,
-    cache="private, no-store",
     media_types=_HTML,
     responder="svc_sharing.responders:show_shared_path",
 )
