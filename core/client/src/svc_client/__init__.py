@@ -16,7 +16,6 @@ from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
     AbandonedFork,
-    ApiKey,
     Blame,
     BlameEntry,
     BlameLine,
@@ -30,7 +29,6 @@ from svc_client.models import (
     HistoryRow,
     ImportReport,
     Merge,
-    NewApiKey,
     Page,
     PathChange,
     PathRestore,
@@ -39,14 +37,12 @@ from svc_client.models import (
     SnapshotRestore,
     StoredFile,
 )
-from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
 
 if TYPE_CHECKING:
     from svc_client.asynchronous import AsyncClient as AsyncClient
 
 __all__ = [
     "AbandonedFork",
-    "ApiKey",
     "AsyncClient",
     "BackupStream",
     "BatchResult",
@@ -68,8 +64,6 @@ __all__ = [
     "HistoryRow",
     "ImportReport",
     "Merge",
-    "NewApiKey",
-    "NewShareLink",
     "Page",
     "PathChange",
     "PathRestore",
@@ -77,9 +71,6 @@ __all__ = [
     "Promotion",
     "ReadAt",
     "ServerAddress",
-    "Share",
-    "ShareLink",
-    "SharedPath",
     "SignIn",
     "Snapshot",
     "SnapshotRestore",

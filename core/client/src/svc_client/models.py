@@ -7,15 +7,12 @@ does not have.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from svc.confidential import Confidential
-
 __all__ = [
     "AbandonedFork",
-    "ApiKey",
     "Blame",
     "BlameEntry",
     "BlameLine",
@@ -34,7 +31,6 @@ __all__ = [
     "ImportReport",
     "Lifecycle",
     "Merge",
-    "NewApiKey",
     "Page",
     "PathChange",
     "PathRestore",
@@ -369,37 +365,6 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     snapshots_imported: int
     system_entries_imported: int
     warnings: list[str]
-
-
-class ApiKey(Struct, frozen=True):
-    """An API key as listings show it."""
-
-    key_id: str
-    label: str
-    user_id: str | None
-    expires_at: int
-    created_at: int
-    rules: list[dict[str, str]]
-
-
-class NewApiKey(Confidential, frozen=True):
-    """An API key that was just made, with its text. Its representation does not show that."""
-
-    shown = ("key_id", "user_id")
-
-    key_id: str
-    key: str
-    user_id: str | None
-    label: str
-    expires_at: int
-    rules: list[dict[str, str]]
-
-
-class Revoked(Struct, frozen=True):
-    """A key, or the link that it is, was revoked."""
-
-    revoked: Literal[True]
-    key_id: str
 
 
 class Lifecycle(Struct, frozen=True):

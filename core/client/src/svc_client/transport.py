@@ -370,11 +370,9 @@ class Transport:
         return answer.token, answer.expires_in
 
     def _refresh(self, refresh_token: str) -> SignIn:
-        answer = self._ask_for_token("/auth/refresh", {"refresh_token": refresh_token})
-        ends = time.time() + answer.expires_in
-        return SignIn(token=answer.token, expires_at=ends, refresh_token=answer.refresh_token)
+        return self._ask_for_token("/auth/refresh", {"refresh_token": refresh_token}).signed_in()
 
-    def _ask_for_token(self, url: str, value: dict[str, Any]) -> _Token:
+    def _ask_for_token(self, url: str, value: dict[str, Any]) -> Token:
         fields = {"Accept": "application/json", "User-Agent": "svc", "Content-Type": "application/json"}
         try:
             response = self._send_raw("POST", self.address.prefix + url, fields, msgspec.json.encode(value))
@@ -385,7 +383,7 @@ class Transport:
             if isinstance(problem, NotFound):
                 raise AuthRequired(f"{self.address.url} takes no API keys: it gives no tokens.")
             raise problem
-        return response.json(_Token)
+        return response.json(Token)
 
     def _renew(self, response: Response) -> bool:
         """Gets another token in the place of one that was refused; returns whether there is one."""
@@ -416,12 +414,19 @@ class Transport:
         return error_of_answer(self.address.url, response.status, reason, response.headers, content)
 
 
-class _Token(Confidential, frozen=True):
+class Token(Confidential, frozen=True):
+    """What a server answers to a key or a refresh token."""
+
     shown = ("expires_in",)
 
     token: str
     expires_in: float
     refresh_token: str | None = None
+
+    def signed_in(self) -> SignIn:
+        """The sign-in that an answer begins now."""
+        ends = time.time() + self.expires_in
+        return SignIn(token=self.token, expires_at=ends, refresh_token=self.refresh_token)
 
 
 def _pool(address: ServerAddress, timeout: float) -> urllib3.HTTPConnectionPool | urllib3.ProxyManager:

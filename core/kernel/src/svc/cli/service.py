@@ -27,12 +27,15 @@ T = TypeVar("T")
 class FileCall(Call):
     """A call of root on an opened file. Commits record no actor: nobody signed in."""
 
-    __slots__ = ("_database", "client_address", "plugin")
+    __slots__ = ("_database", "client_address", "plugin", "request_id")
+
+    is_served = False
 
     def __init__(self, database: Database, plugin: PluginContext | None) -> None:
         self._database = database
         self.plugin = plugin
         self.client_address = None
+        self.request_id = ""
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

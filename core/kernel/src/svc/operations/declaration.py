@@ -134,6 +134,7 @@ class DeclaredOperation(Generic[P, R_co]):
         weight: what it costs.
         headers: header fields of the answer, by name, with the member of the answer that each repeats.
         cache: the answer's ``Cache-Control``, where it is not the usual one.
+        maximum_body: most bytes of a JSON body; None: as the plugin's setting ``maximum_json`` says.
         media_types: of a raw body and of a raw answer, where the signature says ``bytes``.
         responder: ``module:attribute`` of the responder that answers in its place; None: there is none.
         repeatable: whether a client may send it again when the answer was lost; None: as HTTP has it.
@@ -149,6 +150,7 @@ class DeclaredOperation(Generic[P, R_co]):
     weight: Weight
     headers: Mapping[str, str]
     cache: str | None
+    maximum_body: int | None
     media_types: tuple[str, str]
     responder: str | None
     repeatable: bool | None
@@ -259,6 +261,7 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
     weight: Weight = Weight.SMALL,
     headers: Mapping[str, str] | None = None,
     cache: str | None = None,
+    maximum_body: int | None = None,
     media_types: tuple[str, str] = ("application/octet-stream", "application/octet-stream"),
     responder: str | None = None,
     repeatable: bool | None = None,
@@ -278,6 +281,7 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
         weight: what it costs.
         headers: header fields of the answer: by name, the member of the answer that the field repeats.
         cache: ``Cache-Control`` of the answer.
+        maximum_body: most bytes of a JSON body. None: as the plugin's setting ``maximum_json`` says.
         media_types: of a raw request body, and of a raw answer.
         responder: ``module:attribute`` of a Falcon responder that answers instead of the function.
         repeatable: whether sending it twice does what sending it once does. None: as HTTP says of the method.
@@ -295,6 +299,7 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
             weight,
             headers or {},
             cache,
+            maximum_body,
             media_types,
             responder,
             repeatable,

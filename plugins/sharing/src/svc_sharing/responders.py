@@ -13,44 +13,32 @@ import falcon
 
 from svc.errors import AuthRequired, Forbidden, RateLimited
 from svc.plugin import (
-    Confidential,
-    Database,
     Entry,
     EntryKind,
-    Operation,
     Path,
     context_of,
     errors_as_page,
-    public,
-    query_text,
     read_json,
-    requires_any,
+    read_parameters,
     send_content,
     send_json,
     set_fields,
 )
 from svc_auth_self.api import (
-    RateLimiter,
     client_address,
     find_key,
+    limiter_of,
     log_refused_sign_in,
     log_sign_in,
     token_mode,
 )
-from svc_sharing.opened import OpenedLink, opened_link
+from svc_sharing.models import LinkKey, OpenedLink, SharedFilesQuery
+from svc_sharing.opened import LinkInHand, link_in_hand
 from svc_sharing.page.frame import page_fields
 from svc_sharing.page.listing import FILES, Row, files_page, message_page, page_url
 from svc_sharing.page.opening import OPENING_FIELDS, OPENING_PAGE
-from svc_sharing.resources import settings_of
 
-__all__ = [
-    "COOKIE",
-    "SECURE_COOKIE",
-    "SessionBody",
-    "SessionResource",
-    "SharePageResource",
-    "SharedFilesResource",
-]
+__all__ = ["COOKIE", "SECURE_COOKIE", "open_link", "show_error", "show_first_page", "show_shared_path"]
 
 COOKIE = "svc_share"
 SECURE_COOKIE = "__Host-svc_share"
@@ -69,65 +57,42 @@ _SHOWN = frozenset({"image/avif", "image/gif", "image/jpeg", "image/png", "image
 """What a browser shows and runs nothing of, beside sound and video; all else is for downloading."""
 
 
-class SessionBody(Confidential, frozen=True, forbid_unknown_fields=True):
-    """The body that signs a browser in."""
-
-    key: str
-
-
-class SharePageResource:
-    """The first page of a link; the same for all links."""
-
-    @public
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answers the page, which knows no key before its script has looked at its address."""
-        set_fields(resp, OPENING_FIELDS)
-        resp.data = OPENING_PAGE
+def show_first_page(_req: falcon.Request, resp: falcon.Response) -> None:
+    """Answers the first page, which knows no key before its script has looked at its address."""
+    set_fields(resp, OPENING_FIELDS)
+    resp.data = OPENING_PAGE
 
 
-class SessionResource:
-    """Where the first page exchanges the key of a link for a cookie."""
-
-    def __init__(self) -> None:
-        self._limiter: tuple[Database, RateLimiter] | None = None
-
-    @public
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Signs a browser in, for the pages below ``/share`` and reading alone."""
-        _require_own_page(req)
-        context, settings = context_of(req), settings_of(req)
-        mode = token_mode(context)
-        limiter, client = self._limiter_of(context.database), client_address(req)
-        limits = settings.failures, settings.failures_window_s
-        wait = limiter.wait(client, *limits)
-        if wait is not None:
-            seconds = math.ceil(wait)
-            raise RateLimited(f"Too many links did not work; try again in {seconds} s.", retry_after=seconds)
-        match = mode.match_key(read_json(req, SessionBody, _MAXIMUM_BODY).key.strip())
-        if match is None or match.user_id is not None or not match.rules:
-            limiter.hit(client, *limits)
-            log_refused_sign_in(context, "share link", "it is no key of a link that works")
-            raise AuthRequired("The link does not work: it has expired, or was withdrawn.")
-        token, lifetime_s = mode.write_token(match, settings.session_s)
-        log_sign_in(context, "share link", user_id=None, key_id=match.key_id)
-        secure = _is_secure(req)
-        resp.set_cookie(
-            SECURE_COOKIE if secure else COOKIE,
-            token,
-            max_age=lifetime_s,
-            path="/" if secure else COOKIE_PATH,
-            secure=secure,
-            http_only=True,
-            same_site="Strict",
-        )
-        resp.set_header("Cache-Control", "no-store")
-        send_json(resp, {"expires_in": lifetime_s, "next": FILES})
-
-    def _limiter_of(self, database: Database) -> RateLimiter:
-        known = self._limiter
-        if known is None or known[0] is not database:
-            known = self._limiter = (database, RateLimiter(database.state_directory, "share-links"))
-        return known[1]
+def open_link(req: falcon.Request, resp: falcon.Response) -> None:
+    """Signs a browser in, for the pages below ``/share`` and reading alone."""
+    _require_own_page(req)
+    context = context_of(req)
+    settings, mode = context.configuration, token_mode(context)
+    limiter, client = limiter_of(context.database, "share-links"), client_address(context)
+    limits = settings.failures, settings.failures_window_s
+    wait = limiter.wait(client, *limits)
+    if wait is not None:
+        seconds = math.ceil(wait)
+        raise RateLimited(f"Too many links did not work; try again in {seconds} s.", retry_after=seconds)
+    match = mode.match_key(read_json(req, LinkKey, _MAXIMUM_BODY).key.strip())
+    if match is None or match.user_id is not None or not match.rules:
+        limiter.hit(client, *limits)
+        log_refused_sign_in(context, "share link", "it is no key of a link that works")
+        raise AuthRequired("The link does not work: it has expired, or was withdrawn.")
+    token, lifetime_s = mode.write_token(match, settings.session_s)
+    log_sign_in(context, "share link", user_id=None, key_id=match.key_id)
+    secure = _is_secure(req)
+    resp.set_cookie(
+        SECURE_COOKIE if secure else COOKIE,
+        token,
+        max_age=lifetime_s,
+        path="/" if secure else COOKIE_PATH,
+        secure=secure,
+        http_only=True,
+        same_site="Strict",
+    )
+    resp.set_header("Cache-Control", "no-store")
+    send_json(resp, OpenedLink(lifetime_s, FILES))
 
 
 def show_error(resp: falcon.Response, status: int) -> None:
@@ -136,25 +101,21 @@ def show_error(resp: falcon.Response, status: int) -> None:
     resp.data = message_page(status)
 
 
-class SharedFilesResource:
-    """What is behind a link: its directories as pages, its files as they are."""
-
-    @errors_as_page(show_error)
-    @requires_any(Operation.READ, Operation.LIST, path="path")
-    def on_get(self, req: falcon.Request, resp: falcon.Response, path: Path) -> None:
-        """A page of a directory, the bytes of a file, or the list of all that the link is for."""
-        link = opened_link(context_of(req))
-        if not path and () not in link.roots:
-            _answer_start(resp, link)
-            return
-        found, entry = link.find(path)
-        if entry.kind is EntryKind.DIRECTORY:
-            _answer_directory(req, resp, link, path, found)
-        else:
-            _answer_file(req, resp, link, path, entry)
+@errors_as_page(show_error)
+def show_shared_path(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
+    """A page of a directory, the bytes of a file, or the list of all that the link is for."""
+    link = link_in_hand(context_of(req))
+    if not path and () not in link.roots:
+        _answer_start(resp, link)
+        return
+    found, entry = link.find(path)
+    if entry.kind is EntryKind.DIRECTORY:
+        _answer_directory(req, resp, link, path, found)
+    else:
+        _answer_file(req, resp, link, path, entry)
 
 
-def _answer_start(resp: falcon.Response, link: OpenedLink) -> None:
+def _answer_start(resp: falcon.Response, link: LinkInHand) -> None:
     """Lists what the link is for; goes on to it where that is one directory."""
     version = link.context.version
     rows = [
@@ -171,9 +132,10 @@ def _answer_start(resp: falcon.Response, link: OpenedLink) -> None:
 
 
 def _answer_directory(
-    req: falcon.Request, resp: falcon.Response, link: OpenedLink, path: Path, found: Path
+    req: falcon.Request, resp: falcon.Response, link: LinkInHand, path: Path, found: Path
 ) -> None:
-    rows, after = link.page(found, query_text(req, "after"), settings_of(req).page_entries)
+    after = read_parameters(req, SharedFilesQuery).after
+    rows, after = link.page(found, after, link.context.configuration.page_entries)
     next_url = None if after is None else f"{page_url(path)}?{urlencode({'after': after})}"
     root = link.root_of(path) or ()
     trail: list[tuple[str, Path | None]] = [] if len(link.roots) == 1 else [("Shared files", None)]
@@ -186,7 +148,7 @@ def _answer_directory(
 
 def _answer_page(
     resp: falcon.Response,
-    link: OpenedLink,
+    link: LinkInHand,
     title: str,
     trail: list[tuple[str, Path | None]],
     rows: list[Row],
@@ -202,7 +164,7 @@ def _answer_page(
 
 
 def _answer_file(
-    req: falcon.Request, resp: falcon.Response, link: OpenedLink, path: Path, entry: Entry
+    req: falcon.Request, resp: falcon.Response, link: LinkInHand, path: Path, entry: Entry
 ) -> None:
     """Sends a file. Nothing of it runs here: it is shown in a sandbox, or not at all."""
     version = link.context.version
