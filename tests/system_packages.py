@@ -36,6 +36,10 @@ BENCH_PROGRAMS = {
 """The same for the benchmarks, which ``--bench`` asks for instead."""
 
 
+OPENAPI_PROGRAMS = {"nodejs": ("node",), "npm": ("npm",)}
+"""The same for the TypeScript client, which ``--openapi`` asks for instead."""
+
+
 def missing_packages(programs: Mapping[str, Sequence[str]] = PROGRAMS) -> list[str]:
     """Returns the Debian packages none of whose programs is on the search path."""
     return [package for package, names in programs.items() if not any(map(shutil.which, names))]
@@ -60,7 +64,9 @@ def install(packages: Sequence[str]) -> None:
 
 def main() -> int:
     """Installs what is missing, or says what to install; returns the exit code."""
-    packages = missing_packages(BENCH_PROGRAMS if "--bench" in sys.argv[1:] else PROGRAMS)
+    asked = sys.argv[1:]
+    chosen = {"--bench": BENCH_PROGRAMS, "--openapi": OPENAPI_PROGRAMS}
+    packages = missing_packages(chosen[asked[0]] if asked else PROGRAMS)
     if not packages:
         return 0
     if os.geteuid() == 0 and shutil.which("apt-get"):

@@ -17,9 +17,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from svc.pipeline.binding import bind_routes
-from svc.pipeline.root_page import with_root_page
-from svc.pipeline.system_routes import kernel_routes
+from svc.pipeline.binding import all_routes, bind_routes
 from svc.plugins import load_plugins
 from svc_blackbox.client import Client, Response
 from svc_blackbox.raw import exchange
@@ -30,7 +28,7 @@ CONTENT = os.urandom(300_000)
 STREAMS = ("/system/events", "/events/stream", "/events/me")
 """Would go on for ever."""
 
-PUBLIC = {"/", "/share", "/system/health", "/blobs/config"}
+PUBLIC = {"/", "/share", "/system/health", "/system/openapi.json", "/blobs/config"}
 
 NGINX = """
 daemon off;
@@ -115,7 +113,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 def requests_of_every_route() -> list[tuple[str, str]]:
     """Each method of each route of the default plugins, with something for the fields of its template."""
     plugins = load_plugins()
-    routes = bind_routes(with_root_page((*kernel_routes(None), *plugins.registries.routes.all())))  # type: ignore[arg-type]
+    routes = bind_routes(all_routes(plugins))
     assert len(routes) > 30
     values = {"hash": "0" * 64, "path": "there/file", "plugin_id": "backup", "name": "one"}
     targets = {

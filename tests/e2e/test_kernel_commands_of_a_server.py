@@ -37,12 +37,50 @@ def both(server: Server, *words: str) -> tuple[Completed, Completed]:
         "plugins config versions --json",
         "plugins doctor",
         "plugins doctor --json",
+        "api GET /system/plugins",
+        "api GET /versions/snapshots",
+        "api GET /versions/forks?abandoned=true",
     ],
 )
 def test_the_same_is_shown(served: Server, words: str) -> None:
     of_file, of_server = both(served, *words.split())
     assert of_file.exit_code == 0, of_file.stderr
     assert of_server == of_file
+
+
+def test_an_operation_is_called_by_its_method_and_url(served: Server) -> None:
+    for place, name in ((str(served.database_path), "of-file"), (served.url, "of-server")):
+        words = ("POST", "/versions/snapshots", f"name={name}", 'metadata:={"a": 1}')
+        made = run_svc("api", *words, "-D", place)
+        assert (made.exit_code, made.json()["metadata"]) == (0, {"a": 1}), made.stderr
+        body = served.database_path.with_suffix(".json")
+        body.write_text(f'{{"name": "{name}-2"}}')
+        renamed = run_svc("api", "PATCH", f"/versions/snapshots/{name}", "--input", body, "-D", place)
+        assert renamed.json()["name"] == f"{name}-2", renamed.stderr
+        assert run_svc("api", "DELETE", f"/versions/snapshots/{name}-2", "-D", place).json()["deleted"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("get /system/none", 3),
+        ("PUT /system/plugins", 1),
+        ("GET /versions/snapshots/none", 3),
+        ("POST /versions/snapshots name:=1", 2),
+        ("POST /versions/snapshots name:=", 2),
+        ("POST /versions/snapshots name", 2),
+    ],
+)
+def test_a_call_is_refused_with_the_same_words(served: Server, words: str, code: int) -> None:
+    of_file, of_server = both(served, "api", *words.split())
+    assert (of_file.exit_code, of_file.stderr) == (code, of_server.stderr)
+    assert of_server == of_file
+
+
+def test_what_streams_needs_a_server(served: Server) -> None:
+    words = ("api", "GET", "/versions/export", "-D")
+    refused = run_svc(*words, str(served.database_path))
+    assert (refused.exit_code, "needs a server's URL" in refused.stderr) == (2, True)
 
 
 def test_a_server_tells_more_of_its_views(served: Server) -> None:

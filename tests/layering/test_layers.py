@@ -24,7 +24,10 @@ ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "core" / "kernel" / "src" / "svc"
 CORE = {path.name: path for path in sorted(ROOT.glob("core/*/src/*")) if (path / "__init__.py").exists()}
 PLUGINS = sorted(path.parent.parent for path in ROOT.glob("plugins/*/src/*/__init__.py"))
-PUBLIC = {"svc", "svc.errors", "svc.plugin", "svc.database.transfer", "svc_client", "svc_testing"}
+PUBLIC = {
+    *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
+    *("svc.database.transfer", "svc_client", "svc_testing"),
+}
 """What a plugin may import, each as a whole, and only what ``__all__`` names."""
 
 OF_PLUGINS = {"svc_client"}

@@ -33,7 +33,9 @@ WORDS = {
     ("verify_command.py", "files"): "a number in a report",
     ("access.py", "query"): "the query of a URL",
     ("declaration.py", "query"): "the query of a URL",
+    ("openapi.py", "query"): "the query of a URL",
     ("values.py", "query"): "the query of a URL",
+    ("api_command.py", "query"): "the query of a URL",
     ("operations.py", "query"): "the query of a URL",
     ("plugins_command.py", "files"): "files that hold settings",
     ("view_environment.py", "files"): "the directory of a view that keeps files",
@@ -43,7 +45,6 @@ WORDS = {
     ("naming.py", "forks"): "how a version is named",
     ("version_access.py", "snapshots"): "how a version is named",
     ("version_access.py", "forks"): "how a version is named",
-    ("system_routes.py", "groups"): "of an identity",
 }
 """Words that are an id or a path of a plugin, and mean something else in a module of the kernel."""
 

@@ -24,7 +24,8 @@ SECRET = re.compile(
 )
 NO_SECRETS = {
     ("svc.findings", "Finding", "code"),  # which finding
-    ("svc_client.models", "Finding", "code"),
+    ("svc.operations.system_models", "PublicFinding", "code"),
+    ("svc.pipeline.openapi", "Error", "code"),
     ("svc_query.executing.matching", "Row", "key"),  # the place of a row in an order
     ("svc_query.parsing.protocol", "Request", "token"),  # which of several requests
     ("svc_tasks.queue", "Wanted", "key"),  # by which equal tasks are one

@@ -6,13 +6,22 @@ import pytest
 from svc_hello.activity import ActivityView, transactions_of
 from svc_hello.descriptor import PLUGIN
 from svc_hello.greeting import greet
+from svc_hello.operations import greet_by_name
 
 from svc.errors import InvalidInput
-from svc_testing import PluginContract, ViewContract
+from svc_testing import OperationsContract, PluginContract, ViewContract
 
 
 class TestPlugin(PluginContract):
     plugin_id = PLUGIN.id
+
+
+class TestOperations(OperationsContract):
+    plugin_id = PLUGIN.id
+
+    def story(self, call):
+        assert call(greet_by_name, "World").greeting == "Hello, World!"
+        call.refused(InvalidInput, greet_by_name, "x" * 101)
 
 
 class TestActivityView(ViewContract):
@@ -43,7 +52,10 @@ def test_the_command_greets_in_the_words_of_the_database(run_svc, database_path,
     options = ("-D", database_path)
     assert run_svc("hello", "World", *options).stdout == "Hello, World!\n"
     assert run_svc("plugins", "config", PLUGIN.id, "--set", "greeting=Ahoy", *options).exit_code == 0
-    assert run_svc("hello", "World", "--json", *options).json() == {"greeting": "Ahoy, World!"}
+    assert run_svc("hello", "World", "--json", *options).json() == {
+        "greeting": "Ahoy, World!",
+        "transactions": 0,
+    }
 
 
 def test_the_route_greets_and_refuses_over_http(server):

@@ -7,9 +7,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from msgspec import UNSET
 
 from svc import errors
 from svc.hashing import content_hasher
+from svc.operations.system import disable_plugin, enable_plugin, list_findings, list_plugins
 from svc_client import Client, EntryType, PathChange, ReadAt
 from svc_testing import start_server
 
@@ -302,15 +304,15 @@ def test_a_version_leaves_and_comes_back(client: Client, top: str) -> None:
 
 
 def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> None:
-    health = client.system.health()
+    health = client.health()
     assert (health.service, health.status) == ("svc", "healthy")
-    assert client.system.findings() == []
-    enabled = {plugin.id for plugin in client.system.plugins() if plugin.enabled}
+    assert client.call(list_findings).findings == []
+    enabled = {plugin.id for plugin in client.call(list_plugins).plugins if plugin.enabled}
     assert {"files", "history", "versions"} <= enabled
     with pytest.raises(errors.NotFound):
-        client.system.enable_plugin("no.such")
-    assert client.system.disable_plugin("history") is None
+        client.call(enable_plugin, "no.such")
+    assert client.call(disable_plugin, "history").warning is UNSET
     with pytest.raises(errors.NotFound):
         client.versions.log_page(())
-    assert client.system.enable_plugin("history").enabled
+    assert client.call(enable_plugin, "history").enabled
     assert client.versions.log_page(()) is not None

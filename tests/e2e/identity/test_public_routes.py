@@ -10,8 +10,7 @@ import pytest
 from falcon.testing import TestClient
 
 from svc.pipeline import AccessKind, PipelineSettings, check_route, create_app, endpoints_of
-from svc.pipeline.root_page import with_root_page
-from svc.pipeline.system_routes import kernel_routes
+from svc.pipeline.binding import all_routes
 from svc.plugin import Database
 from svc.plugins import Plugins, enable, initialize, load_plugins
 
@@ -39,8 +38,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, plugins: Plugins) -> Iterat
 
 def routes(client: TestClient, plugins: Plugins) -> Iterator[tuple[str, str, bool]]:
     """Every method and template, and whether it is public."""
-    routes_of_all = (*kernel_routes(client.app.service), *plugins.registries.routes.all())
-    for route in with_root_page(routes_of_all):
+    for route in all_routes(plugins):
         for method, endpoint in endpoints_of(route).items():
             yield method, route.template, endpoint.access.kind is AccessKind.PUBLIC
 

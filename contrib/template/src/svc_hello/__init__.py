@@ -1,4 +1,4 @@
 """Says hello: a plugin to copy.
 
-Names flow in, by a route and by a command; greetings flow out. A view counts what happens in the database.
+An operation greets by name, over HTTP and at the shell. A view counts what happens in the database.
 """

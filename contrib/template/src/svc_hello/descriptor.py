@@ -25,5 +25,6 @@ PLUGIN = PluginDescriptor(
     summary="Says hello over HTTP and at the shell",
     api=(1, 1),
     implementation="svc_hello.plugin",
+    operations=("svc_hello.operations",),
     configuration=HelloSettings,
 )

@@ -1,4 +1,4 @@
-"""What the route and the command have in common."""
+"""What a greeting is."""
 
 from __future__ import annotations
 

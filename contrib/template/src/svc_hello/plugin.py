@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View, hookimpl
+from svc.plugin import CommandRegistry, NamedRegistry, View, hookimpl
 
-__all__ = ["svc_register_commands", "svc_register_routes", "svc_register_views"]
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds ``GET /hello/{name}``."""
-    from svc_hello.routes import HelloResource
-
-    routes.add("/hello/{name}", HelloResource())
+__all__ = ["svc_register_commands", "svc_register_views"]
 
 
 @hookimpl

@@ -1,10 +1,12 @@
 """A client of the HTTP interface of svc.
 
-``Client`` is one server; its parts (``files``, ``blobs``, ``versions``, ``backup``, ``keys``, ``sharing``,
-``system``, ``users``) answer with values and raise the errors of ``svc.errors`` that the server raised.
+``Client`` is one server. It calls operations by their declarations, which plugins publish, and raises the
+errors of ``svc.errors`` that the server raised.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from svc_client.address import Credentials, ServerAddress
 from svc_client.backup import BackupStream, Promoted
@@ -25,7 +27,6 @@ from svc_client.models import (
     EntryInfo,
     EntryType,
     Fork,
-    Health,
     HistoryRow,
     ImportReport,
     Merge,
@@ -33,18 +34,20 @@ from svc_client.models import (
     Page,
     PathChange,
     PathRestore,
-    PluginInfo,
     Promotion,
     Snapshot,
     SnapshotRestore,
     StoredFile,
-    WhoAmI,
 )
 from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
+
+if TYPE_CHECKING:
+    from svc_client.asynchronous import AsyncClient as AsyncClient
 
 __all__ = [
     "AbandonedFork",
     "ApiKey",
+    "AsyncClient",
     "BackupStream",
     "BatchResult",
     "Blame",
@@ -62,7 +65,6 @@ __all__ = [
     "EntryInfo",
     "EntryType",
     "Fork",
-    "Health",
     "HistoryRow",
     "ImportReport",
     "Merge",
@@ -71,7 +73,6 @@ __all__ = [
     "Page",
     "PathChange",
     "PathRestore",
-    "PluginInfo",
     "Promoted",
     "Promotion",
     "ReadAt",
@@ -84,5 +85,13 @@ __all__ = [
     "SnapshotRestore",
     "StoredFile",
     "Upload",
-    "WhoAmI",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # asyncio is for programs that use it: a command does without.
+    if name == "AsyncClient":
+        from svc_client.asynchronous import AsyncClient
+
+        return AsyncClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

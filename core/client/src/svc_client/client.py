@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Self
 
+import msgspec
+
+from svc.errors import ServiceUnavailable
+from svc.operations.system import HEALTH_TEMPLATE
+from svc.operations.system_models import Health
 from svc_client.address import Credentials, ServerAddress
 from svc_client.backup import Backup
 from svc_client.blobs import Blobs
 from svc_client.credentials import CredentialStore, StoredTokens
+from svc_client.failures import foreign_answer
 from svc_client.files import Files
 from svc_client.keys import Keys
 from svc_client.operations import Operations
 from svc_client.sharing import Sharing
-from svc_client.system import System
 from svc_client.transport import Transport
 from svc_client.versions import Versions
 
@@ -41,7 +46,6 @@ class Client(Operations):
         backup: exports, patches, imports.
         keys: API keys, and signing in.
         sharing: shares with users and groups, and links.
-        system: health and plugins.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -73,7 +77,6 @@ class Client(Operations):
         self.backup = Backup(self.transport)
         self.keys = Keys(self.transport)
         self.sharing = Sharing(self.transport)
-        self.system = System(self.transport)
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +86,19 @@ class Client(Operations):
 
     def __repr__(self) -> str:
         return f"<Client of {self.address.url}>"
+
+    def health(self) -> Health:
+        """Returns how the server is, also while it does not serve yet."""
+        try:
+            response = self.transport.request("GET", HEALTH_TEMPLATE, repeatable=False)
+        except ServiceUnavailable as error:
+            if error.details.get("service") != "svc":
+                raise
+            try:
+                return msgspec.convert(error.details, Health)
+            except msgspec.ValidationError:
+                raise foreign_answer(self.address.url) from None
+        return response.json(Health)
 
     def close(self) -> None:
         """Closes all connections."""

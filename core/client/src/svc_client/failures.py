@@ -13,27 +13,6 @@ from svc import errors
 
 __all__ = ["error_of_answer", "error_of_connection", "foreign_answer"]
 
-_BY_CODE: dict[str, type[errors.SvcError]] = {
-    kind.code: kind
-    for kind in (
-        errors.NotFound,
-        errors.AlreadyExists,
-        errors.Conflict,
-        errors.InvalidInput,
-        errors.InvalidPath,
-        errors.AuthRequired,
-        errors.Forbidden,
-        errors.RateLimited,
-        errors.PayloadTooLarge,
-        errors.MethodNotAllowed,
-        errors.PreconditionFailed,
-        errors.RangeNotSatisfiable,
-        errors.UnsupportedMediaType,
-        errors.ServiceUnavailable,
-        errors.InsufficientStorage,
-    )
-}
-
 _BY_STATUS: dict[int, type[errors.SvcError]] = {
     401: errors.AuthRequired,
     403: errors.Forbidden,
@@ -77,7 +56,7 @@ def error_of_answer(
         advice = f" 'svc login {url}' signs in." if status == 401 else ""
         return kind(f"{url} {answered}.{advice}", **details)
     # A batch answers 409 whatever refuses one of its operations, and says the code in "reason".
-    kind = _BY_CODE.get(str(body.get("reason")), _BY_CODE.get(str(body.get("code")), kind))
+    kind = errors.BY_CODE.get(str(body.get("reason")), errors.BY_CODE.get(str(body.get("code")), kind))
     members = {
         key: value
         for key, value in body.items()

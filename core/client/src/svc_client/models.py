@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from svc.confidential import Confidential
 
@@ -29,9 +29,7 @@ __all__ = [
     "DeletedFile",
     "EntryInfo",
     "EntryType",
-    "Finding",
     "Fork",
-    "Health",
     "HistoryRow",
     "ImportReport",
     "Lifecycle",
@@ -40,12 +38,10 @@ __all__ = [
     "Page",
     "PathChange",
     "PathRestore",
-    "PluginInfo",
     "Promotion",
     "Snapshot",
     "SnapshotRestore",
     "StoredFile",
-    "WhoAmI",
 ]
 
 T = TypeVar("T")
@@ -375,30 +371,6 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     warnings: list[str]
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """Something that is wrong, as a health check shows it."""
-
-    code: str
-    source: str
-    message: str
-    advice: str = ""
-    since_ms: int | None = None
-
-
-class Health(Struct, frozen=True, kw_only=True):
-    """How a server is."""
-
-    status: str
-    service: str
-    version: str
-    checks: dict[str, dict[str, str]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    phase: str | None = None
-    progress: float | None = None
-    eta_ms: int | None = None
-    message: str | None = None
-
-
 class ApiKey(Struct, frozen=True):
     """An API key as listings show it."""
 
@@ -430,39 +402,8 @@ class Revoked(Struct, frozen=True):
     key_id: str
 
 
-class WhoAmI(Struct, frozen=True):
-    """As whom a server knows the caller."""
-
-    user_id: str | None
-    name: str
-    is_root: bool
-    auth_mode: str
-    key_id: str | None
-    groups: list[str]
-    rules: list[dict[str, str]]
-    expires_at: int | None
-
-
 class Lifecycle(Struct, frozen=True):
     """The lifecycle settings of snapshots."""
 
     snapshot_writes_enabled: bool
     snapshot_retention: dict[str, int]
-
-
-class PluginInfo(Struct, frozen=True):
-    """A plugin that is installed, allowed or enabled."""
-
-    id: str
-    version: str
-    summary: str
-    distribution: str | None
-    installed: bool
-    allowed: bool
-    enabled: bool | None
-    problem: str | None
-    problem_kind: str | None
-    adds: dict[str, list[str]]
-    drives: list[str]
-    rests: list[str]
-    configuration: dict[str, Any] | None

@@ -61,6 +61,30 @@ class Operations:
         """
         return self._send(operation, args, kwargs, content, headers or {})
 
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Mapping[str, str | list[str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Body = None,
+    ) -> Response:
+        """Returns the answer to any request once its head has arrived; blocks.
+
+        Args:
+            method: HTTP method.
+            url: encoded path below the server's URL.
+            query: parameters of its query.
+            headers: header fields.
+            body: the body; bytes, or a function that begins it anew, can be sent again.
+
+        Raises:
+            SvcError: what the server raised.
+            ServiceUnavailable: it can't be reached, or is no server of svc.
+        """
+        return self.transport.request(method, url, query=query, headers=headers, body=body)
+
     def _send(
         self,
         operation: DeclaredOperation[..., Any],

@@ -303,3 +303,14 @@ class PluginMissing(SvcError):
     status = 404
     code = "NOT_FOUND"
     exit_code = 11
+
+
+BY_CODE: dict[str, type[SvcError]] = {
+    kind.code: kind
+    for kind in (
+        *(NotFound, AlreadyExists, Conflict, InvalidInput, InvalidPath, AuthRequired, Forbidden, RateLimited),
+        *(PayloadTooLarge, MethodNotAllowed, PreconditionFailed, RangeNotSatisfiable, UnsupportedMediaType),
+        *(ServiceUnavailable, InsufficientStorage),
+    )
+}
+"""The class that a client raises for the code of an error answer; several errors may have one code."""

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import falcon
 from falcon.testing import TestClient
 
 from svc import __version__
-from svc.pipeline.root_page import with_root_page
-from svc.plugins import Route
+from svc.pipeline import Application, public
+from svc.pipeline.root_page import is_documented, page
+from svc.plugins import AuthContext, AuthMode, Credentials, Identity, Route
+
+OpenApplication = Callable[[AuthMode, Callable[[Any], None]], Application]
 
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+class AnybodyMode(AuthMode):
+    name = "anybody"
+
+    def bind(self, _context: AuthContext) -> AuthMode:
+        return self
+
+    def authenticate(self, _credentials: Credentials) -> Identity | None:
+        return None
 
 
 def test_a_browser_is_told_what_this_is(anonymous: TestClient) -> None:
@@ -29,14 +46,18 @@ def test_a_program_gets_json(anonymous: TestClient) -> None:
 
 def test_the_documentation_is_linked_where_it_is_served() -> None:
     other = Route("/docs/{path:path}", object(), None, "some.docs")
-    root = with_root_page([other])[-1].resource
-    assert root._documented
-    assert b'<a href="/docs/" rel="help">' in root._page
+    assert is_documented([other])
+    assert b'<a href="/docs/" rel="help">' in page(documented=True)
 
 
-def test_a_plugin_may_serve_it_instead() -> None:
-    portal = Route("/", object(), None, "some.portal")
-    assert list(with_root_page([portal])) == [portal]
+def test_a_plugin_may_serve_it_instead(open_application: OpenApplication) -> None:
+    class Portal:
+        @public
+        def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+            resp.text = "the portal"
+
+    app = open_application(AnybodyMode(), lambda routes: routes.add("/", Portal()))
+    assert TestClient(app).simulate_get("/", headers={"Accept": HTML}).text == "the portal"
 
 
 def test_the_page_loads_nothing_and_tells_nobody_where_one_comes_from(anonymous: TestClient) -> None:

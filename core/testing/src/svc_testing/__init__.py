@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         forget_memory,
         install_memory_storage,
     )
+    from svc_testing.operations import OperationsContract, Teller
     from svc_testing.plugin_pages import PluginPagesContract
     from svc_testing.plugins import PluginContract
     from svc_testing.processes import Completed, Server, free_port, run_svc, start_server
@@ -50,11 +51,13 @@ __all__ = [
     "InterruptedStorage",
     "MemoryBackend",
     "MemoryViewStorage",
+    "OperationsContract",
     "PathRights",
     "PluginContract",
     "PluginPagesContract",
     "Server",
     "StorageBackendContract",
+    "Teller",
     "TestingAuthMode",
     "ViewContract",
     "forget_memory",
@@ -85,11 +88,13 @@ _HOMES = {
     "HookPagesContract": "svc_testing.hook_pages",
     "InterruptedStorage": "svc_testing.view_storage",
     "MemoryViewStorage": "svc_testing.view_storage",
+    "OperationsContract": "svc_testing.operations",
     "PathRights": "svc_testing.applications",
     "PluginContract": "svc_testing.plugins",
     "PluginPagesContract": "svc_testing.plugin_pages",
     "Server": "svc_testing.processes",
     "StorageBackendContract": "svc_testing.storage",
+    "Teller": "svc_testing.operations",
     "TestingAuthMode": "svc_testing.testing_auth",
     "ViewContract": "svc_testing.views",
     "free_port": "svc_testing.processes",

@@ -139,7 +139,7 @@ def show_group(call: Call, name: str, query: PageQuery = PageQuery()) -> Group:
     return answers.group_answer(system, groups.require_named_group(system, name), query)
 
 
-@operation("PATCH", "/system/groups/{name}", requires_root, errors=(Conflict,))
+@operation("PATCH", "/system/groups/{name}", requires_root)
 def change_group(call: Call, name: str, body: GroupChange) -> Group:
     """Changes what the body names of a group."""
     from svc_users import answers, groups

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import Any
-
 import click
 
 from svc.cli.options import json_option
 from svc.cli.output import print_json, readable_bytes, readable_time, terminal_text
 from svc.cli.source import Source, source_options
+from svc.operations.system import show_information
 
 __all__ = ["info"]
 
@@ -19,42 +17,29 @@ __all__ = ["info"]
 @json_option
 def info(source: Source, as_json: bool) -> None:
     """Shows what a database is and holds."""
-    facts = _facts(source)
-    plugins = facts["plugins"]
+    facts = source.call(show_information)
     if as_json:
         print_json(facts)
         return
-    totals = facts["totals"]
+    totals = facts.totals
     lines = [
-        ("database", facts["path"]),
-        ("id", facts["database_id"]),
-        ("format", facts["format"]),
-        ("created", readable_time(facts["created_at"])),
-        ("version", facts["version"]),
-        ("commits", facts["sequence"]),
-        ("last commit", readable_time(facts["committed_at"])),
-        ("files", totals["files"]),
-        ("directories", totals["directories"]),
-        ("links", totals["symlinks"]),
-        ("content", readable_bytes(totals["size"])),
-        ("log", readable_bytes(facts["file_size"])),
-        ("objects", facts["objects"]),
-        ("plugins", ", ".join(plugins) or "-"),
+        ("database", facts.path),
+        ("id", facts.database_id),
+        ("format", facts.format),
+        ("created", readable_time(facts.created_at)),
+        ("version", facts.version),
+        ("commits", facts.sequence),
+        ("last commit", readable_time(facts.committed_at)),
+        ("files", totals.files),
+        ("directories", totals.directories),
+        ("links", totals.symlinks),
+        ("content", readable_bytes(totals.size)),
+        ("log", readable_bytes(facts.file_size)),
+        ("objects", facts.objects),
+        ("plugins", ", ".join(facts.plugins) or "-"),
     ]
     for name, value in lines:
         click.echo(f"{name + ':':<13}{terminal_text(str(value))}")
-    for finding in facts["findings"]:
-        wrong = terminal_text(f"{finding['message']} {finding['advice']}")
+    for finding in facts.findings:
+        wrong = terminal_text(f"{finding.message} {finding.advice}")
         click.echo(f"{'wrong:':<13}{wrong}".rstrip())
-
-
-def _facts(source: Source) -> dict[str, Any]:
-    if source.is_remote:
-        with closing(source.connect()) as client:
-            facts: dict[str, Any] = client.system.info()
-            return facts
-    from svc.database import information
-    from svc.plugins import enabled_plugins
-
-    with source.open_file(read_only=True) as opened:
-        return {**information(opened), "plugins": sorted(enabled_plugins(opened))}

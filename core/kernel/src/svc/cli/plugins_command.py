@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from svc.cli.command_check import command_findings
 from svc.cli.lazy_command import LazyCommand
@@ -18,23 +19,24 @@ from svc.cli.options import json_option
 from svc.cli.output import counted, finding_lines, terminal_text
 from svc.cli.source import Source, source_options
 from svc.errors import PluginMissing, UsageError
-from svc.findings import Finding, merge_findings
+from svc.findings import merge_findings
+from svc.operations.system import (
+    disable_plugin,
+    enable_plugin,
+    list_findings,
+    list_plugins,
+    reports_of,
+)
+from svc.operations.system_models import PluginInfo, PluginSettings
 from svc.plugins import (
-    PluginReport,
-    Plugins,
     configure,
     describe_plugins,
-    disable,
-    enable,
     parse_assignments,
     plugin_findings,
 )
 from svc.plugins.configuration import merge_settings, without_settings
 from svc.plugins.descriptor import PluginDescriptor
 from svc.plugins.enabling import later_defaults, stored_settings
-
-if TYPE_CHECKING:
-    from svc.database import Database
 
 __all__ = ["plugins"]
 
@@ -121,19 +123,16 @@ def enable_command(
     """Enables a plugin in a database."""
     loaded = boot_plugins()
     has_settings = bool(assignments or files)
-    if source.is_remote:
-        settings = _settings(loaded.require(plugin_id), assignments, files) if has_settings else {}
-        with closing(source.connect()) as client:
-            report = _report(client.system.enable_plugin(plugin_id, settings))
-        if as_json:
-            _print_json(report)
-        else:
-            click.echo(f"Enabled {plugin_id} in {client.address.url}.")
+    # A server may have plugins that this machine has not.
+    descriptor = loaded.require(plugin_id) if has_settings or not source.is_remote else None
+    settings = {} if descriptor is None else _settings(descriptor, assignments, files)
+    report = source.call(enable_plugin, plugin_id, PluginSettings(settings))
+    if as_json:
+        _print_json(report)
         return
-    settings = _settings(loaded.require(plugin_id), assignments, files)
-    with source.open_file() as opened:
-        enable(opened, loaded, plugin_id, settings)
-        _confirm(loaded, opened, plugin_id, f"Enabled {plugin_id}", as_json)
+    click.echo(f"Enabled {plugin_id} in {source.shown}.")
+    if descriptor is not None and not descriptor.reload:
+        click.echo("A server that is running uses it from its next start on.")
 
 
 @plugins.command("disable")
@@ -142,13 +141,8 @@ def enable_command(
 @json_option
 def disable_command(plugin_id: str, source: Source, as_json: bool) -> None:
     """Disables a plugin in a database; its settings there are forgotten."""
-    if source.is_remote:
-        with closing(source.connect()) as client:
-            warning = client.system.disable_plugin(plugin_id)
-    else:
-        with source.open_file() as opened:
-            warning = disable(opened, boot_plugins(), plugin_id)
-    if warning is not None:
+    warning = source.call(disable_plugin, plugin_id).warning
+    if warning is not UNSET:
         click.echo(f"svc: {terminal_text(warning)}", err=True)
     if as_json:
         _print_json({"id": plugin_id, "enabled": False})
@@ -189,11 +183,11 @@ def config_command(
             base = without_settings(stored_settings(opened, plugin_id), unset)
             changed = merge_settings(base, _settings(descriptor, assignments, files))
             configure(opened, loaded, plugin_id, changed)
-        reports = describe_plugins(loaded, opened)
+        reports = reports_of(describe_plugins(loaded, opened))
     _show_settings(reports, plugin_id, as_json)
 
 
-def _show_settings(reports: Iterable[PluginReport], plugin_id: str, as_json: bool) -> None:
+def _show_settings(reports: Iterable[PluginInfo], plugin_id: str, as_json: bool) -> None:
     report = next((item for item in reports if item.id == plugin_id), None)
     if report is None or not report.enabled:
         raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
@@ -223,8 +217,9 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
     later: tuple[str, ...] = ()
     if source.is_remote:
         with closing(source.connect()) as client:
-            found = msgspec.convert(client.system.findings(), tuple[Finding, ...])
-            count = sum(plugin.installed and plugin.allowed for plugin in client.system.plugins())
+            found = tuple(client.call(list_findings).findings)
+            reports = client.call(list_plugins).plugins
+            count = sum(report.installed and report.allowed for report in reports)
     elif _exists(source):
         from svc.cli.diagnosis import gather_findings
         from svc.processes.registration import registered_processes
@@ -254,21 +249,10 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
         context.exit(PROBLEM_EXIT_CODE)
 
 
-def _reports(source: Source) -> list[PluginReport]:
-    if source.is_remote:
-        with closing(source.connect()) as client:
-            return [_report(info) for info in client.system.plugins()]
-    if not _exists(source):
-        return describe_plugins(boot_plugins())
-    from svc.processes.registration import published_lists
-
-    with source.open_file(read_only=True) as opened:
-        findings = merge_findings(*(each.findings for each in published_lists(opened.state_directory)))
-        return describe_plugins(boot_plugins(opened), opened, findings)
-
-
-def _report(info: Any) -> PluginReport:
-    return msgspec.convert(msgspec.to_builtins(info), PluginReport)
+def _reports(source: Source) -> list[PluginInfo]:
+    if source.is_remote or _exists(source):
+        return source.call(list_plugins).plugins
+    return reports_of(describe_plugins(boot_plugins()))
 
 
 def _exists(source: Source) -> bool:
@@ -307,15 +291,6 @@ def _content(source: str) -> str:
     if len(data) > MAXIMUM_SETTING_BYTES:
         raise UsageError(f"The file {source!r} is too large for a setting.", field="set-from")
     return text.removesuffix("\n").removesuffix("\r")
-
-
-def _confirm(loaded: Plugins, database: Database, plugin_id: str, text: str, as_json: bool) -> None:
-    if as_json:
-        _print_json(next(report for report in describe_plugins(loaded, database) if report.id == plugin_id))
-        return
-    click.echo(f"{text} in {database.location}.")
-    if not loaded.descriptors[plugin_id].reload:
-        click.echo("A server that is running uses it from its next start on.")
 
 
 def _mark(value: bool | None) -> str:

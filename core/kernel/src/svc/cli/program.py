@@ -31,6 +31,7 @@ KERNEL_COMMANDS = {
     "info": ("svc.cli.info_command:info", "Shows what a database is and holds."),
     "verify": ("svc.cli.verify_command:verify", "Checks every byte of a database."),
     "plugins": ("svc.cli.plugins_command:plugins", "Shows plugins, and says which of them a database uses."),
+    "api": ("svc.cli.api_command:api", "Calls any operation by its method and URL."),
     "completion": ("svc.cli.completion_command:completion", "Prints the completion script of a shell."),
 }
 """Where each kernel command is, and its line in the help: neither needs the command to be imported."""

@@ -13,8 +13,9 @@ from svc.plugins import ROOT_IDENTITY, Identity, KnownUser, Operation
 
 if TYPE_CHECKING:
     from svc.database import Database, Version
+    from svc.findings import Finding
     from svc.pipeline.settings import Limits
-    from svc.plugins import AuthMode, PluginContext
+    from svc.plugins import AuthMode, PluginContext, Plugins
 
 __all__ = ["FileCall", "FileService"]
 
@@ -68,6 +69,20 @@ class FileCall(Call):
             UsageError: always.
         """
         raise UsageError("This is for a server: nobody signs in to a file.")
+
+    @property
+    def plugins(self) -> Plugins:
+        """See ``Call``."""
+        from svc.cli.opening import boot_plugins
+
+        return boot_plugins(self._database)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """See ``Call``."""
+        from svc.findings import merge_findings
+        from svc.processes.registration import published_lists
+
+        return merge_findings(*(each.findings for each in published_lists(self._database.state_directory)))
 
     @property
     def actor(self) -> str | None:

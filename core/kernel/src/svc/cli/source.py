@@ -72,6 +72,13 @@ class Source:
         """Whether a server is asked."""
         return is_server_url(self.database)
 
+    @property
+    def shown(self) -> str:
+        """How it is named to people: a server's URL without what may be secret in it."""
+        from svc.log import shown_location
+
+        return shown_location(self.database)
+
     @contextmanager
     def open(
         self, plugin_id: str | None = None, *, read_only: bool = False, create: bool = False

@@ -6,13 +6,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from svc.cli.opening import boot_plugins
 from svc.cli.options import json_option
 from svc.cli.output import counted, finding_lines, print_json, readable_bytes, readable_time, terminal_text
 from svc.cli.source import Source, source_options
-from svc.findings import Finding
+from svc.operations.system import list_findings
 
 if TYPE_CHECKING:
     from svc.cli.status import BackgroundStatus, DatabaseStatus, ServiceStatus
@@ -37,7 +36,7 @@ def status(context: click.Context, source: Source, as_json: bool) -> None:
     with source.open_file(read_only=True) as opened:
         found = gather_status(opened, boot_plugins(opened))
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(found)
     else:
         _print(found)
     context.exit(found.exit_code)
@@ -47,13 +46,13 @@ def _show_server(source: Source, as_json: bool) -> int:
     from svc.cli.status import condition_of
 
     with closing(source.connect()) as client:
-        health = client.system.health()
-        findings = msgspec.convert(client.system.findings(), tuple[Finding, ...])
+        health = client.health()
+        findings = tuple(client.call(list_findings).findings)
         url = client.address.url
     condition = condition_of(findings, serving=health.phase is None)
     if as_json:
         server = {"url": url, "version": health.version}
-        told = {"condition": condition.value, "findings": msgspec.to_builtins(findings)}
+        told = {"condition": condition.value, "findings": findings}
         print_json({**told, "server": server})
     else:
         click.echo(f"{'status:':<13}{condition.value}")

@@ -11,8 +11,18 @@ from svc.paths import Path
 
 if TYPE_CHECKING:
     from svc.database import Database, Version
+    from svc.findings import Finding
     from svc.pipeline.settings import Limits
-    from svc.plugins import AuthMode, Extension, Family, Identity, KnownUser, Operation, PluginContext
+    from svc.plugins import (
+        AuthMode,
+        Extension,
+        Family,
+        Identity,
+        KnownUser,
+        Operation,
+        PluginContext,
+        Plugins,
+    )
 
 __all__ = ["Call"]
 
@@ -67,6 +77,15 @@ class Call(ABC):
         Raises:
             ServiceUnavailable: its plugin was disabled in the database.
         """
+
+    @property
+    @abstractmethod
+    def plugins(self) -> Plugins:
+        """The plugins of this process; for operations of the kernel."""
+
+    @abstractmethod
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong, as the processes that serve the database see it; for operations of the kernel."""
 
     @property
     @abstractmethod

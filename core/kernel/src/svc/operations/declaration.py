@@ -110,8 +110,9 @@ class Signature(Struct, frozen=True):
 
     @property
     def pages(self) -> bool:
-        """Whether it answers a part of a list."""
-        return isinstance(self.answer, type) and issubclass(self.answer, Page)
+        """Whether it answers a part of a list, whose rest can be asked for."""
+        is_page = isinstance(self.answer, type) and issubclass(self.answer, Page)
+        return is_page and self.query is not None and "after" in self.query.__struct_fields__
 
     @property
     def is_array(self) -> bool:

@@ -22,6 +22,7 @@ from svc.paths import format_path, parse_path
 __all__ = [
     "Arguments",
     "bind_arguments",
+    "next_arguments",
     "pages_of",
     "read_arguments",
     "read_query",
@@ -115,7 +116,7 @@ def pages_of(
         yield from page.items
         if page.next_cursor is None:
             return
-        arguments = _next_arguments(operation, arguments, page.next_cursor)
+        arguments = next_arguments(operation, arguments, page.next_cursor)
 
 
 def write_query(value: Struct) -> dict[str, str | list[str]]:
@@ -151,9 +152,10 @@ def read_query(form: type[S], values: QueryValues) -> S:
     return form(**found)
 
 
-def _next_arguments(
+def next_arguments(
     operation: DeclaredOperation[..., Any], arguments: Mapping[str, Any], cursor: str
 ) -> dict[str, Any]:
+    """Returns the arguments, by name, that ask for the page at a cursor."""
     query = arguments.get("query") or operation.signature.query()
     return {**arguments, "query": msgspec.structs.replace(query, after=cursor)}
 

@@ -15,7 +15,7 @@ from svc.executor import current_executor
 from svc.operations.access import error_page_of
 from svc.operations.json import JSON_MEDIA_TYPE, json_body
 from svc.pipeline.access import AnswerBody, Exchange, fields_for, first_piece, log_error, pairs_of
-from svc.pipeline.binding import add_routes, bind_routes
+from svc.pipeline.binding import add_routes, all_routes, bind_routes
 from svc.pipeline.bodies import body_of
 from svc.pipeline.caching import NO_STORE, CachePolicy, vary_by
 from svc.pipeline.client_address import ClientAddresses
@@ -33,12 +33,10 @@ from svc.pipeline.middleware import (
 )
 from svc.pipeline.refusals import RefusalLog
 from svc.pipeline.responses import CONTENT_POLICY
-from svc.pipeline.root_page import with_root_page
 from svc.pipeline.routing import Endpoint
 from svc.pipeline.serialization import ErrorAnswer, answer_for, apply_answer
 from svc.pipeline.service import Service
 from svc.pipeline.settings import PipelineSettings
-from svc.pipeline.system_routes import kernel_routes
 from svc.plugins import select_auth_mode
 from svc.redaction import enter_request, leave_request, redact_answer
 
@@ -85,8 +83,7 @@ class Application(LeanApp[SvcRequest]):
         self.add_error_handler(falcon.HTTPError, self._answer_error)
         # The rest of a URL as text, for names that may hold slashes and are no paths of the database.
         self.router_options.converters["text"] = PathConverter
-        routes = (*kernel_routes(service), *service.plugins.registries.routes.all())
-        add_routes(self, bind_routes(with_root_page(routes)))
+        add_routes(self, bind_routes(all_routes(service.plugins)))
 
     def __call__(self, env: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""

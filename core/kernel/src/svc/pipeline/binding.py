@@ -19,12 +19,20 @@ from svc.operations import AccessKind, access_of
 from svc.operations.access import takes_query_token
 from svc.pipeline.operations import responder_of
 from svc.pipeline.routing import BoundRoute, Endpoint
-from svc.plugins.registry import Route
+from svc.plugins import Plugins
+from svc.plugins.registry import Route, kernel_routes
 
-__all__ = ["add_routes", "bind_routes", "check_route", "endpoints_of"]
+__all__ = ["add_routes", "all_routes", "bind_routes", "check_route", "endpoints_of"]
 
 _PATH_FIELD = re.compile(r"\{([^}:]+):path\}")
 _FIELD = re.compile(r"\{([^}:]+)(?::[^}]*)?\}")
+
+
+def all_routes(plugins: Plugins) -> tuple[Route, ...]:
+    """Returns the routes of all plugins and those of the kernel that none of them serves instead."""
+    added = plugins.registries.routes.all()
+    taken = {route.template for route in added}
+    return (*(route for route in kernel_routes() if route.template not in taken), *added)
 
 
 def check_route(route: Route) -> None:

@@ -16,9 +16,10 @@ from svc.plugins.contracts import Identity, Operation
 
 if TYPE_CHECKING:
     from svc.database import Database, Version
+    from svc.findings import Finding
     from svc.pipeline.lifetime import Lifetime
-    from svc.pipeline.service import CommitState
-    from svc.plugins import AuthMode, KnownUser, PluginContext
+    from svc.pipeline.service import CommitState, Service
+    from svc.plugins import AuthMode, KnownUser, PluginContext, Plugins
 
 __all__ = ["RequestContext", "SvcRequest"]
 
@@ -34,6 +35,7 @@ class RequestContext(Call):
             that it names. None where nobody knows it, as over a Unix socket.
         limits: the limits of this server.
         lifetime: tells long streams when the server stops.
+        service: what this process serves; set on the kernel's routes alone.
         commit_state: what the pipeline found when it routed the request; None on the kernel's routes.
         caller: who asks, with what was decided about them; None on public routes.
     """
@@ -48,6 +50,7 @@ class RequestContext(Call):
         "limits",
         "plugin",
         "request_id",
+        "service",
     )
 
     def __init__(self) -> None:
@@ -58,6 +61,7 @@ class RequestContext(Call):
         self.limits = _DEFAULT_LIMITS
         self.challenge = "Bearer"
         self.lifetime: Lifetime
+        self.service: Service
         self.commit_state: CommitState | None = None
         self._database: Database | None = None
 
@@ -102,6 +106,16 @@ class RequestContext(Call):
     def find_user(self, name_or_id: str) -> KnownUser | None:
         """See ``Call``."""
         return self.auth_mode.find_user(name_or_id)
+
+    @property
+    def plugins(self) -> Plugins:
+        """See ``Call``."""
+        return self.service.plugins
+
+    def findings(self) -> tuple[Finding, ...]:
+        """See ``Call``."""
+        self.service.require().commit_state()  # what was just enabled is started, or fails to
+        return self.service.findings()
 
     @property
     def actor(self) -> str | None:

@@ -170,12 +170,13 @@ class Routing:
         if endpoint is not None:
             req.env["svc.endpoint"] = endpoint
             req.env["svc.params"] = params
-            if live is None:
-                return
             context: RequestContext = req.context
             if endpoint.is_of_kernel:
-                context.database = live.database
+                context.service = self._service
+                if live is not None:
+                    context.database = live.database
                 return
+            assert live is not None
             state = context.commit_state = live.commit_state()
             plugin = context.plugin = state.contexts.get(endpoint.plugin_id)
             if plugin is not None:

@@ -7,14 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from svc.operations import Access, AccessKind, DeclaredOperation
+from svc.operations.system import HEALTH_TEMPLATE
+from svc.plugins.registry import KERNEL
 
-__all__ = ["HEALTH_TEMPLATE", "KERNEL_PLUGIN", "BoundRoute", "Endpoint"]
-
-HEALTH_TEMPLATE = "/system/health"
-"""The one route that answers while the database is being opened."""
-
-KERNEL_PLUGIN = "svc"
-"""Owner of the kernel's own routes: always enabled."""
+__all__ = ["BoundRoute", "Endpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_public", self.access.kind is AccessKind.PUBLIC)
-        object.__setattr__(self, "is_of_kernel", self.plugin_id == KERNEL_PLUGIN)
+        object.__setattr__(self, "is_of_kernel", self.plugin_id == KERNEL)
 
 
 class BoundRoute:

@@ -19,9 +19,9 @@ from svc.errors import InternalError, ServiceUnavailable, SvcError
 from svc.findings import Finding, FindingDates, merge_findings
 from svc.pipeline.callers import KnownCallers
 from svc.pipeline.diagnosis import CheckAnswer, FailureMemory, auth_failure, live_findings, run_checks
-from svc.pipeline.routing import KERNEL_PLUGIN
 from svc.plugins import ActivePlugins, AuthMode, EnabledPlugin, PluginContext, SelectedAuthMode
 from svc.plugins.lifecycle import make_context
+from svc.plugins.registry import KERNEL
 
 if TYPE_CHECKING:
     from svc.database import Database, Head, Version
@@ -139,7 +139,7 @@ class LiveService:
 
     def serves(self, plugin_id: str) -> bool:
         """Whether routes of a plugin exist for this database now."""
-        return plugin_id == KERNEL_PLUGIN or plugin_id in self.active.current()
+        return plugin_id == KERNEL or plugin_id in self.active.current()
 
     def plugin_context(self, plugin_id: str) -> PluginContext | None:
         """The context of a plugin in use, with the settings it has now; None when it is not in use."""

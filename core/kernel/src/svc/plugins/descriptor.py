@@ -7,14 +7,18 @@ kernel reads it at every start, so its module imports nothing but ``svc.plugins`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from svc.errors import PluginError
 from svc.paths import Path
+
+if TYPE_CHECKING:
+    from svc.operations import DeclaredOperation
 
 __all__ = [
     "API_VERSION",
@@ -211,6 +215,13 @@ class PluginDescriptor(Struct, frozen=True):
     def attribute(self) -> str | None:
         """The attribute of the module that is the implementation; None when the module itself is."""
         return self.implementation.partition(":")[2] or None
+
+    def declared_operations(self) -> Iterator[DeclaredOperation[..., Any]]:
+        """Yields the operations of the plugin; imports the modules that declare them."""
+        from svc.operations import operations_of
+
+        for name in self.operations:
+            yield from operations_of(import_module(name))
 
     @property
     def drivers(self) -> frozenset[str]:

@@ -20,7 +20,6 @@ import pluggy
 
 from svc.errors import PluginError, PluginMissing, SvcError
 from svc.findings import describe_error
-from svc.operations import DeclaredOperation, operations_of
 from svc.plugins import hookspecs
 from svc.plugins.claims import Claims
 from svc.plugins.descriptor import API_VERSION, PluginDescriptor
@@ -294,7 +293,7 @@ class _Boot:
                     if hook_name in hooks:
                         hooks[hook_name](**{family: registry})
                     if family == "routes":
-                        self.registries.routes.add_operations(_declared(descriptor))
+                        self.registries.routes.add_operations(descriptor.declared_operations())
         except (Exception, SystemExit) as error:
             self.manager.unregister(name=descriptor.id)
             if isinstance(error, SvcError):
@@ -312,11 +311,6 @@ class _Boot:
         name = f"{driven.driver}:{family}"
         is_theirs = driven.driver == descriptor.id or name in descriptor.extends
         return is_theirs and (self.families is None or name in self.families)
-
-
-def _declared(descriptor: PluginDescriptor) -> Iterator[DeclaredOperation[..., Any]]:
-    for name in descriptor.operations:
-        yield from operations_of(importlib.import_module(name))
 
 
 def _in_order(plugin_ids: Iterable[str], default_set: Sequence[str]) -> list[str]:

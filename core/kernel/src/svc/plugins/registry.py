@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -27,10 +28,15 @@ __all__ = [
     "Registry",
     "Route",
     "RouteRegistry",
+    "kernel_routes",
+    "routes_of",
 ]
 
 T = TypeVar("T")
 KERNEL = "svc"
+"""Owner of what is the kernel's own: always enabled."""
+
+ROOT_TEMPLATE = "/"
 
 
 class Registered(Struct, Generic[T], frozen=True):
@@ -213,15 +219,7 @@ HTTP_METHODS = (
     *("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"),
     *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT"),
 )
-KERNEL_ROUTES = (
-    "/system/health",
-    "/system/findings",
-    "/system/plugins",
-    "/system/plugins/{}/enable",
-    "/system/plugins/{}/disable",
-    "/system/plugins/{}/configuration",
-)
-KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "completion")
+KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "api", "completion")
 
 RouteCheck = Callable[[Route], None]
 _FIELD = re.compile(r"\{[^}:]*(:[^}]*)?\}")
@@ -236,7 +234,7 @@ class RouteRegistry(Registry[Route]):
     """
 
     def __init__(self, check: RouteCheck | None = None) -> None:
-        super().__init__("route", KERNEL_ROUTES)
+        super().__init__("route")
         self._check = check
 
     def add(self, template: str, resource: object, *, suffix: str | None = None) -> None:
@@ -272,26 +270,51 @@ class RouteRegistry(Registry[Route]):
             PluginError: two of them are one method of one template, a declaration can't be served, or as
                 for ``add``.
         """
-        by_template: dict[str, dict[str, DeclaredOperation[..., Any]]] = {}
-        for operation in operations:
-            for template in operation.templates:
-                if not _is_template(template) or operation.method not in HTTP_METHODS:
-                    raise PluginError(f"{operation!r} has no URL template or no HTTP method.")
-                methods = by_template.setdefault(template, {})
-                if operation.method in methods:
-                    raise PluginError(f"{operation!r} and {methods[operation.method]!r} are at one URL.")
-                methods[operation.method] = operation
-        for template, methods in by_template.items():
-            self._add(Route(template, None, None, self._owner_now(), MappingProxyType(methods)))
+        for route in routes_of(operations, self._owner_now()):
+            self._add(route)
 
     def _add(self, route: Route) -> None:
+        shape = _shape(route.template)
+        if shape in _kernel_shapes():
+            raise PluginError(f"The route {route.template!r} belongs to the kernel.")
         if self._check is not None:
             self._check(route)
-        self._insert(_FIELD.sub(lambda match: "{}", route.template), route, shown=route.template)
+        self._insert(shape, route, shown=route.template)
 
     def all(self) -> tuple[Route, ...]:
         """Every route, in the order of registration."""
         return tuple(item.value for item in self)
+
+
+def routes_of(operations: Iterable[DeclaredOperation[..., Any]], plugin_id: str) -> Iterator[Route]:
+    """Yields the routes that serve operations: one for each URL template.
+
+    Raises:
+        PluginError: a template or method is none, or two operations are one method of one template.
+    """
+    by_template: dict[str, dict[str, DeclaredOperation[..., Any]]] = {}
+    for operation in operations:
+        for template in operation.templates:
+            if not _is_template(template) or operation.method not in HTTP_METHODS:
+                raise PluginError(f"{operation!r} has no URL template or no HTTP method.")
+            methods = by_template.setdefault(template, {})
+            if operation.method in methods:
+                raise PluginError(f"{operation!r} and {methods[operation.method]!r} are at one URL.")
+            methods[operation.method] = operation
+    for template, methods in by_template.items():
+        yield Route(template, None, None, plugin_id, MappingProxyType(methods))
+
+
+def kernel_routes() -> tuple[Route, ...]:
+    """Returns the kernel's own routes. Only that of the root page may be a plugin's instead."""
+    from svc.operations import operations_of, system
+
+    return tuple(routes_of(operations_of(system), KERNEL))
+
+
+@lru_cache(maxsize=1)
+def _kernel_shapes() -> frozenset[str]:
+    return frozenset(_shape(route.template) for route in kernel_routes()) - {ROOT_TEMPLATE}
 
 
 class Command(Struct, frozen=True):
@@ -323,6 +346,10 @@ class CommandRegistry(Registry[Command]):
         if not _is_instance(command, click.Command) or not command.name:
             raise PluginError(f"{_shown(command)} is not a click command with a name.")
         self._insert(command.name, Command(command, needs_database, self._owner_now()))
+
+
+def _shape(template: str) -> str:
+    return _FIELD.sub(lambda match: "{}", template)
 
 
 def _is_template(value: object) -> bool:

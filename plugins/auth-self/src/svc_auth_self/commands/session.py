@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from svc.errors import SvcError, UsageError
+from svc.operations.system import show_caller
 from svc.plugin import Source, json_option, print_json, print_result, source_options, terminal_text, time_text
 from svc_client import Client, CredentialStore, SignIn
 
@@ -47,7 +48,7 @@ def login(*, url: str, key_file: str | None, tls_ca: str | None, as_json: bool) 
             click.echo(f"svc: warning: the credentials go to {shown} unencrypted; use https.", err=True)
         signed_in = client.keys.sign_in(key)
         with Client(url, token=signed_in.token, ca_file=tls_ca) as known:
-            me = known.system.whoami()
+            me = known.call(show_caller)
         signed_in = msgspec.structs.replace(signed_in, user=me.name)
         before = store.find(client.address)
         store.put(client.address, signed_in)
@@ -90,7 +91,7 @@ def whoami(*, server: str | None, source: Source, as_json: bool) -> None:
     if not source.is_remote:
         raise UsageError("This asks a server: give its http:// or https:// URL.", field="database")
     with closing(source.connect()) as client:
-        me = client.system.whoami()
+        me = client.call(show_caller)
     if as_json:
         print_json(msgspec.to_builtins(me))
         return

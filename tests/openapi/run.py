@@ -1,0 +1,125 @@
+"""Tries the OpenAPI document: schemathesis generates requests, and a TypeScript client is generated and used.
+
+Run by ``uv run tox -e openapi``. It fails if a request gets a 5xx, if an answer does not fit its schema or has a
+status or media type that the document does not name, or if the client does not compile or does not work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from svc_client import Client
+from svc_testing import run_svc, start_server
+
+HERE = Path(__file__).parent
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,ignored_auth"
+)
+KEPT = r"^/system/plugins/|^/auth/(logout|signing-key)|/admin/|^/auth/keys/\{|^/api-keys/\{"
+"""What would end the test itself: disabling plugins, and revoking the keys and tokens that it uses."""
+
+ENDLESS = r"^/system/events$|^/events/"
+"""Streams that never end by themselves."""
+
+PACKAGES = ("openapi-typescript@7", "openapi-fetch@0", "typescript@5", "@types/node@20")
+
+
+@contextmanager
+def served(directory: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """A server with the default plugins and some data; its URL, and the key of each caller, nobody's empty."""
+    path = directory / "openapi.svcdb"
+    with start_server(path, "--auth", "self", "--background", "true", plugins=None) as server:
+        root = re.search(r"svc_k_\S+", server.output)
+        assert root is not None, server.output
+        keys = {"root": root[0], "user": "", "nobody": ""}
+        environment = {"SVC_DATABASE": server.url, "SVC_API_KEY": keys["root"]}
+        for words in ("user add ann", "grant add /public --user ann --allow crudl"):
+            done = run_svc(*words.split(), env=environment)
+            assert done.exit_code == 0, done.stderr
+        made = run_svc("key", "create", "--user", "ann", "--json", env=environment)
+        keys["user"] = made.json()["key"]
+        with Client(server.url, api_key=keys["root"]) as client:
+            for name in ("public/a.txt", "public/b.json", "private/c.txt"):
+                client.request("PUT", f"/files/{name}", body=b'{"a": "b"}').close()
+        yield server.url, keys
+
+
+def try_requests(url: str, caller: str, key: str, examples: int, seed: int) -> int:
+    """Runs schemathesis as a caller; returns how many requests it has made."""
+    headers = []
+    if key:
+        with Client(url, api_key=key) as client:
+            answer = client.request("POST", "/auth/token", body=json.dumps({"api_key": key}).encode())
+            headers = ["-H", f"Authorization: Bearer {answer.json(dict)['token']}"]
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("st"), "run", f"{url}/system/openapi.json"),
+            *("--phases", "coverage,fuzzing", "--max-examples", str(examples), "--seed", str(seed)),
+            *("--checks", CHECKS, "--exclude-path-regex", f"{KEPT}|{ENDLESS}", "--warnings", "off"),
+            *("--workers", "2", "--suppress-health-check", "all", "--request-timeout", "60", *headers),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "120"},
+    )
+    counted = re.search(r"([\d,]+) generated", done.stdout)
+    if done.returncode or counted is None:
+        raise SystemExit(f"As {caller}:\n{done.stdout}")
+    return int(counted[1].replace(",", ""))
+
+
+def try_typescript(url: str, key: str, directory: Path) -> None:
+    """Generates a TypeScript client, compiles a program that uses it, and runs that."""
+    if shutil.which("npm") is None:
+        raise SystemExit("This needs npm (Debian: nodejs, npm).")
+    project = directory / "typescript"
+    shutil.copytree(HERE / "typescript", project)
+    quiet = {"cwd": project, "check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", *PACKAGES], **quiet)
+    with Client(url) as client:
+        answer = client.request("GET", "/system/openapi.json")
+        (project / "openapi.json").write_bytes(answer.content())
+    bin_directory = project / "node_modules" / ".bin"
+    subprocess.run([bin_directory / "openapi-typescript", "openapi.json", "-o", "schema.d.ts"], **quiet)
+    subprocess.run([bin_directory / "tsc", "--project", "."], cwd=project, check=True)
+    subprocess.run(
+        ["node", "calls.js"], cwd=project, check=True, env={**os.environ, "SVC_URL": url, "SVC_API_KEY": key}
+    )
+
+
+def main() -> None:
+    """Tries both, as root, as a user and as nobody."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=60, help="generated requests for each operation")
+    parser.add_argument("--cases", type=int, default=20_000, help="requests that there must be in all")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="svc-openapi-") as name:
+        directory = Path(name)
+        with served(directory) as (url, keys):
+            try_typescript(url, keys["root"], directory)
+            print("The TypeScript client compiles, and has called five operations.")
+            made = 0
+            for caller, key in keys.items():
+                number = try_requests(url, caller, key, options.examples, options.seed)
+                print(f"As {caller}: {number:,} requests, no 5xx, every answer as the document says.")
+                made += number
+    print(f"{made:,} requests in all.")
+    if made < options.cases:
+        raise SystemExit(f"That is fewer than {options.cases:,}: raise --examples.")
+
+
+if __name__ == "__main__":
+    main()
