@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svc_client.address import Credentials, ServerAddress
-from svc_client.backup import BackupStream, Promoted
 from svc_client.blobs import ChunkedFile, Upload
 from svc_client.client import Client
 from svc_client.credentials import CredentialStore, SignIn
@@ -28,7 +27,6 @@ from svc_client.models import (
     EntryType,
     Fork,
     HistoryRow,
-    ImportReport,
     Merge,
     NewApiKey,
     Page,
@@ -48,7 +46,6 @@ __all__ = [
     "AbandonedFork",
     "ApiKey",
     "AsyncClient",
-    "BackupStream",
     "BatchResult",
     "Blame",
     "BlameEntry",
@@ -66,14 +63,12 @@ __all__ = [
     "EntryType",
     "Fork",
     "HistoryRow",
-    "ImportReport",
     "Merge",
     "NewApiKey",
     "NewShareLink",
     "Page",
     "PathChange",
     "PathRestore",
-    "Promoted",
     "Promotion",
     "ReadAt",
     "ServerAddress",
