@@ -38,6 +38,7 @@ from svc_client.models import (
     StoredFile,
 )
 from svc_client.sharing import NewShareLink, Share, SharedPath, ShareLink
+from svc_client.transport import Response
 
 if TYPE_CHECKING:
     from svc_client.asynchronous import AsyncClient as AsyncClient
@@ -71,6 +72,7 @@ __all__ = [
     "PathRestore",
     "Promotion",
     "ReadAt",
+    "Response",
     "ServerAddress",
     "Share",
     "ShareLink",

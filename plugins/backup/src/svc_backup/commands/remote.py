@@ -27,8 +27,7 @@ from svc_backup.format import ImportResult, Outgoing, OutgoingCounts
 from svc_backup.models import ExportReport, ImportQuery, ImportReport, PatchReport
 from svc_backup.operations import import_version
 from svc_backup.text_difference import write_changes
-from svc_client import Client, EntryType, PathChange, ReadAt
-from svc_client.transport import Response
+from svc_client import Client, EntryType, PathChange, ReadAt, Response
 
 __all__ = ["Received", "Sending", "received", "show_difference"]
 
