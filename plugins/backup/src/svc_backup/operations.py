@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["diff_versions", "export_version", "import_version", "promote_version"]
 
-_NO_VERSIONS = DiffQuery()
-_HEAD = ExportQuery()
-
 
 @operation(
     "POST",
@@ -39,7 +36,7 @@ _HEAD = ExportQuery()
     repeatable=True,
 )
 def export_version(
-    call: Call, query: ExportQuery = _HEAD, body: ExportBody | None = None
+    call: Call, query: ExportQuery = ExportQuery(), body: ExportBody | None = None
 ) -> bytes | ExportReport:
     """Exports a version: answers the file, or a report of one that was written on the server.
 
@@ -58,7 +55,7 @@ def export_version(
     repeatable=True,
 )
 def diff_versions(
-    call: Call, query: DiffQuery = _NO_VERSIONS, body: DiffBody | None = None
+    call: Call, query: DiffQuery = DiffQuery(), body: DiffBody | None = None
 ) -> bytes | PatchReport:
     """Makes a patch that leads from a version to another: answers it, or a report of one that was written.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 import msgspec
-from svc_tasks.models import Task
 from svc_tasks.operations import follow_task, run_task
 
 from svc.errors import ServiceUnavailable, UsageError
@@ -65,14 +64,8 @@ def _collect_here(source: Source, dry_run: bool, keep_days: float | None) -> GcR
 def _collect_there(source: Source, dry_run: bool, keep_days: float | None) -> GcReport:
     """Lets the server run the task, which may take longer than any request, and waits for its end."""
     with source.open_service() as service, progress_bar("Collecting") as bar:
-
-        def report(task: Task) -> None:
-            progress = task.progress
-            if progress and progress.total_count:
-                bar(min(progress.indexed_count, progress.total_count), progress.total_count)
-
         made = service.call(run_task, "gc", {"dry_run": dry_run, "keep_days": keep_days})
-        task = follow_task(service, made.id, report)
+        task = follow_task(service, made.id, bar)
     if task.status != "completed":
         raise ServiceUnavailable(f"The collection is {task.status}: {task.error or 'somebody ended it'}")
     try:

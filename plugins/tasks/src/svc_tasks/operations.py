@@ -38,6 +38,7 @@ __all__ = [
     "show_schedule",
     "show_task",
     "store_schedule_file",
+    "tell_progress",
 ]
 
 FOLLOW_SECONDS = 0.3
@@ -174,15 +175,22 @@ def store_schedule_file(call: Call, body: bytes) -> NewSchedules:
     """Stores the file of schedules; one that is not valid is refused, and the old one stays."""
 
 
-def follow_task(service: Service, task_id: str, report: Callable[[Task], None]) -> Task:
-    """Asks until a task is over, calls ``report`` with it each time, and returns it; blocks.
+def follow_task(service: Service, task_id: str, progress: Callable[[int, int], None]) -> Task:
+    """Asks until a task is over, and returns it; ``progress`` is told (items done, items in all). Blocks.
 
     Raises:
         NotFound: there is none of this id, or none any more.
     """
     while True:
         found = service.call(show_task, task_id)
-        report(found)
+        tell_progress(found, progress)
         if found.is_finished:
             return found
         time.sleep(FOLLOW_SECONDS)
+
+
+def tell_progress(task: Task, progress: Callable[[int, int], None]) -> None:
+    """Tells how far a task is, where that is known."""
+    known = task.progress
+    if known and known.total_count:
+        progress(min(known.indexed_count, known.total_count), known.total_count)

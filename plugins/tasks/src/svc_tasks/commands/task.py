@@ -125,18 +125,12 @@ def cancel(*, task_id: str, source: Source, as_json: bool) -> None:
 
 def _follow(source: Source, found: Task, *, may_run: bool) -> Task:
     with progress_bar(terminal_text(found.task_type)) as bar:
-
-        def report(task: Task) -> None:
-            progress = task.progress
-            if progress and progress.total_count:
-                bar(min(progress.indexed_count, progress.total_count), progress.total_count)
-
         if not source.is_remote:
             from svc_tasks.running.alone import follow_in_file
 
-            return follow_in_file(source, found.id, report, may_run=may_run)
+            return follow_in_file(source, found.id, bar, may_run=may_run)
         with source.open_service() as service:
-            return follow_task(service, found.id, report)
+            return follow_task(service, found.id, bar)
 
 
 def _print_end(found: Task, as_json: bool, *, waited: bool) -> None:

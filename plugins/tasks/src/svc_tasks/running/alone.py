@@ -13,7 +13,7 @@ from svc_tasks.api import TASK_TYPES, find_task
 from svc_tasks.descriptor import PLUGIN
 from svc_tasks.lock import RunnerLock
 from svc_tasks.models import Task
-from svc_tasks.operations import FOLLOW_SECONDS
+from svc_tasks.operations import FOLLOW_SECONDS, tell_progress
 from svc_tasks.running.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ __all__ = ["follow_in_file"]
 
 _TICK_SECONDS = 0.1
 
-Report = Callable[[Task], None]
+Progress = Callable[[int, int], None]
 
 
-def follow_in_file(source: Source, task_id: str, report: Report, *, may_run: bool) -> Task:
+def follow_in_file(source: Source, task_id: str, progress: Progress, *, may_run: bool) -> Task:
     """Looks on until a task is over; runs it here as soon as nothing else runs tasks. Blocks.
 
     Args:
         source: names the file.
         task_id: the task.
-        report: called with the task now and then.
+        progress: told (items done, items in all).
         may_run: whether it may be run here.
 
     Raises:
@@ -44,7 +44,7 @@ def follow_in_file(source: Source, task_id: str, report: Report, *, may_run: boo
         try:
             while True:
                 found = present_answer(database, find_task(database, task_id))
-                report(found)
+                tell_progress(found, progress)
                 if found.is_finished:
                     return found
                 if lock.acquire():
@@ -52,13 +52,13 @@ def follow_in_file(source: Source, task_id: str, report: Report, *, may_run: boo
                         raise ServiceUnavailable(
                             "Nobody runs the tasks of this database; 'svc start' and 'svc task run' do."
                         )
-                    return _run(database, task_id, report)
+                    return _run(database, task_id, progress)
                 time.sleep(FOLLOW_SECONDS)
         finally:
             lock.release()
 
 
-def _run(database: Database, task_id: str, report: Report) -> Task:
+def _run(database: Database, task_id: str, progress: Progress) -> Task:
     """Is the runner, of this task alone, until it is over. An interrupt leaves it to the next runner."""
     types = extensions_of(database, PLUGIN.id, TASK_TYPES)
     wanted = find_task(database, task_id).task_type
@@ -70,9 +70,8 @@ def _run(database: Database, task_id: str, report: Report) -> Task:
         while True:
             supervisor.tick(_TICK_SECONDS)
             process = supervisor.processes.get(task_id)
-            progress = None if process is None else process.progress
-            found = task_answer(find_task(database, task_id), progress)
-            report(found)
+            found = task_answer(find_task(database, task_id), None if process is None else process.progress)
+            tell_progress(found, progress)
             if found.is_finished:
                 return found
     finally:
