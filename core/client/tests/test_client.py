@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
 from svc import errors
 from svc.hashing import content_hasher
 from svc.operations.system import disable_plugin, enable_plugin, list_findings, list_plugins
+from svc_backup.models import DiffQuery, ExportReport, ImportQuery, ImportReport, PromoteBody
+from svc_backup.operations import diff_versions, export_version, import_version, promote_version
 from svc_client import Client, EntryType, PathChange, ReadAt
+from svc_client.transport import Body
 from svc_testing import start_server
 
 PLUGINS = ("files", "history", "versions", "backup")
@@ -282,25 +287,29 @@ class TestVersions:
 
 def test_a_version_leaves_and_comes_back(client: Client, top: str) -> None:
     base = client.files.put(f"{top}/f", b"1").version
-    with client.backup.export() as stream:
-        export = b"".join(stream)
-        assert (len(export), stream.version) == (stream.size, base)
-        assert (stream.report["version"], stream.report["size"]) == (base, len(export))
+    response = client.stream(export_version)
+    export = response.content()
+    report = msgspec.json.decode(response.header("X-Svc-Report"), type=ExportReport)
+    assert (len(export), response.header("X-Svc-Version")) == (report.size, base)
+    assert (report.version, report.size) == (base, len(export))
     client.files.put(f"{top}/f", b"2")
-    with client.backup.patch(base) as stream:
-        patch = b"".join(stream)
+    patch = client.stream(diff_versions, DiffQuery(source=base)).content()
+
+    def take_in(content: Body, **how: Any) -> ImportReport:
+        return client.stream(import_version, ImportQuery(**how), content=content).json(ImportReport)
+
     with pytest.raises(errors.Conflict) as raised:
-        client.backup.import_file(patch)
+        take_in(patch)
     assert raised.value.details["base"] == base
-    assert client.backup.import_file(export, promote=True).version_hash == base
+    assert take_in(export, promote=True).version_hash == base
     assert client.files.read(f"{top}/f") == b"1"
-    report = client.backup.import_file(lambda: iter([patch]), size=len(patch))
-    assert not report.head_promoted
-    promoted = client.backup.promote(report.version_hash)
-    assert (promoted.head, promoted.previous) == (report.version_hash, base)
+    taken = take_in(lambda: iter([patch]))
+    assert not taken.head_promoted
+    promoted = client.call(promote_version, PromoteBody(taken.version_hash))
+    assert (promoted.head, promoted.previous) == (taken.version_hash, base)
     assert client.files.read(f"{top}/f") == b"2"
     with pytest.raises(errors.InvalidInput):
-        client.backup.import_file(export[:-1])
+        take_in(export[:-1])
 
 
 def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> None:

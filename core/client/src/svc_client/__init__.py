@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svc_client.address import Credentials, ServerAddress
-from svc_client.backup import BackupStream, Promoted
 from svc_client.blobs import ChunkedFile, Upload
 from svc_client.client import Client
 from svc_client.credentials import CredentialStore, SignIn
@@ -27,7 +26,6 @@ from svc_client.models import (
     EntryType,
     Fork,
     HistoryRow,
-    ImportReport,
     Merge,
     Page,
     PathChange,
@@ -37,6 +35,7 @@ from svc_client.models import (
     SnapshotRestore,
     StoredFile,
 )
+from svc_client.transport import Response
 
 if TYPE_CHECKING:
     from svc_client.asynchronous import AsyncClient as AsyncClient
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AbandonedFork",
     "AsyncClient",
-    "BackupStream",
     "BatchResult",
     "Blame",
     "BlameEntry",
@@ -62,14 +60,13 @@ __all__ = [
     "EntryType",
     "Fork",
     "HistoryRow",
-    "ImportReport",
     "Merge",
     "Page",
     "PathChange",
     "PathRestore",
-    "Promoted",
     "Promotion",
     "ReadAt",
+    "Response",
     "ServerAddress",
     "SignIn",
     "Snapshot",

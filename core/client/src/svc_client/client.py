@@ -10,7 +10,6 @@ from svc.errors import ServiceUnavailable
 from svc.operations.system import HEALTH_TEMPLATE
 from svc.operations.system_models import Health
 from svc_client.address import Credentials, ServerAddress
-from svc_client.backup import Backup
 from svc_client.blobs import Blobs
 from svc_client.credentials import CredentialStore, SignIn, StoredTokens
 from svc_client.failures import foreign_answer
@@ -41,7 +40,6 @@ class Client(Operations):
         files: files, directories, links.
         blobs: contents in chunks.
         versions: snapshots, forks, history.
-        backup: exports, patches, imports.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -70,7 +68,6 @@ class Client(Operations):
         self.files = Files(self.transport)
         self.blobs = Blobs(self.transport)
         self.versions = Versions(self.transport)
-        self.backup = Backup(self.transport)
 
     def __enter__(self) -> Self:
         return self

@@ -28,7 +28,6 @@ __all__ = [
     "EntryType",
     "Fork",
     "HistoryRow",
-    "ImportReport",
     "Lifecycle",
     "Merge",
     "Page",
@@ -348,23 +347,6 @@ class Blame(Struct, frozen=True, kw_only=True):
     has_more: bool = False
     next_cursor: str | None = None
     damaged_commits: tuple[int, ...] = ()
-
-
-class ImportReport(Struct, frozen=True, kw_only=True):
-    """What an import took in."""
-
-    backup_type: str
-    entries_imported: int
-    chunks_imported: int
-    files_imported: int
-    directories_imported: int
-    deletions_applied: int
-    version_hash: str
-    base_hash: str | None
-    head_promoted: bool
-    snapshots_imported: int
-    system_entries_imported: int
-    warnings: list[str]
 
 
 class Lifecycle(Struct, frozen=True):

@@ -6,6 +6,7 @@ back, so that a value which a server refuses is refused there with the same word
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ __all__ = [
     "write_query",
 ]
 
+N = TypeVar("N", int, float)
 S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 
@@ -179,7 +181,9 @@ def _reader_of(kind: inspect.Type) -> Reader:
     if isinstance(kind, inspect.BoolType):
         return _flag
     if isinstance(kind, inspect.IntType):
-        return lambda name, value: _number(name, _last(value), kind.ge, kind.le)
+        return lambda name, value: _within(name, _integer(name, _last(value)), kind.ge, kind.le)
+    if isinstance(kind, inspect.FloatType):
+        return lambda name, value: _within(name, _decimal(name, _last(value)), kind.ge, kind.le)
     if isinstance(kind, inspect.ListType):
         inner_reader = _reader_of(kind.item_type)
         return lambda name, value: [inner_reader(name, one) for one in _all(value)]
@@ -197,11 +201,24 @@ def _flag(name: str, value: str | list[str]) -> bool:
     raise InvalidInput(f"The parameter {name} is true or false.", field=name)
 
 
-def _number(name: str, text: str, minimum: int | None, maximum: int | None) -> int:
+def _integer(name: str, text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _MOST_DIGITS:
         raise InvalidInput(f"The parameter {name} is an integer.", field=name)
-    number = int(text)
+    return int(text)
+
+
+def _decimal(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"The parameter {name} is a number.", field=name)
+    return number
+
+
+def _within(name: str, number: N, minimum: float | None, maximum: float | None) -> N:
     if minimum is not None and number < minimum:
         raise InvalidInput(f"The parameter {name} is at least {minimum}.", field=name, limit=minimum)
     if maximum is not None and number > maximum:

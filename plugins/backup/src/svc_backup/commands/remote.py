@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
+import msgspec
 from msgspec import Struct
 
 from svc.database.transfer import ChangeCounts
-from svc.errors import InvalidInput
+from svc.errors import InvalidInput, ServiceUnavailable
 from svc.plugin import (
     EMPTY_ROOT,
     Change,
@@ -23,39 +24,64 @@ from svc.plugin import (
 )
 from svc_backup.commands.output import Progress
 from svc_backup.format import ImportResult, Outgoing, OutgoingCounts
+from svc_backup.models import ExportReport, ImportQuery, ImportReport, PatchReport
+from svc_backup.operations import import_version
 from svc_backup.text_difference import write_changes
-from svc_client import BackupStream, Client, EntryType, ImportReport, PathChange, ReadAt
+from svc_client import Client, EntryType, PathChange, ReadAt, Response
 
-__all__ = ["Received", "Sending", "show_difference"]
+__all__ = ["Received", "Sending", "received", "show_difference"]
 
 _PIECE = 1024 * 1024
 
 
 class Received(Outgoing):
-    """A file that a server sends."""
+    """A file that a server sends, read to its end or an error.
 
-    def __init__(self, stream: BackupStream) -> None:
-        self._stream = stream
-        report = stream.report
-        changes = None
-        if "files_added" in report:
-            names = ("files_added", "files_modified", "files_deleted")
-            changes = ChangeCounts(*(report[name] for name in names))
-        self.root = bytes.fromhex(stream.version)
-        self.base = bytes.fromhex(report["from"]) if changes is not None else None
-        self.size = stream.size
-        files = changes.added + changes.modified if changes is not None else report["files"]
-        self.counts = OutgoingCounts(
-            files, report.get("links", 0), report["chunks"], 0, report["directories"], changes
-        )
+    Args:
+        response: the answer with the file.
+        report: what the server says that the file holds.
+    """
+
+    def __init__(self, response: Response, report: ExportReport | PatchReport) -> None:
+        self._response = response
+        self.size = report.size
+        if isinstance(report, PatchReport):
+            self.root, self.base = bytes.fromhex(report.to), bytes.fromhex(report.source)
+            changes = ChangeCounts(report.files_added, report.files_modified, report.files_deleted)
+            self.counts = OutgoingCounts(
+                changes.added + changes.modified, 0, report.chunks, 0, report.directories, changes
+            )
+        else:
+            self.root, self.base = bytes.fromhex(report.version), None
+            self.counts = OutgoingCounts(report.files, report.links, report.chunks, 0, report.directories)
 
     def close(self) -> None:
         """Ends the answer."""
-        self._stream.__exit__()
+        self._response.close()
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the file as it comes."""
-        return iter(self._stream)
+        left = self.size
+        for piece in self._response.pieces():
+            left -= len(piece)
+            yield piece
+        if left:
+            raise ServiceUnavailable("The server sent another number of bytes than it said.")
+
+
+def received(response: Response, form: type[ExportReport | PatchReport]) -> Received:
+    """Returns the file that an answer brings; ``form`` is that of its report."""
+    try:
+        file = Received(response, msgspec.json.decode(response.header("X-Svc-Report"), type=form))
+        if response.header("X-Svc-Version") != file.root.hex():
+            raise response.foreign()
+        return file
+    except (msgspec.DecodeError, RecursionError):
+        response.close()
+        raise response.foreign() from None
+    except BaseException:
+        response.close()
+        raise
 
 
 class Sending(Struct, frozen=True):
@@ -77,8 +103,10 @@ class Sending(Struct, frozen=True):
                 self.progress("Sending", sent, size)
                 yield piece
 
-        report = self.client.backup.import_file(pieces, size=size, promote=self.promote, force=self.force)
-        return _result(report)
+        query = ImportQuery(promote=self.promote, force=self.force)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+        response = self.client.stream(import_version, query, content=pieces, headers=headers)
+        return _result(response.json(ImportReport))
 
 
 def _result(report: ImportReport) -> ImportResult:
