@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import msgspec
 
 from svc.errors import UsageError
 from svc.operations import Call, DeclaredOperation, Page
@@ -147,7 +149,11 @@ class FileService:
         if operation.module not in self._contexts:
             self._contexts[operation.module] = self._context_of(operation.module)
         call = FileCall(self.database, self._contexts[operation.module])
-        found: R = operation.function(call, **arguments)  # type: ignore[call-arg]
+        answer: Any = operation.function(call, **arguments)  # type: ignore[call-arg]
+        if isinstance(answer, dict):
+            # What is hot may answer the JSON of what it declares.
+            answer = msgspec.convert(answer, operation.signature.answer)
+        found: R = answer
         return found
 
     def items(

@@ -80,7 +80,7 @@ class Page(Struct, Generic[T_co], frozen=True, kw_only=True):
     def items(self) -> list[T_co]:
         """The items of this part."""
         values = (getattr(self, name) for name in self.__struct_fields__)
-        return next(value for value in values if isinstance(value, list))
+        return next((value for value in values if isinstance(value, list)), [])
 
 
 class ArrayPage(Page[T_co], frozen=True, kw_only=True):
@@ -112,7 +112,15 @@ class Signature(Struct, frozen=True):
     def pages(self) -> bool:
         """Whether it answers a part of a list, whose rest can be asked for."""
         is_page = isinstance(self.answer, type) and issubclass(self.answer, Page)
-        return is_page and self.query is not None and "after" in self.query.__struct_fields__
+        return is_page and self.asked_in is not None
+
+    @property
+    def asked_in(self) -> str | None:
+        """The argument whose member ``after`` asks for another part: ``query``, ``body``, or None."""
+        for name, form in (("query", self.query), ("body", self.body)):
+            if "after" in getattr(form, "__struct_fields__", ()):
+                return name
+        return None
 
     @property
     def is_array(self) -> bool:

@@ -116,7 +116,7 @@ def pages_of(
     while True:
         page = call(operation, **arguments)
         yield from page.items
-        if page.next_cursor is None:
+        if not page.next_cursor:
             return
         arguments = next_arguments(operation, arguments, page.next_cursor)
 
@@ -158,8 +158,10 @@ def next_arguments(
     operation: DeclaredOperation[..., Any], arguments: Mapping[str, Any], cursor: str
 ) -> dict[str, Any]:
     """Returns the arguments, by name, that ask for the page at a cursor."""
-    query = arguments.get("query") or operation.signature.query()
-    return {**arguments, "query": msgspec.structs.replace(query, after=cursor)}
+    name = operation.signature.asked_in
+    assert name is not None, f"{operation!r} answers no pages"
+    asked = arguments.get(name) or getattr(operation.signature, name)()
+    return {**arguments, name: msgspec.structs.replace(asked, after=cursor)}
 
 
 Reader = Callable[[str, "str | list[str]"], Any]
