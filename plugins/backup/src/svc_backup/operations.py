@@ -72,7 +72,7 @@ def diff_versions(
     weight=Weight.STREAMING,
     responder="svc_backup.responders:import_version",
 )
-def import_version(call: Call, query: ImportQuery = ImportQuery(), body: bytes = b"") -> ImportReport:
+def import_version(call: Call, body: bytes, query: ImportQuery = ImportQuery()) -> ImportReport:
     """Takes an export or a patch in; HEAD moves only when that is asked for.
 
     In place of the file the body may be JSON with the member file, which names one in the server's backup

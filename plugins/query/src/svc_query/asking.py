@@ -52,23 +52,34 @@ _MOST_WAITED_FOR = 1_000
 
 
 class Asker(NamedTuple):
-    """Who asks which database; ``identity`` is root for whoever holds the file. Operators are by name."""
+    """Who asks which database; ``identity`` is root for whoever holds the file. Operators are by name.
+
+    ``deadline`` is until when an answer may take; None: as long as the settings say, from the question on.
+    """
 
     database: Database
     context: PluginContext
     operators: Mapping[str, QueryOperator]
     identity: Identity = ROOT_IDENTITY
+    deadline: float | None = None
 
     @classmethod
-    def of(cls, database: Database, context: PluginContext, identity: Identity = ROOT_IDENTITY) -> Asker:
+    def of(
+        cls,
+        database: Database,
+        context: PluginContext,
+        identity: Identity = ROOT_IDENTITY,
+        deadline: float | None = None,
+    ) -> Asker:
         """Returns one with the operators that are in use."""
         operators = {name: one.value for name, one in context.extensions(QUERY_OPERATORS).items()}
-        return cls(database, context, operators, identity)
+        return cls(database, context, operators, identity, deadline)
 
     @classmethod
     def of_call(cls, call: Call, body: QueryBody | SearchBody) -> Asker:
         """Returns one for a call. The index of a file is made complete, unless the body does without."""
         assert call.plugin is not None
+        deadline = call.deadline
         is_past = body.snapshot is not None or body.version is not None or body.fork is not None
         if not (call.is_served or is_past or body.consistency == "eventual"):
             from svc.plugin import progress_bar
@@ -76,7 +87,8 @@ class Asker(NamedTuple):
 
             with progress_bar("Indexing") as progress:
                 finish_work(call.database, progress=progress)
-        return cls.of(call.database, call.plugin, call.identity)
+            deadline = None
+        return cls.of(call.database, call.plugin, call.identity, deadline)
 
     @property
     def settings(self) -> QueryConfiguration:
@@ -160,7 +172,7 @@ class Asker(NamedTuple):
         # What is gone from HEAD is for those only who may see what was deleted; a fork has never been there.
         head = database.at() if past and (body.snapshot is not None or body.version is not None) else None
         path, caller = self._caller(version, path, head)
-        budget = Budget(settings.query_seconds, settings.maximum_rows)
+        budget = Budget(settings.query_seconds, settings.maximum_rows, ends=self.deadline)
 
         def answer(snapshot: Snapshot, seen: Caller) -> Answer:
             coverage = coverage_for(snapshot, seen, path)

@@ -40,6 +40,7 @@ __all__ = ["query_files", "rebuild_index", "search_files", "show_index_status"]
     older=("/query",),
     errors=(NotFound, ServiceUnavailable),
     weight=Weight.DEAR,
+    time_limit="query_seconds",
     repeatable=True,
     reads=True,
 )
@@ -56,6 +57,7 @@ def query_files(call: Call, body: QueryBody) -> QueryAnswer:
     requires_in_body(Operation.READ),
     errors=(NotFound, ServiceUnavailable),
     weight=Weight.DEAR,
+    time_limit="query_seconds",
     repeatable=True,
     reads=True,
 )

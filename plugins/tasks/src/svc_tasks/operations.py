@@ -171,7 +171,7 @@ def read_schedule_file(call: Call) -> bytes:
     media_types=(_JSON, _JSON),
     responder="svc_tasks.responders:store_schedule_file",
 )
-def store_schedule_file(call: Call, body: bytes = b"") -> NewSchedules:
+def store_schedule_file(call: Call, body: bytes) -> NewSchedules:
     """Stores the file of schedules; one that is not valid is refused, and the old one stays."""
 
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 class FileCall(Call):
     """A call of root on an opened file. Commits record no actor: nobody signed in."""
 
-    __slots__ = ("_database", "client_address", "plugin", "request_id")
+    __slots__ = ("_database", "client_address", "deadline", "plugin", "request_id")
 
     is_served = False
 
@@ -38,6 +38,7 @@ class FileCall(Call):
         self.plugin = plugin
         self.client_address = None
         self.request_id = ""
+        self.deadline: float | None = None
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -149,6 +150,7 @@ class FileService:
         if operation.module not in self._contexts:
             self._contexts[operation.module] = self._context_of(operation.module)
         call = FileCall(self.database, self._contexts[operation.module])
+        call.deadline = operation.deadline(call.configuration)
         answer: Any = operation.function(call, **arguments)  # type: ignore[call-arg]
         if isinstance(answer, dict):
             # What is hot may answer the JSON of what it declares.

@@ -38,6 +38,7 @@ class Call(ABC):
         request_id: what the answer's ``X-Request-Id`` says and log lines carry; empty on a file.
         client_address: IP address of a server's client: the peer's, or, where the peer is a trusted proxy,
             the one that it names. None where nobody knows it, as over a Unix socket.
+        deadline: until when the call may take, by ``time.monotonic``; None: its operation has no such limit.
         limits: the limits of this server.
     """
 
@@ -47,6 +48,7 @@ class Call(ABC):
     plugin: PluginContext | None
     request_id: str
     client_address: str | None
+    deadline: float | None
     limits: Limits
 
     @property

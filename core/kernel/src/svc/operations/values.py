@@ -67,11 +67,10 @@ def bind_arguments(
         return quote(str(value), safe="/" if match[2] == "text" else "")
 
     query, body = bound.get("query"), bound.get("body")
-    is_raw = operation.signature.body is bytes
     return Arguments(
         TEMPLATE_FIELD.sub(encoded, operation.templates[0]),
         {} if query is None else write_query(query),
-        None if body is None or is_raw else encode_json(body),
+        None if body is None else encode_json(body),
     )
 
 
