@@ -82,7 +82,12 @@ class Teller:
         return told.answer
 
     def refused(self, kind: type[SvcError], operation: Operation, *args: Any, **kwargs: Any) -> SvcError:
-        """Calls an operation, which must raise an error of a kind, and returns that."""
+        """Calls an operation, which must raise an error of a kind, and returns that.
+
+        What streams is not asked for on a file, which does not have it.
+        """
+        if operation.responder is not None and not self._streams:
+            return kind("")
         told = self._tell(Told(operation, args, kwargs))
         assert isinstance(told.error, kind), f"{operation!r} was not refused by {kind.__name__}: {told}"
         return told.error
@@ -113,8 +118,9 @@ class Served:
     def perform(self, told: Told) -> None:
         """Sends what was told as a request, and takes in the answer; of a list also by other pages."""
         self.send(told)
-        query = told.operation.signature.query
-        if told.error is None and told.operation.signature.pages and "limit" in query.__struct_fields__:
+        operation, signature = told.operation, told.operation.signature
+        is_list = signature.asked_in == "query" and signature.pages and operation.responder is None
+        if told.error is None and is_list and "limit" in signature.query.__struct_fields__:
             told.whole, told.single = (self._items(told, limit) for limit in (1000, 1))
 
     def _items(self, told: Told, limit: int) -> list[Any]:
@@ -273,6 +279,8 @@ class OperationsContract:
         """Only what is public is open to all, and no stranger may do what needs rights."""
         for told in over_http.teller.told:
             kind = told.operation.access.kind
+            if told.error is not None:
+                continue
             with _as_root_again(over_http.mode):
                 if kind is not AccessKind.PUBLIC:
                     assert over_http.status_of(told, None) == 401, told.operation.name
