@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from svc.cli import main
 from svc.plugin import Database, LazyCommand
 from svc.plugins import initialize, load_plugins, parse_allowed
-from svc_history.plugin import COMMANDS
 from svc_history.models import HistoryPage, HistoryRow
+from svc_history.plugin import COMMANDS
 from svc_testing import simulate_collection
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
