@@ -61,7 +61,7 @@ REVIEWED = {
         "greenlets that read, and the one that looks",
     ),
     "plugins/files/src/svc_files/client/importer.py": ("threading.Lock", "a command"),
-    "plugins/files/src/svc_files/resources/patching.py": ("threading.Lock", _LOOP),
+    "plugins/files/src/svc_files/responders/patching.py": ("threading.Lock", _LOOP),
     "plugins/task-gc/src/svc_task_gc/process.py": ("threading.Event", "a process of its own"),
     "plugins/users/src/svc_users/rights_cache.py": ("threading.Lock threading.Lock", _LOOP),
     "plugins/versions/src/svc_versions/roots.py": ("threading.Lock", _LOOP),

@@ -26,7 +26,7 @@ master = set(sys.modules)
 program.import_early()
 early = [name for name in sys.modules if name not in master and name.startswith("svc")]
 print(threading.active_count(), len(list(Path("/proc/self/task").iterdir())))
-print("svc_files.resources.files" in early, "svc_tasks.queue" in early)
+print("svc_files.responders.files" in early, "svc_tasks.queue" in early)
 print([name for name in early if name.rpartition(".")[0] not in {"", *sys.modules}])
 print([name for name in early if sys.modules[name] is None])
 """

@@ -84,7 +84,10 @@ def _modules_of_plugins() -> tuple[list[str], list[str]]:
 
             before = set(sys.modules)
             monkey.patch_all()
-            load_plugins()
+            for descriptor in load_plugins().descriptors.values():
+                for operation in descriptor.declared_operations():
+                    if operation.responder is not None:
+                        importlib.import_module(operation.responder.partition(":")[0])
             names = [name for name in sys.modules if name not in before and name.startswith("svc")]
             unfit = sorted(modules_with_what_is_gevents(names))
             with os.fdopen(write, "w") as pipe:

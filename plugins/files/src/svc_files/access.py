@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from svc.errors import Conflict, Forbidden, PayloadTooLarge, PreconditionFailed
 from svc.plugin import (
+    Call,
     Condition,
     Entry,
     EntryKind,
     Hold,
     Operation,
     Path,
-    RequestContext,
     Version,
     flags_of_mask,
     format_path,
@@ -34,6 +34,7 @@ from svc_files.resolving import Place, find, follow, missing
 
 __all__ = [
     "MOVED",
+    "PutPermission",
     "Reading",
     "authorize_below",
     "authorize_ends",
@@ -93,7 +94,7 @@ class Reading(msgspec.Struct, frozen=True):
     ``fixed`` says that the version was named by its hash, so that what the request reads never changes.
     """
 
-    context: RequestContext
+    context: Call
     version: Version
     head: Version | None = None
     fixed: bool = False
@@ -195,7 +196,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def authorize_ends(
-    context: RequestContext, operation: Operation, asked: Path, place: Place, *, directory: bool = False
+    context: Call, operation: Operation, asked: Path, place: Place, *, directory: bool = False
 ) -> None:
     """Makes sure that the caller may do something to a path, and to the place where its links lead.
 
@@ -206,9 +207,7 @@ def authorize_ends(
         context.authorize(operation, place.path, directory=directory)
 
 
-def authorize_put(
-    context: RequestContext, place: Place, asked: Path, condition: Condition | None
-) -> Condition | None:
+def authorize_put(context: Call, place: Place, asked: Path, condition: Condition | None) -> Condition | None:
     """Makes sure that the caller may store something at a place, and returns the condition to do it under.
 
     A caller who may create and not update must not overwrite what appears in the meantime, nor the reverse:
@@ -229,8 +228,27 @@ def authorize_put(
     return replace(condition, if_match=condition.if_match or ANY_STATE)
 
 
+class PutPermission:
+    """The permission to store a body, which may take hours to come.
+
+    ``authorize_put`` decides it, and decides again where the caller was asked for again meanwhile.
+    """
+
+    def __init__(self, call: Call, place: Place, asked: Path, condition: Condition | None) -> None:
+        self._arguments = call, place, asked, condition
+        self._identity = call.identity
+        self._condition = authorize_put(*self._arguments)
+
+    def condition(self) -> Condition | None:
+        """Returns the condition to store under, by the caller's present rights; NotFound, Forbidden."""
+        identity = self._arguments[0].identity
+        if identity is not self._identity:
+            self._identity, self._condition = identity, authorize_put(*self._arguments)
+        return self._condition
+
+
 def authorize_below(
-    context: RequestContext,
+    context: Call,
     version: Version,
     path: Path,
     entry: Entry,
@@ -266,7 +284,7 @@ def authorize_below(
 
 
 def takes_directories(
-    context: RequestContext,
+    context: Call,
     entry: Entry | None,
     operations: tuple[Operation, ...],
     path: Path,
@@ -284,7 +302,7 @@ def takes_directories(
 
 
 def _may_everything_below(
-    context: RequestContext, operations: tuple[Operation, ...], path: Path, destination: Path | None
+    context: Call, operations: tuple[Operation, ...], path: Path, destination: Path | None
 ) -> bool:
     return all(context.may_below(operation, path) for operation in operations) and (
         destination is None or context.may_below(Operation.CREATE, destination)
@@ -331,7 +349,7 @@ def _paths_below(version: Version, path: Path, most: int) -> Iterator[Path]:
             pause()
 
 
-def _scan_entries(context: RequestContext) -> int:
+def _scan_entries(context: Call) -> int:
     configuration = context.configuration
     settings = configuration if isinstance(configuration, FilesConfiguration) else FilesConfiguration()
     return settings.scan_entries

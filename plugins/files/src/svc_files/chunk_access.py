@@ -18,12 +18,12 @@ from blake3 import blake3
 
 from svc.errors import InvalidInput
 from svc.plugin import (
+    Call,
     Database,
     EntryKind,
     Hash,
     Operation,
     Path,
-    RequestContext,
     Version,
     ViewStorage,
 )
@@ -44,7 +44,7 @@ UPLOAD_LIFETIME_S = 86_400
 _SWEEP_ONE_IN = 64
 
 
-def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
+def may_read_chunk(context: Call, hash: Hash) -> bool:
     """Whether a chunk is there, and a file at HEAD holds it that the caller may read."""
     if not context.database.has_chunk(hash):
         return False
@@ -61,7 +61,7 @@ def may_read_chunk(context: RequestContext, hash: Hash) -> bool:
     return context.database.view(CHUNKS_VIEW).read(find)
 
 
-def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
+def may_use_chunk(context: Call, hash: Hash) -> bool:
     """Whether the caller may make files of a chunk that is there: root may, others if they may read it."""
     database = context.database
     if context.identity.is_unrestricted_root:
@@ -69,14 +69,14 @@ def may_use_chunk(context: RequestContext, hash: Hash) -> bool:
     return may_read_chunk(context, hash) or has_client_chunk(database, hash, partial(may_read_chunk, context))
 
 
-def readable_chunk(context: RequestContext, hash: Hash) -> bytes | None:
+def readable_chunk(context: Call, hash: Hash) -> bytes | None:
     """Returns a chunk's bytes, if the caller may read a file at HEAD that holds them; else None."""
     if may_read_chunk(context, hash):
         return context.database.chunk(hash)
     return read_client_chunk(context.database, hash, partial(may_read_chunk, context))
 
 
-def note_upload(context: RequestContext, hash: Hash) -> None:
+def note_upload(context: Call, hash: Hash) -> None:
     """Notes that the caller has sent the bytes of a chunk, so that it may make files of it."""
     if context.identity.is_unrestricted_root:
         return
@@ -87,14 +87,14 @@ def note_upload(context: RequestContext, hash: Hash) -> None:
         _sweep(note.parent)
 
 
-def require_chunks(context: RequestContext, hashes: list[Hash]) -> None:
+def require_chunks(context: Call, hashes: list[Hash]) -> None:
     """Raises InvalidInput, with the list of them, when there are chunks that the caller may not use."""
     missing = [hash.hex() for hash in dict.fromkeys(hashes) if not has_chunk(context, hash)]
     if missing:
         raise InvalidInput("Chunks are missing: upload them first.", missing=missing)
 
 
-def has_chunk(context: RequestContext, hash: Hash) -> bool:
+def has_chunk(context: Call, hash: Hash) -> bool:
     """Whether a chunk is there for the caller to make files of."""
     if _was_uploaded(context, hash) and context.database.has_chunk(hash):
         return True
@@ -114,14 +114,14 @@ def _holds(version: Version, path: Path, chunk: Hash, known: dict[Hash, bool]) -
     return holds
 
 
-def _was_uploaded(context: RequestContext, hash: Hash) -> bool:
+def _was_uploaded(context: Call, hash: Hash) -> bool:
     try:
         return _note(context, hash).stat().st_mtime > time.time() - UPLOAD_LIFETIME_S
     except OSError:
         return False
 
 
-def _note(context: RequestContext, hash: Hash) -> FilePath:
+def _note(context: Call, hash: Hash) -> FilePath:
     identity = context.identity
     who = repr((identity.user_id, None if identity.user_id else identity.key_id))
     text = hash.hex()

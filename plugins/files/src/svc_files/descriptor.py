@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=FilesConfiguration,
     implementation="svc_files.plugin",
+    operations=("svc_files.operations",),
     retired=("count_maximum", "maximum_batch", "maximum_body", "maximum_json"),
     response_headers=(
         *("X-Svc-Content-Hash", "X-Svc-Created-At", "X-Svc-Entry-Type", "X-Svc-Path", "X-Svc-Size"),

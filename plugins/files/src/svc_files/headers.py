@@ -14,6 +14,7 @@ from svc.plugin import (
     EntryKind,
     Hash,
     Path,
+    context_of,
     format_http_date,
     format_path,
     mark_immutable,
@@ -118,7 +119,7 @@ def set_content_headers(req: falcon.Request, resp: falcon.Response, entry: Entry
     """
     if not _is_active(entry.content_type):
         return
-    if settings_of(req).sandbox_active_content:
+    if settings_of(context_of(req)).sandbox_active_content:
         set_fields(resp, _OF_ACTIVE_CONTENT)
     else:
         resp.delete_header("Content-Security-Policy")

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes, its views and its commands."""
+"""The hooks of the plugin: its views and its commands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View
+    from svc.plugin import CommandRegistry, NamedRegistry, View
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_views"]
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_views"]
 
 COMMANDS = {
     "put": ("svc_files.commands.put:put", "Stores one file, or standard input."),
@@ -21,42 +21,6 @@ COMMANDS = {
     "dump": ("svc_files.commands.dump:dump", "Writes a directory tree onto the disk."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the file, link and blob routes."""
-    from svc_files.resources.batch import BatchResource
-    from svc_files.resources.blobs import (
-        BlobResource,
-        ChunkResource,
-        CommitChunksResource,
-        ConfigResource,
-        HaveChunksResource,
-    )
-    from svc_files.resources.copying import CopyResource, MakeDirectoryResource
-    from svc_files.resources.deleted import DeletedResource, RestoreResource
-    from svc_files.resources.download import DownloadResource
-    from svc_files.resources.fetch import FetchResource
-    from svc_files.resources.files import FileResource
-    from svc_files.resources.links import LinkResource
-
-    files = FileResource()
-    routes.add("/files/{path:path}", files)
-    routes.add("/engine/{path:path}", files)
-    routes.add("/files/fetch", FetchResource())
-    routes.add("/files/mkdir", MakeDirectoryResource())
-    routes.add("/files/copy", CopyResource())
-    routes.add("/files/download", DownloadResource())
-    routes.add("/files/deleted", DeletedResource())
-    routes.add("/files/restore", RestoreResource())
-    routes.add("/files/batch", BatchResource())
-    routes.add("/links/{path:path}", LinkResource())
-    routes.add("/blobs/config", ConfigResource())
-    routes.add("/blobs/check", HaveChunksResource())
-    routes.add("/blobs/commit", CommitChunksResource())
-    routes.add("/blobs/chunks/{hash}", ChunkResource())
-    routes.add("/blobs/{hash}", BlobResource())
 
 
 @hookimpl

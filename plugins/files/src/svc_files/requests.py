@@ -1,34 +1,33 @@
-"""What the routes read from a request in common: versions, forks, flags and numbers of the query."""
+"""What calls have in common: the limits, the state that is read, and where is written to."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import falcon
 import msgspec
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import (
+    Call,
     Database,
     Entry,
     Limits,
     Path,
-    RequestContext,
     Transaction,
     Version,
-    context_of,
     parse_time,
-    query_text,
 )
 from svc_files.access import Reading
 from svc_files.configuration import FilesConfiguration
 from svc_files.items import listing_item
+from svc_files.models import ReadQuery, WriteQuery
 from svc_files.resolving import Place, follow
 
 __all__ = [
     "READ_POINTS",
     "RequestSettings",
     "Writing",
+    "page_limit",
     "reading_of",
     "settings_of",
     "writing_of",
@@ -58,11 +57,10 @@ class RequestSettings(FilesConfiguration, frozen=True, kw_only=True):
 _last: tuple[FilesConfiguration, Limits, RequestSettings] | None = None
 
 
-def settings_of(req: falcon.Request) -> RequestSettings:
-    """Returns the limits of a request."""
+def settings_of(call: Call) -> RequestSettings:
+    """Returns the limits of a call."""
     global _last
-    context = req.context
-    configuration, limits = context.configuration, context.limits
+    configuration, limits = call.configuration, call.limits
     last = _last
     # Both are the same objects for every request until somebody changes a setting.
     if last is not None and last[0] is configuration and last[1] is limits:
@@ -79,23 +77,30 @@ def settings_of(req: falcon.Request) -> RequestSettings:
     return settings
 
 
-def reading_of(req: falcon.Request) -> Reading:
-    """Returns the version that a request reads: ``snapshot``, ``version``, ``fork``, ``at``, else HEAD.
+def page_limit(limit: int | None, settings: RequestSettings) -> int:
+    """Returns how many items a page holds at most; InvalidInput where more are asked for than may be."""
+    most = settings.listing_maximum
+    if limit is None:
+        return min(settings.listing_default, most)
+    if limit > most:
+        raise InvalidInput(f"The parameter limit is at most {most}.", field="limit", limit=most)
+    return limit
+
+
+def reading_of(call: Call, query: ReadQuery) -> Reading:
+    """Returns the version that a call reads: ``snapshot``, ``version``, ``fork``, ``at``, else HEAD.
 
     Raises NotFound where it names none, and InvalidInput for what is no hash in hex, or no time.
     """
-    context = context_of(req)
-    if not req.query_string:
-        return Reading(context, context.version)
-    database = context.database
-    snapshot, version, fork, at = (query_text(req, name) for name in READ_POINTS)
+    snapshot, version, fork, at = query.snapshot, query.version, query.fork, query.at
     if snapshot is None and version is None and fork is None and at is None:
-        return Reading(context, context.version)
+        return Reading(call, call.version)
+    database = call.database
     time_ms = None if at is None else parse_time(at)
     root = database.resolve_version(snapshot=snapshot, version=version, fork=fork, at=time_ms)
     is_past = snapshot is not None or version is not None or fork is None
     return Reading(
-        context,
+        call,
         database.at(root),
         database.at() if is_past else None,
         fixed=snapshot is None and version is not None,
@@ -108,7 +113,7 @@ class Writing(msgspec.Struct, frozen=True):
     ``version`` is the present state, to find links and to decide permissions by; the commit decides the rest.
     """
 
-    context: RequestContext
+    context: Call
     ref: str
     version: Version
 
@@ -139,21 +144,20 @@ class Writing(msgspec.Struct, frozen=True):
         return _writing(self.context, None if self.ref == _HEAD else self.ref.partition("/")[2])
 
 
-def writing_of(req: falcon.Request) -> Writing:
-    """Returns where a request writes; NotFound where there is no such fork.
+def writing_of(call: Call, query: WriteQuery) -> Writing:
+    """Returns where a call writes; NotFound where there is no such fork.
 
     Raises InvalidInput where it names a snapshot, a version or a time, which never change.
     """
-    context = context_of(req)
-    if not req.query_string:
-        return Writing(context, _HEAD, context.version)
-    for name in ("snapshot", "version", "at"):
-        if query_text(req, name) is not None:
+    for name, value in (("snapshot", query.snapshot), ("version", query.version), ("at", query.at)):
+        if value is not None:
             raise InvalidInput(f"A write takes fork, not {name}: what was never changes.", field=name)
-    return _writing(context, query_text(req, "fork"))
+    if query.fork is None:
+        return Writing(call, _HEAD, call.version)
+    return _writing(call, query.fork)
 
 
-def _writing(context: RequestContext, fork: str | None) -> Writing:
+def _writing(context: Call, fork: str | None) -> Writing:
     database = context.database
     if fork is None:
         return Writing(context, _HEAD, database.at())

@@ -12,9 +12,9 @@ from blake3 import blake3
 
 from svc.objects import chunking
 from svc.plugin import ROOT_IDENTITY, Database, Identity, View, parse_hash
+from svc_files.chunk_commits import CHUNKING
 from svc_files.chunk_holders import ChunkHoldersView
 from svc_files.client_chunks import CLIENT_CHUNKS_VIEW, ClientChunksView, note_client_chunks
-from svc_files.resources.blobs import CHUNKING
 from svc_testing import ViewContract
 
 from .conftest import Http, scoped_root, share_key, user  # noqa: TID252

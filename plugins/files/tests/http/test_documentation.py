@@ -10,7 +10,7 @@ import pytest
 
 from svc.plugins import Plugins
 from svc_files.configuration import FilesConfiguration
-from svc_files.resources.batch import AnyOperation
+from svc_files.models import AnyOperation
 
 DOCS = Path(__file__).parents[4] / "docs"
 

@@ -246,7 +246,7 @@ def test_the_etag_of_the_past_follows_what_was_deleted_since(tree: Http) -> None
 def test_a_directory_that_changes_between_check_and_commit_is_a_conflict(
     http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from svc_files.resources import files
+    from svc_files.responders import files
 
     http.fill("/d/a")
     http.become(user({"/": "crudl", "/d/keep": ""}))

@@ -84,7 +84,7 @@ def test_a_merge_gives_up_after_so_many_attempts(
     http: Http, set_limits: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from svc.errors import PreconditionFailed
-    from svc_files.resources import patching
+    from svc_files.responders import patching
 
     set_limits(merge_attempts=3)
     attempts = 0

@@ -59,7 +59,8 @@ def test_a_file_that_a_batch_makes_goes_wherever_it_may(http: Http) -> None:
 def test_a_file_that_becomes_a_directory_meanwhile_is_left_alone(
     http: Http, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    from svc_files.resources import copying, files, patching
+    from svc_files import copying
+    from svc_files.responders import files, patching
 
     module: Any = {"rename": patching, "copy": copying, "delete": files}[way]
     check = module.authorize_below

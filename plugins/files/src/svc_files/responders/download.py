@@ -1,53 +1,52 @@
-"""``/files/download``: files and directories as one streamed ZIP archive."""
+"""The responder of ``/files/download``: files and directories as one streamed ZIP archive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 from urllib.parse import quote
 
 import falcon
-import msgspec
 
 from svc.errors import SvcError
-from svc.plugin import Entry, EntryKind, Operation, Path, pause, read_json, requires_in_body, send_stream
+from svc.plugin import (
+    Entry,
+    EntryKind,
+    Operation,
+    Path,
+    context_of,
+    pause,
+    read_json,
+    read_parameters,
+    send_stream,
+)
 from svc_files.access import Reading, body_path, require_count
 from svc_files.content_types import is_compressed
+from svc_files.models import DownloadBody, ReadQuery
 from svc_files.requests import reading_of, settings_of
 from svc_files.zip_stream import ZipMember, stream_zip
 
-__all__ = ["DownloadResource"]
+__all__ = ["download"]
 
 _PAUSE_EVERY = 256
 
 
-class DownloadBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a download: what goes into the archive, and whether it is compressed."""
-
-    paths: Annotated[list[str], msgspec.Meta(min_length=1)]
-    compress: bool = True
-
-
-class DownloadResource:
-    """Packs what the caller may read, on the way."""
-
-    @requires_in_body(Operation.READ, Operation.LIST)
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Streams the archive. Every path must be there; below it, what may not be read is left out."""
-        settings = settings_of(req)
-        body = read_json(req, DownloadBody, settings.maximum_json)
-        require_count(len(body.paths), settings.maximum_batch, "paths")
-        reading = reading_of(req)
-        hold = reading.hold()
-        roots: list[tuple[str, Path, Entry]] = []
-        taken: set[str] = set()
-        for asked in dict.fromkeys(body_path(path) for path in body.paths):
-            found, entry = reading.find(asked)
-            roots.append((_unique_name(asked, taken), found, entry))
-        resp.set_header("Content-Disposition", _disposition(roots))
-        resp.set_header("X-Svc-Version", reading.version.root.hex())
-        archive = stream_zip(_members(reading, roots, body.compress))
-        send_stream(resp, archive, None, content_type="application/zip", hold=hold)
+def download(req: falcon.Request, resp: falcon.Response) -> None:
+    """Streams the archive. Every path must be there; below it, what may not be read is left out."""
+    call = context_of(req)
+    settings = settings_of(call)
+    body = read_json(req, DownloadBody)
+    require_count(len(body.paths), settings.maximum_batch, "paths")
+    reading = reading_of(call, read_parameters(req, ReadQuery))
+    hold = reading.hold()
+    roots: list[tuple[str, Path, Entry]] = []
+    taken: set[str] = set()
+    for asked in dict.fromkeys(body_path(path) for path in body.paths):
+        found, entry = reading.find(asked)
+        roots.append((_unique_name(asked, taken), found, entry))
+    resp.set_header("Content-Disposition", _disposition(roots))
+    resp.set_header("X-Svc-Version", reading.version.root.hex())
+    archive = stream_zip(_members(reading, roots, body.compress))
+    send_stream(resp, archive, None, content_type="application/zip", hold=hold)
 
 
 def _members(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import falcon
-import msgspec
 
 from svc.errors import (
     AlreadyExists,
@@ -23,10 +22,12 @@ from svc.plugin import (
     Path,
     body_stream,
     conditions_of,
+    context_of,
     format_path,
     json_command,
     quote_etag,
     read_json,
+    read_parameters,
     send_json,
 )
 from svc_files.access import (
@@ -43,6 +44,7 @@ from svc_files.access import (
 from svc_files.content_types import base_type
 from svc_files.items import file_answer
 from svc_files.json_documents import apply_merge_patch, decode_json, encode_json
+from svc_files.models import RenameBody, WriteQuery
 from svc_files.requests import Writing, settings_of, writing_of
 from svc_files.resolving import Place, missing
 
@@ -55,13 +57,6 @@ _TURNS: dict[int, threading.Lock] = {}
 _TURN_COUNT = 64
 
 
-class Rename(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a rename: where to, and whether a file or link there may be replaced."""
-
-    to: str
-    overwrite: bool = False
-
-
 def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     """Moves a file, a link or a directory with everything below to another path, atomically.
 
@@ -71,11 +66,11 @@ def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     if base_type(req.content_type) not in ("application/json", ""):
         resp.set_header("Accept-Patch", ACCEPTED)
         raise UnsupportedMediaType(
-            f"A PATCH takes {ACCEPTED}. To rename, for example: {json_command(req, Rename)}"
+            f"A PATCH takes {ACCEPTED}. To rename, for example: {json_command(req, RenameBody)}"
         )
-    body = read_json(req, Rename, settings_of(req).maximum_json)
+    body = read_json(req, RenameBody)
     asked = body_path(body.to)
-    writing = writing_of(req)
+    writing = writing_of(context_of(req), read_parameters(req, WriteQuery))
     source = writing.follow(path, final=False)
     destination = writing.follow(asked, final=False)
     for needed in MOVED:
@@ -123,10 +118,10 @@ def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         Conflict: what stands there is not a JSON document, or others kept changing it.
         PayloadTooLarge: patch or document is over the limit of JSON bodies, or the result over that of files.
     """
-    settings = settings_of(req)
+    settings = settings_of(context_of(req))
     patch = decode_json(body_stream(req, settings.maximum_json).read(-1), "The merge patch")
     asked = conditions_of(req)
-    writing = writing_of(req)
+    writing = writing_of(context_of(req), read_parameters(req, WriteQuery))
     for _ in range(settings.merge_attempts):
         place = writing.follow(path)
         with _turn_at(place.path):

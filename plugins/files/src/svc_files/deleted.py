@@ -1,15 +1,14 @@
-"""``/files/deleted`` and ``/files/restore``: what was deleted, and its way back."""
+"""What was deleted, and its way back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import falcon
-import msgspec
+from msgspec import UNSET
 
 from svc.errors import AlreadyExists, NotFound, PayloadTooLarge, PreconditionFailed, VersionCollected
 from svc.plugin import (
+    Call,
     CommitResult,
     Condition,
     Entry,
@@ -17,103 +16,69 @@ from svc.plugin import (
     Operation,
     Path,
     Transaction,
-    context_of,
     format_path,
-    query_number,
-    query_text,
-    read_json,
-    requires_in_body,
-    send_json,
 )
 from svc_files.access import Reading, authorize_below, body_path, looks
 from svc_files.deleted_view import DeletedFile, deleted_file, search_below
 from svc_files.listing import cursors_of
-from svc_files.requests import RequestSettings, Writing, settings_of, writing_of
+from svc_files.models import DeletedFile as DeletedItem
+from svc_files.models import DeletedPage, DeletedQuery, RestoreBody, RestoredEntry
+from svc_files.requests import RequestSettings, Writing, page_limit, settings_of
 from svc_files.resolving import missing
 
-__all__ = ["DeletedResource", "RestoreResource"]
+__all__ = ["list_deleted", "restore_deleted"]
 
 _NOTHING_THERE = Condition(if_none_match=("*",))
 
 
-class DeletedResource:
-    """The deleted files below a path."""
-
-    @requires_in_body(Operation.DELETE)
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Lists deleted files in path order, page by page; ``path`` may itself be gone."""
-        settings = settings_of(req)
-        path = body_path(query_text(req, "path") or "/")
-        cursor = query_text(req, "after")
-        limit = query_number(
-            req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum
-        )
-        assert limit is not None
-        reading = Reading(context_of(req), context_of(req).database.at())
-        reading.context.authorize(Operation.DELETE, path)
-        cursors = cursors_of(reading)
-        after = None if cursor is None else path + cursors.decode(cursor)[0]
-        items: list[dict[str, Any]] = []
-        if after is None:
-            items += _exact(reading, path)
-        last = path
-        has_more = False
-        for found, gone in _deleted_below(reading, path, after, settings.scan_entries):
-            if gone is None:
-                has_more, last = True, found
-            elif len(items) >= limit:
-                has_more = True
-                break
-            else:
-                items.append(_item(found, gone.entry, gone.deleted_ms))
-                last = found
-        cursor = cursors.encode(last[len(path) :]) if has_more else None
-        send_json(
-            resp,
-            {"path": format_path(path), "items": items, "has_more": has_more, "next_cursor": cursor},
-        )
+def list_deleted(call: Call, query: DeletedQuery) -> DeletedPage:
+    """Lists the deleted files below a path, which may itself be gone, in path order."""
+    settings = settings_of(call)
+    path = body_path(query.path or "/")
+    limit = page_limit(query.limit, settings)
+    reading = Reading(call, call.database.at())
+    call.authorize(Operation.DELETE, path)
+    cursors = cursors_of(reading)
+    after = None if query.after is None else path + cursors.decode(query.after)[0]
+    items = _exact(reading, path) if after is None else []
+    last = path
+    has_more = False
+    for found, gone in _deleted_below(reading, path, after, settings.scan_entries):
+        if gone is None:
+            has_more, last = True, found
+        elif len(items) >= limit:
+            has_more = True
+            break
+        else:
+            items.append(_item(found, gone.entry, gone.deleted_ms))
+            last = found
+    cursor = cursors.encode(last[len(path) :]) if has_more else None
+    return DeletedPage(format_path(path), items, has_more=has_more, next_cursor=cursor)
 
 
 _COMMITS_LOOKED_AT = 1_000
 """Before the horizon of a collection, to say of a path that it was deleted and collected."""
 
 
-class RestoreBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a restore: what, and from which version (a root hash in hex) instead of the last one."""
-
-    path: str
-    version: str | None = None
-
-
-class RestoreResource:
-    """Brings a deleted file, link or directory back, in one commit."""
-
-    @requires_in_body(Operation.CREATE, Operation.DELETE)
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Restores from the view of deleted files, or from the version that is named."""
-        settings = settings_of(req)
-        body = read_json(req, RestoreBody, settings.maximum_json)
-        path = body_path(body.path)
-        writing = writing_of(req)
-        writing.context.authorize(Operation.DELETE, path)
-        writing.context.authorize(Operation.CREATE, path)
-        with writing.database.hold():  # what is found stays until it is put back
-            entries = (
-                _from_version(writing, path, body.version)
-                if body.version is not None
-                else _last_deleted(writing, path, settings)
-            )
-            transaction = writing.transaction(message=f"restore {format_path(path)}")
-            for found, entry in entries:
-                transaction.put_entry(found, entry, condition=_NOTHING_THERE)
-            version = _commit(transaction).version.hex()
-        resp.set_header("X-Svc-Version", version)
-        present = writing.again().version.get(path)
-        answer = writing.item(path, present if present is not None else entries[0][1])
-        answer.update(restored=True, files=len(entries), version=version)
-        if answer["entry_type"] == EntryKind.FILE:
-            answer["content_hash"] = answer["hash"]
-        send_json(resp, answer)
+def restore_deleted(writing: Writing, body: RestoreBody, settings: RequestSettings) -> RestoredEntry:
+    """Restores from the view of deleted files, or from the version that is named, in one commit."""
+    path = body_path(body.path)
+    writing.context.authorize(Operation.DELETE, path)
+    writing.context.authorize(Operation.CREATE, path)
+    with writing.database.hold():  # what is found stays until it is put back
+        entries = (
+            _from_version(writing, path, body.version)
+            if body.version is not None
+            else _last_deleted(writing, path, settings)
+        )
+        transaction = writing.transaction(message=f"restore {format_path(path)}")
+        for found, entry in entries:
+            transaction.put_entry(found, entry, condition=_NOTHING_THERE)
+        version = _commit(transaction).version.hex()
+    present = writing.again().version.get(path)
+    item = writing.item(path, present if present is not None else entries[0][1])
+    content_hash = item["hash"] if item["entry_type"] == EntryKind.FILE else UNSET
+    return RestoredEntry(**item, files=len(entries), version=version, content_hash=content_hash)
 
 
 def _commit(transaction: Transaction) -> CommitResult:
@@ -123,25 +88,25 @@ def _commit(transaction: Transaction) -> CommitResult:
         raise AlreadyExists("Something stands at this path again.", **error.details) from None
 
 
-def _exact(reading: Reading, path: Path) -> list[dict[str, Any]]:
+def _exact(reading: Reading, path: Path) -> list[DeletedItem]:
     gone = deleted_file(reading.context.database, path) if path else None
     if gone is None or reading.version.get(path) is not None:
         return []
     return [_item(path, gone.entry, gone.deleted_ms)]
 
 
-def _item(path: Path, entry: Entry, deleted_ms: int) -> dict[str, Any]:
-    return {
-        "path": format_path(path),
-        "name": path[-1],
-        "entry_type": int(entry.kind),
-        "deleted_at": deleted_ms,
-        "size": entry.size,
-        "content_hash": entry.hash.hex(),
-        "content_type": entry.content_type,
-        "created_at": entry.created_ms,
-        "updated_at": entry.updated_ms,
-    }
+def _item(path: Path, entry: Entry, deleted_ms: int) -> DeletedItem:
+    return DeletedItem(
+        path=format_path(path),
+        name=path[-1],
+        entry_type=entry.kind,
+        deleted_at=deleted_ms,
+        size=entry.size,
+        content_hash=entry.hash.hex(),
+        content_type=entry.content_type,
+        created_at=entry.created_ms,
+        updated_at=entry.updated_ms,
+    )
 
 
 def _from_version(writing: Writing, path: Path, version: str) -> list[tuple[Path, Entry]]:

@@ -1,4 +1,4 @@
-"""``/files/batch``: many operations, one commit or none."""
+"""Batches: many operations, one commit or none."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
-
-import falcon
-import msgspec
+from typing import Any
 
 from svc.errors import (
     AlreadyExists,
@@ -33,9 +30,6 @@ from svc.plugin import (
     parse_hash,
     parse_path,
     pause,
-    read_json,
-    requires_in_body,
-    send_json,
 )
 from svc_files.access import (
     MOVED,
@@ -51,142 +45,47 @@ from svc_files.access import (
 from svc_files.chunk_access import require_chunks
 from svc_files.client_chunks import note_client_chunks, restore_client_chunks
 from svc_files.content_types import choose_content_type
-from svc_files.requests import Writing, settings_of, writing_of
-from svc_files.resources.copying import queue_copy
-from svc_files.resources.links import refuse_circle
+from svc_files.copying import queue_copy
+from svc_files.linking import refuse_circle
+from svc_files.models import (
+    AnyOperation,
+    BatchBody,
+    BatchResult,
+    CopyOperation,
+    DeleteOperation,
+    LinkOperation,
+    MoveOperation,
+    PutOperation,
+)
+from svc_files.requests import RequestSettings, Writing
 
-__all__ = ["BatchResource", "Time", "chunk_content", "naming_operation"]
+__all__ = ["chunk_content", "naming_operation", "run_batch"]
 
 PAUSE_EVERY = 64
-
-Time = Annotated[int, msgspec.Meta(ge=0, le=253402300799999)]
-"""A time in Unix milliseconds, up to the year 9999."""
-
 
 Cut = tuple[StoredContent, list[str]]
 """A content, and the hashes in hex of the chunks that a client made it of."""
 
 
-class PutOperation(msgspec.Struct, tag_field="op", tag="put", forbid_unknown_fields=True, kw_only=True):
-    """Stores a file: ``content`` (text), ``content_base64``, or ``chunk_hashes`` uploaded before."""
-
-    path: str
-    content: str | None = None
-    content_base64: str | None = None
-    chunk_hashes: list[str] | None = None
-    size: int | None = None
-    content_hash: str | None = None
-    content_type: str | None = None
-    created_at: Time | None = None
-    updated_at: Time | None = None
-    if_match: str | None = None
-    if_none_match: str | None = None
-
-
-class DeleteOperation(msgspec.Struct, tag_field="op", tag="delete", forbid_unknown_fields=True, kw_only=True):
-    """Removes a file, a link or a directory."""
-
-    path: str
-    recursive: bool = False
-    if_match: str | None = None
-
-
-class Relocation(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a move and a copy have in common: ``path`` (or ``from``) and ``to`` (or ``destination``)."""
-
-    path: str | None = None
-    from_: str | None = msgspec.field(name="from", default=None)
-    to: str | None = None
-    destination: str | None = None
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.path is None) == (self.from_ is None):
-            raise ValueError("a move or copy names its source once, as `path` or `from`")
-        if (self.to is None) == (self.destination is None):
-            raise ValueError("a move or copy names its target once, as `to` or `destination`")
-
-    @property
-    def source(self) -> str:
-        """The path that is moved or copied."""
-        return self.path or self.from_ or ""
-
-    @property
-    def target(self) -> str:
-        """The path that it gets."""
-        return self.to or self.destination or ""
-
-
-class MoveOperation(Relocation, tag_field="op", tag="move", forbid_unknown_fields=True, kw_only=True):
-    """Moves a file, a link or a directory."""
-
-    if_match: str | None = None
-
-
-class CopyOperation(Relocation, tag_field="op", tag="copy", forbid_unknown_fields=True, kw_only=True):
-    """Copies a file, a link or a directory to a path of its own."""
-
-
-class LinkOperation(msgspec.Struct, tag_field="op", tag="link", forbid_unknown_fields=True, kw_only=True):
-    """Makes or replaces a symbolic link."""
-
-    path: str
-    target: str
-    created_at: Time | None = None
-    updated_at: Time | None = None
-
-
-class MakeDirectoryOperation(
-    msgspec.Struct, tag_field="op", tag="mkdir", forbid_unknown_fields=True, kw_only=True
-):
-    """Makes a directory; one that is there is no error unless ``exist_ok`` is false."""
-
-    path: str
-    exist_ok: bool = True
-    at: Time | None = None
-
-
-AnyOperation = (
-    PutOperation | DeleteOperation | MoveOperation | CopyOperation | LinkOperation | MakeDirectoryOperation
-)
-
-
-class BatchBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a batch: operations in order, and a message for the log of commits."""
-
-    operations: Annotated[list[AnyOperation], msgspec.Meta(min_length=1)]
-    message: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
-
-
-class BatchResource:
-    """Applies a list of operations atomically."""
-
-    @requires_in_body(Operation.CREATE, Operation.UPDATE, Operation.DELETE, Operation.READ)
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Applies all operations in one commit, or none; an error names the operation by its index."""
-        settings = settings_of(req)
-        body = read_json(req, BatchBody, settings.maximum_json)
-        require_count(len(body.operations), settings.maximum_batch, "operations")
-        writing = writing_of(req)
-        transaction = writing.transaction(body.message)
-        answers: list[dict[str, Any]] = []
-        cuts: list[Cut] = []
-        made: dict[Path, Path | None] = {}
-        for index, operation in enumerate(body.operations):
-            if index % PAUSE_EVERY == PAUSE_EVERY - 1:
-                pause()
-            with naming_operation(index):
-                answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts, made))
-        # Behind all operations, whose numbers and results so are those of the request.
-        for content, hashes in cuts:
-            note_client_chunks(transaction, writing.database, content, map(bytes.fromhex, hashes))
-        with naming_operation(None):
-            version = transaction.commit().version.hex()
-        resp.set_header("X-Svc-Version", version)
-        results = [
-            _completed(answer, result) for answer, result in zip(answers, transaction.results, strict=False)
-        ]
-        send_json(resp, {"results": results, "version": version})
+def run_batch(writing: Writing, body: BatchBody, settings: RequestSettings) -> BatchResult:
+    """Does all operations in one commit, or none; an error names the operation by its index."""
+    require_count(len(body.operations), settings.maximum_batch, "operations")
+    transaction = writing.transaction(body.message)
+    answers: list[dict[str, Any]] = []
+    cuts: list[Cut] = []
+    made: dict[Path, Path | None] = {}
+    for index, operation in enumerate(body.operations):
+        if index % PAUSE_EVERY == PAUSE_EVERY - 1:
+            pause()
+        with naming_operation(index):
+            answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts, made))
+    # Behind all operations, whose numbers and results so are those of the request.
+    for content, hashes in cuts:
+        note_client_chunks(transaction, writing.database, content, map(bytes.fromhex, hashes))
+    with naming_operation(None):
+        version = transaction.commit().version.hex()
+    results = zip(answers, transaction.results, strict=False)
+    return BatchResult([_completed(answer, result) for answer, result in results], version)
 
 
 def chunk_content(

@@ -1,4 +1,4 @@
-"""``/files/fetch``: the contents of many files, or parts of them, in one JSON answer."""
+"""The responder of ``/files/fetch``: the contents of many files, or parts of them, in one JSON answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 from typing import Any
 
 import falcon
-import msgspec
 from msgspec import Struct
 
 from svc.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, SvcError
@@ -15,46 +14,20 @@ from svc.plugin import (
     EntryKind,
     Operation,
     Path,
+    context_of,
     format_path,
     pause,
     read_json,
-    requires_in_body,
+    read_parameters,
     send_json_items,
 )
 from svc_files.access import Reading, body_path, require_count
 from svc_files.json_documents import decode_json, resolve_pointer
+from svc_files.models import FetchBody, FetchItem, ReadQuery
 from svc_files.parts import Budget, select_characters, select_lines
 from svc_files.requests import reading_of, settings_of
 
-__all__ = ["FetchResource"]
-
-Bounds = tuple[int, int | None]
-
-
-class FetchItem(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One file, or a part of it.
-
-    Attributes:
-        lines: first and last line, from 1, both included; null for the last means to the end.
-        bytes: first byte, from 0, and the byte to end before; null means to the end.
-        chars: as ``bytes``, in characters (Unicode code points).
-        json_pointer: the value at this place of a JSON document (RFC 6901).
-        if_content_hash: the content hash that the file must have.
-    """
-
-    path: str
-    lines: Bounds | None = None
-    byte_range: Bounds | None = msgspec.field(default=None, name="bytes")
-    chars: Bounds | None = None
-    json_pointer: str | None = None
-    if_content_hash: str | None = None
-
-
-class FetchBody(Struct, forbid_unknown_fields=True):
-    """The body of a fetch: whole files in ``paths``, files or parts in ``items``."""
-
-    paths: list[str] = []
-    items: list[FetchItem] = []
+__all__ = ["fetch"]
 
 
 class _Found(Struct):
@@ -66,30 +39,27 @@ class _Found(Struct):
     error: SvcError | None = None
 
 
-class FetchResource:
-    """Reads many files at one version."""
-
-    @requires_in_body(Operation.READ)
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answers in the order asked; what is missing shows as an error in its place."""
-        settings = settings_of(req)
-        body = read_json(req, FetchBody, settings.maximum_json)
-        wanted = [FetchItem(path=path) for path in body.paths] + body.items
-        require_count(len(wanted), min(settings.fetch_paths, settings.maximum_batch), "paths")
-        if not wanted:
-            raise InvalidInput("A fetch names paths or items.", field="paths")
-        for item in wanted:
-            _check_part(item)
-        reading = reading_of(req)
-        hold = reading.hold()
-        found = [_find(reading, item) for item in wanted]
-        _refuse_stale(found)
-        budget = Budget(settings.fetch_bytes, settings.fetch_scan_bytes)
-        budget.expect(sum(one.entry.size for one in found if one.entry is not None and _is_whole(one.item)))
-        answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
-        version = reading.version.root.hex()
-        resp.set_header("X-Svc-Version", version)
-        send_json_items(resp, "items", answers, lambda: {"version": version}, hold=hold)
+def fetch(req: falcon.Request, resp: falcon.Response) -> None:
+    """Answers in the order asked; what is missing shows as an error in its place."""
+    call = context_of(req)
+    settings = settings_of(call)
+    body = read_json(req, FetchBody)
+    wanted = [FetchItem(path=path) for path in body.paths] + body.items
+    require_count(len(wanted), min(settings.fetch_paths, settings.maximum_batch), "paths")
+    if not wanted:
+        raise InvalidInput("A fetch names paths or items.", field="paths")
+    for item in wanted:
+        _check_part(item)
+    reading = reading_of(call, read_parameters(req, ReadQuery))
+    hold = reading.hold()
+    found = [_find(reading, item) for item in wanted]
+    _refuse_stale(found)
+    budget = Budget(settings.fetch_bytes, settings.fetch_scan_bytes)
+    budget.expect(sum(one.entry.size for one in found if one.entry is not None and _is_whole(one.item)))
+    answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
+    version = reading.version.root.hex()
+    resp.set_header("X-Svc-Version", version)
+    send_json_items(resp, "items", answers, lambda: {"version": version}, hold=hold)
 
 
 def _is_whole(item: FetchItem) -> bool:

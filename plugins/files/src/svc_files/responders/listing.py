@@ -9,15 +9,12 @@ from blake3 import blake3
 
 from svc.errors import InvalidInput
 from svc.plugin import (
+    Call,
     Entry,
     Operation,
     Path,
-    RequestContext,
     format_path,
     not_modified,
-    query_flag,
-    query_number,
-    query_text,
     send_json,
     send_json_items,
     vary_by,
@@ -27,23 +24,23 @@ from svc_files.deleted_view import search_below
 from svc_files.globs import Glob
 from svc_files.headers import describe
 from svc_files.listing import DeletedFiles, Listing, Page, cursors_of
-from svc_files.requests import READ_POINTS, settings_of
+from svc_files.models import FileQuery
+from svc_files.requests import READ_POINTS, page_limit, settings_of
 
 __all__ = ["send_listing"]
-
-_MAXIMUM_DEPTH = 4096
 
 
 def send_listing(
     req: falcon.Request,
     resp: falcon.Response,
+    query: FileQuery,
     reading: Reading,
     path: Path,
     entry: Entry,
     link: Entry | None,
 ) -> None:
     """Answers with the entries of a directory that the caller may see."""
-    listing = _listing_of(req, reading, path)
+    listing = _listing_of(query, reading, path)
     complete = reading.sees_below(path)
     etag = None if listing.deleted is not None else _etag(reading, path, entry)
     # To those who do not see everything, what is shown changes with their grants, at any version.
@@ -79,33 +76,29 @@ def _tail(page: Page) -> dict[str, Any]:
     return {"total": page.total, "has_more": page.has_more, "next_cursor": page.next_cursor}
 
 
-def _listing_of(req: falcon.Request, reading: Reading, path: Path) -> Listing:
-    settings = settings_of(req)
-    pattern, cursor = query_text(req, "glob"), query_text(req, "after")
-    offset = query_number(req, "offset", 0) or 0
-    after = None
-    if cursor is not None:
+def _listing_of(query: FileQuery, reading: Reading, path: Path) -> Listing:
+    settings = settings_of(reading.context)
+    after, offset = None, query.offset
+    if query.after is not None:
         if offset:
             raise InvalidInput("A page begins at a cursor (after) or at an offset, not both.", field="offset")
-        after, offset = cursors_of(reading).decode(cursor)
-    limit = query_number(req, "limit", settings.listing_default, minimum=1, maximum=settings.listing_maximum)
-    assert limit is not None
+        after, offset = cursors_of(reading).decode(query.after)
     return Listing(
         reading,
         path,
-        min(limit, settings.listing_maximum),
+        page_limit(query.limit, settings),
         settings.scan_entries,
-        depth=query_number(req, "depth", 0, minimum=-1, maximum=_MAXIMUM_DEPTH) or 0,
-        glob=None if pattern is None else Glob(pattern),
+        depth=query.depth,
+        glob=None if query.glob is None else Glob(query.glob),
         after=after,
         offset=offset,
-        deleted=_deleted_files(req, reading, path) if query_flag(req, "deleted") else None,
+        deleted=_deleted_files(query, reading, path) if query.deleted else None,
     )
 
 
-def _deleted_files(req: falcon.Request, reading: Reading, path: Path) -> DeletedFiles:
+def _deleted_files(query: FileQuery, reading: Reading, path: Path) -> DeletedFiles:
     for name in READ_POINTS:
-        if query_text(req, name) is not None:
+        if getattr(query, name) is not None:
             raise InvalidInput(
                 f"deleted=true lists what was deleted from HEAD; leave {name} out.", field=name
             )
@@ -130,7 +123,7 @@ def _etag(reading: Reading, path: Path, entry: Entry) -> str:
     return blake3(repr((who, _rights_mark(context), reading.version.root, now)).encode()).hexdigest()[:40]
 
 
-def _rights_mark(context: RequestContext) -> bytes:
+def _rights_mark(context: Call) -> bytes:
     """A value that changes with the caller's own rights; of rights that have none, with the system tree."""
     identity = context.identity
     if identity.is_root or identity.rights is None:

@@ -1,1 +1,0 @@
-"""The HTTP resources of the files plugin; each reads one version, or makes one transaction."""
