@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from svc.errors import NotFound
 from svc_history import operations as op
 from svc_history.models import BlameQuery, CompareQuery, HistoryQuery, LogQuery
@@ -10,7 +12,7 @@ from svc_testing import OperationsContract, Teller
 
 class TestOperations(OperationsContract):
     plugin_id = "history"
-    files = {"/a.txt": b"one\ntwo\n", "/d/b.txt": b"three\n"}
+    files: ClassVar = {"/a.txt": b"one\ntwo\n", "/d/b.txt": b"three\n"}
 
     def story(self, call: Teller) -> None:
         commits = call(op.list_commits).commits
