@@ -20,6 +20,7 @@ __all__ = [
     "CompareQuery",
     "Comparison",
     "Counts",
+    "Document",
     "HistoryPage",
     "HistoryQuery",
     "HistoryRow",
