@@ -19,6 +19,18 @@ from svc_backup.operations import diff_versions, export_version, import_version,
 from svc_client import Client, EntryType, PathChange, ReadAt
 from svc_client.transport import Body
 from svc_testing import start_server
+from svc_versions import operations as versions
+from svc_versions.models import (
+    ForkQuery,
+    LifecycleChange,
+    MergeBody,
+    NewFork,
+    NewSnapshot,
+    PathRestoreBody,
+    PromotionBody,
+    ResolveQuery,
+    SnapshotName,
+)
 
 PLUGINS = ("files", "history", "versions", "backup")
 
@@ -200,55 +212,57 @@ class TestBlobs:
 class TestVersions:
     def test_a_name_of_any_kind_means_a_version(self, client: Client, top: str) -> None:
         stored = client.files.put(f"{top}/f", b"1")
-        client.versions.create_snapshot("named")
+        client.call(versions.create_snapshot, NewSnapshot("named"))
         client.files.put(f"{top}/f", b"2")
-        assert client.versions.resolve("named") == stored.version
-        assert client.versions.resolve(stored.version) == stored.version
+        assert resolve(client, "named") == stored.version
+        assert resolve(client, stored.version) == stored.version
         assert client.files.read(f"{top}/f", ReadAt(snapshot="named")) == b"1"
         with pytest.raises(errors.NotFound):
-            client.versions.resolve("nothing of this name")
+            resolve(client, "nothing of this name")
 
     def test_snapshots_come_and_go(self, client: Client, top: str) -> None:
         client.files.put(f"{top}/f", b"1")
-        made, is_new = client.versions.create_snapshot("one", metadata={"a": 1})
-        assert (made.metadata, is_new) == ({"a": 1}, True)
-        same, is_new = client.versions.create_snapshot("two")
-        assert (same, is_new) == (made, False)
-        client.versions.rename_snapshot("one", "uno")
+        made = client.call(versions.create_snapshot, NewSnapshot("one", {"a": 1}))
+        assert (made.value.metadata, made.created) == ({"a": 1}, True)
+        same = client.call(versions.create_snapshot, NewSnapshot("two"))
+        assert (same.value, same.created) == (made.value, False)
+        client.call(versions.rename_snapshot, "one", SnapshotName("uno"))
         client.files.put(f"{top}/f", b"2")
-        restored = client.versions.restore_snapshot("uno")
+        restored = client.call(versions.restore_snapshot, SnapshotName("uno"))
         assert client.files.read(f"{top}/f") == b"1"
-        assert restored.auto_snapshot in [one.name for one in client.versions.snapshots()]
-        client.versions.delete_snapshot("uno")
+        names = [one.name for one in client.call(versions.list_snapshots).snapshots]
+        assert restored.auto_snapshot in names
+        client.call(versions.delete_snapshot, "uno")
         with pytest.raises(errors.NotFound):
-            client.versions.snapshot("uno")
+            client.call(versions.show_snapshot, "uno")
 
     def test_a_path_goes_back(self, client: Client, top: str) -> None:
         stored = client.files.put(f"{top}/f", b"1")
         client.files.put(f"{top}/f", b"2")
-        assert client.versions.restore(f"{top}/f", version=stored.version).path == f"{top}/f"
+        body = PathRestoreBody(version=stored.version)
+        assert client.call(versions.restore_path, (top[1:], "f"), body).path == f"{top}/f"
         assert client.files.read(f"{top}/f") == b"1"
 
     def test_a_fork_is_written_merged_promoted_and_left(self, client: Client, top: str) -> None:
         client.files.put(f"{top}/f", b"1")
-        assert client.versions.create_fork("a/b").base == client.versions.resolve("HEAD")
+        assert client.call(versions.create_fork, NewFork("a/b")).base == resolve(client, "HEAD")
         client.files.put(f"{top}/g", b"2", fork="a/b")
-        assert client.versions.merge("a/b", dry_run=True).changes.added == 1
-        assert client.versions.merge("a/b").fast_forward
+        assert client.call(versions.merge_versions, MergeBody("a/b", dry_run=True)).changes.added == 1
+        assert client.call(versions.merge_versions, MergeBody("a/b")).fast_forward
         assert client.files.read(f"{top}/g") == b"2"
         client.files.put(f"{top}/g", b"3", fork="a/b")
         client.files.put(f"{top}/g", b"4")
         with pytest.raises(errors.Conflict) as raised:
-            client.versions.merge("a/b")
+            client.call(versions.merge_versions, MergeBody("a/b"))
         assert [one["path"] for one in raised.value.details["conflicts"]] == [f"{top}/g"]
         with pytest.raises(errors.Conflict):
-            client.versions.promote_fork("a/b")
-        client.versions.promote_fork("a/b", force=True)
+            client.call(versions.promote_fork, "a/b")
+        client.call(versions.promote_fork, "a/b", body=PromotionBody(force=True))
         assert client.files.read(f"{top}/g") == b"3"
-        root = client.versions.fork("a/b").root_hash
-        assert client.versions.abandon_fork("a/b") == root
-        assert client.versions.forks() == []
-        assert client.versions.abandoned_forks()[0].root_hash == root
+        root = client.call(versions.show_fork, "a/b").root_hash
+        assert client.call(versions.abandon_fork, "a/b").root_hash == root
+        assert client.call(versions.list_forks).forks == []
+        assert client.call(versions.list_forks, ForkQuery(abandoned=True)).forks[0].root_hash == root
 
     def test_the_history_of_a_path(self, client: Client, top: str) -> None:
         for content in (b"one\n", b"one\ntwo\n"):
@@ -268,7 +282,7 @@ class TestVersions:
         assert [entry.name for entry in entries] == ["f"]
 
     def test_a_comparison_is_read_while_it_comes(self, client: Client, top: str) -> None:
-        before = client.versions.resolve("HEAD")
+        before = resolve(client, "HEAD")
         names = [f"{number:05}-é" for number in range(3000)]
         client.files.batch([{"op": "put", "path": f"{top}/{name}", "content": name} for name in names])
         changes = client.versions.compare(before)
@@ -280,9 +294,14 @@ class TestVersions:
         assert [change.path for change in found if change.entry_type == 2] == [f"{top}/{n}" for n in names]
 
     def test_lifecycle_settings(self, client: Client) -> None:
-        assert not client.versions.set_lifecycle({"snapshot_writes_enabled": False}).snapshot_writes_enabled
-        client.versions.set_lifecycle({"snapshot_writes_enabled": True})
-        assert client.versions.lifecycle().snapshot_writes_enabled
+        off = LifecycleChange(snapshot_writes_enabled=False)
+        assert not client.call(versions.change_lifecycle, off).snapshot_writes_enabled
+        client.call(versions.change_lifecycle, LifecycleChange(snapshot_writes_enabled=True))
+        assert client.call(versions.show_lifecycle).snapshot_writes_enabled
+
+
+def resolve(client: Client, name: str) -> str:
+    return client.call(versions.resolve_version, ResolveQuery(name)).version
 
 
 def test_a_version_leaves_and_comes_back(client: Client, top: str) -> None:

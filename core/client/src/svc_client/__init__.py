@@ -14,7 +14,6 @@ from svc_client.client import Client
 from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
-    AbandonedFork,
     Blame,
     BlameEntry,
     BlameLine,
@@ -24,15 +23,9 @@ from svc_client.models import (
     Counts,
     EntryInfo,
     EntryType,
-    Fork,
     HistoryRow,
-    Merge,
     Page,
     PathChange,
-    PathRestore,
-    Promotion,
-    Snapshot,
-    SnapshotRestore,
     StoredFile,
 )
 from svc_client.transport import Response
@@ -41,7 +34,6 @@ if TYPE_CHECKING:
     from svc_client.asynchronous import AsyncClient as AsyncClient
 
 __all__ = [
-    "AbandonedFork",
     "AsyncClient",
     "BatchResult",
     "Blame",
@@ -58,19 +50,13 @@ __all__ = [
     "Credentials",
     "EntryInfo",
     "EntryType",
-    "Fork",
     "HistoryRow",
-    "Merge",
     "Page",
     "PathChange",
-    "PathRestore",
-    "Promotion",
     "ReadAt",
     "Response",
     "ServerAddress",
     "SignIn",
-    "Snapshot",
-    "SnapshotRestore",
     "StoredFile",
     "Upload",
 ]

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 
 __all__ = [
-    "AbandonedFork",
     "Blame",
     "BlameEntry",
     "BlameLine",
@@ -26,16 +25,9 @@ __all__ = [
     "DeletedFile",
     "EntryInfo",
     "EntryType",
-    "Fork",
     "HistoryRow",
-    "Lifecycle",
-    "Merge",
     "Page",
     "PathChange",
-    "PathRestore",
-    "Promotion",
-    "Snapshot",
-    "SnapshotRestore",
     "StoredFile",
 ]
 
@@ -132,86 +124,12 @@ class BlobConfig(Struct, frozen=True):
     chunking: dict[str, Any]
 
 
-class Snapshot(Struct, frozen=True):
-    """A name for a version."""
-
-    name: str
-    root_hash: str
-    created_at: int
-    metadata: dict[str, Any]
-    kind: str
-    created_by: str | None
-
-
-class Fork(Struct, frozen=True):
-    """A branch."""
-
-    name: str
-    root_hash: str
-    created_at: int
-    base: str | None
-    created_by: str | None
-
-
-class AbandonedFork(Struct, frozen=True):
-    """What is left of a fork that was abandoned."""
-
-    name: str
-    root_hash: str
-    abandoned_at: int
-
-
-class Promotion(Struct, frozen=True):
-    """A fork's state that became HEAD."""
-
-    promoted: bool
-    name: str
-    version: str
-    previous_version: str
-
-
-class SnapshotRestore(Struct, frozen=True):
-    """A snapshot that became HEAD; ``auto_snapshot`` names what HEAD was, None where it is the same."""
-
-    restored: bool
-    name: str
-    auto_snapshot: str | None
-    version: str
-
-
-class PathRestore(Struct, frozen=True):
-    """A path that is again what it was."""
-
-    restored: bool
-    path: str
-    from_snapshot: str | None
-    from_version: str
-    auto_snapshot: str
-    size: int
-    entry_type: EntryType
-    version: str
-
-
 class Counts(Struct, frozen=True):
     """Numbers of files and links that changed."""
 
     added: int
     modified: int
     deleted: int
-
-
-class Merge(Struct, frozen=True, rename={"source": "from"}):
-    """A merge."""
-
-    merged: bool
-    dry_run: bool
-    source: str
-    into: str
-    version: str
-    base: str | None
-    changes: Counts
-    fast_forward: bool
-    conflicts_resolved: int
 
 
 class Commit(Struct, frozen=True, kw_only=True):

@@ -198,6 +198,13 @@ class OperationsContract:
         """
         raise AssertionError("The contract needs a story.")
 
+    def prepare(self, database: Database) -> None:
+        """Puts into the database what is there before the story begins: ``files``."""
+        if self.files:
+            with database.transaction() as transaction:
+                for path, content in self.files.items():
+                    transaction.put(parse_path(path), content, content_type="application/octet-stream")
+
     @pytest.fixture(scope="class")
     @classmethod
     def plugins(cls) -> Plugins:
@@ -211,7 +218,7 @@ class OperationsContract:
         with Database(tmp_path_factory.mktemp("operations") / "file.svcdb") as database:
             assert initialize(database, plugins) == ()
             register_views(database, plugins)
-            _store(database, cls.files)
+            cls().prepare(database)
             service = FileService(database, lambda _module: _context_of(database, plugins, cls.plugin_id))
 
             def perform(told: Told) -> None:
@@ -230,7 +237,7 @@ class OperationsContract:
         """The story as it went over HTTP."""
         path = tmp_path_factory.mktemp("operations") / "served.svcdb"
         with serve_in_process(path, plugins) as (app, database, mode):
-            _store(database, cls.files)
+            cls().prepare(database)
             served = Served(TestClient(app), mode)
             served.teller = Teller(served.perform, streams=True)
             cls().story(served.teller)
@@ -306,13 +313,6 @@ class OperationsContract:
 
     def _declared(self, plugins: Plugins) -> list[Operation]:
         return list(plugins.descriptors[self.plugin_id].declared_operations())
-
-
-def _store(database: Database, files: Mapping[str, bytes]) -> None:
-    if files:
-        with database.transaction() as transaction:
-            for path, content in files.items():
-                transaction.put(parse_path(path), content, content_type="application/octet-stream")
 
 
 def _context_of(database: Database, plugins: Plugins, plugin_id: str) -> PluginContext:
