@@ -17,7 +17,6 @@ from svc.plugin import (
     encode_json,
     format_path,
     operation,
-    parse_time,
     requires_account,
     requires_identity,
     requires_root,
@@ -184,6 +183,7 @@ def restore_snapshot(call: Call, body: SnapshotName) -> SnapshotRestore:
 )
 def restore_path(call: Call, path: Path, body: PathRestoreBody) -> PathRestore:
     """Puts a file, link or directory back as a version has it; HEAD as it was stays in a snapshot."""
+    from svc.plugin import parse_time
     from svc_versions import restoring
 
     if body.snapshot is None and body.version is None and body.at is None:
