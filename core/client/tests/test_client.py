@@ -16,8 +16,10 @@ from svc.hashing import content_hasher
 from svc.operations.system import disable_plugin, enable_plugin, list_findings, list_plugins
 from svc_backup.models import DiffQuery, ExportReport, ImportQuery, ImportReport, PromoteBody
 from svc_backup.operations import diff_versions, export_version, import_version, promote_version
-from svc_client import Client, EntryType, PathChange, ReadAt
+from svc_client import Client, EntryType, ReadAt
 from svc_client.transport import Body
+from svc_history import operations as history
+from svc_history.models import CompareQuery, HistoryQuery, LogQuery, PathChange
 from svc_testing import start_server
 from svc_versions import operations as versions
 from svc_versions.models import (
@@ -267,30 +269,33 @@ class TestVersions:
     def test_the_history_of_a_path(self, client: Client, top: str) -> None:
         for content in (b"one\n", b"one\ntwo\n"):
             stored = client.files.put(f"{top}/f", content)
-        rows = list(client.versions.history(f"{top}/f", commits=True))
+        where = (top[1:], "f")
+        rows = list(client.items(history.show_history, where, HistoryQuery(commits=True)))
         assert [row.change_type for row in rows] == ["modified", "added"]
-        page = client.versions.log_page(top, limit=1)
+        page = client.call(history.list_commits, LogQuery(path=top, limit=1))
         assert page.items[0].version == stored.version
-        assert [commit.version for commit in client.versions.log(top)] == [row.version for row in rows]
-        details = client.versions.commit(stored.version)
+        commits = client.items(history.list_commits, LogQuery(path=top))
+        assert [commit.version for commit in commits] == [row.version for row in rows]
+        details = client.call(history.show_commit, stored.version)
         assert [change.path for change in details.changes] == [f"{top}/f"]
-        lines = client.versions.blame(f"{top}/f").lines
-        assert lines is not None
+        lines = client.call(history.blame_path, where).lines
+        assert lines is not UNSET
         assert [line.version for line in lines] == [rows[1].version, rows[0].version]
-        entries = client.versions.blame(top).entries
-        assert entries is not None
+        entries = client.call(history.blame_path, (top[1:],)).items
         assert [entry.name for entry in entries] == ["f"]
 
     def test_a_comparison_is_read_while_it_comes(self, client: Client, top: str) -> None:
         before = resolve(client, "HEAD")
         names = [f"{number:05}-é" for number in range(3000)]
         client.files.batch([{"op": "put", "path": f"{top}/{name}", "content": name} for name in names])
-        changes = client.versions.compare(before)
+        asked = CompareQuery(source=before)
+        changes = client.stream(history.compare_versions, asked).items("changes", PathChange)
         found: list[PathChange] = []
         with pytest.raises(StopIteration) as end:
             while True:
                 found.append(next(changes))
-        assert (end.value.value.totals.added, end.value.value.source) == (3000, before)
+        compared = end.value.value
+        assert (compared["totals"]["added"], compared["from"]) == (3000, before)
         assert [change.path for change in found if change.entry_type == 2] == [f"{top}/{n}" for n in names]
 
     def test_lifecycle_settings(self, client: Client) -> None:
@@ -341,6 +346,6 @@ def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> Non
         client.call(enable_plugin, "no.such")
     assert client.call(disable_plugin, "history").warning is UNSET
     with pytest.raises(errors.NotFound):
-        client.versions.log_page(())
+        client.call(history.list_commits)
     assert client.call(enable_plugin, "history").enabled
-    assert client.versions.log_page(()) is not None
+    assert client.call(history.list_commits).commits

@@ -14,18 +14,9 @@ from svc_client.client import Client
 from svc_client.credentials import CredentialStore, SignIn
 from svc_client.files import BatchResult, Content, ReadAt
 from svc_client.models import (
-    Blame,
-    BlameEntry,
-    BlameLine,
-    Commit,
-    CommitDetails,
-    Comparison,
-    Counts,
     EntryInfo,
     EntryType,
-    HistoryRow,
     Page,
-    PathChange,
     StoredFile,
 )
 from svc_client.transport import Response
@@ -36,23 +27,14 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient",
     "BatchResult",
-    "Blame",
-    "BlameEntry",
-    "BlameLine",
     "ChunkedFile",
     "Client",
-    "Commit",
-    "CommitDetails",
-    "Comparison",
     "Content",
-    "Counts",
     "CredentialStore",
     "Credentials",
     "EntryInfo",
     "EntryType",
-    "HistoryRow",
     "Page",
-    "PathChange",
     "ReadAt",
     "Response",
     "ServerAddress",

@@ -16,7 +16,6 @@ from svc_client.failures import foreign_answer
 from svc_client.files import Files
 from svc_client.operations import Operations
 from svc_client.transport import Token, Transport
-from svc_client.versions import Versions
 
 __all__ = ["Client", "connect"]
 
@@ -39,7 +38,6 @@ class Client(Operations):
         sends_secrets_in_clear: whether credentials leave this machine unencrypted.
         files: files, directories, links.
         blobs: contents in chunks.
-        versions: snapshots, forks, history.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -67,7 +65,6 @@ class Client(Operations):
         )
         self.files = Files(self.transport)
         self.blobs = Blobs(self.transport)
-        self.versions = Versions(self.transport)
 
     def __enter__(self) -> Self:
         return self

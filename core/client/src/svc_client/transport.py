@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -18,6 +18,7 @@ from svc.errors import AuthRequired, NotFound, ServiceUnavailable, SvcError
 from svc_client.address import Credentials, ServerAddress
 from svc_client.credentials import SignIn, StoredTokens
 from svc_client.failures import error_of_answer, error_of_connection, foreign_answer
+from svc_client.paging import ArrayReader
 from svc_client.proxies import proxy_of
 
 __all__ = ["PIECE", "Body", "Response", "Transport"]
@@ -124,6 +125,20 @@ class Response:
             return msgspec.json.decode(content, type=form)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self.foreign() from None
+
+    def items(self, head: str, form: type[T]) -> Generator[T, None, dict[str, Any]]:
+        """Yields the items of ``{"<head>": [...], <members>}`` while they come; the members are its value.
+
+        Raises ServiceUnavailable where the body is no such document, or ends early.
+        """
+        with self:
+            reader = ArrayReader(self.pieces(), head)
+            try:
+                for item in reader.items():
+                    yield msgspec.convert(item, form)
+            except (ValueError, RecursionError):
+                raise self.foreign() from None
+        return reader.members
 
     def foreign(self) -> ServiceUnavailable:
         """Returns the error that says that no server of svc answers so."""

@@ -27,7 +27,7 @@ from svc_backup.format import ImportResult, Outgoing, OutgoingCounts
 from svc_backup.models import ExportReport, ImportQuery, ImportReport, PatchReport
 from svc_backup.operations import import_version
 from svc_backup.text_difference import write_changes
-from svc_client import Client, EntryType, PathChange, ReadAt, Response
+from svc_client import Client, ReadAt, Response
 
 __all__ = ["Received", "Sending", "received", "show_difference"]
 
@@ -130,17 +130,47 @@ def _result(report: ImportReport) -> ImportResult:
 def show_difference(client: Client, source: str, to: str, path: str, *, color: bool, context: int) -> None:
     """Writes how two versions of a server differ to standard output, reading the files that it shows."""
     where = parse_path(path)
-    before = _RemoteVersion(client, client.versions.resolve(source))
-    after = _RemoteVersion(client, client.versions.resolve(to))
+    before = _RemoteVersion(client, _root_of(client, source))
+    after = _RemoteVersion(client, _root_of(client, to))
 
     def changes() -> Iterator[Change]:
-        found = client.versions.compare(before.version, after.version, format_path(where))
+        query = {"from": before.version, "to": after.version, "path": format_path(where)}
+        found = client.request("GET", "/versions/compare", query=query).items("changes", _Changed)
         with closing(found):
             for item in found:
                 before.path = after.path = item.path
                 yield _change(item)
 
     write_changes(changes(), before, after, sys.stdout, color=color, context=context)
+
+
+class _Side(Struct):
+    """What stood at a path on one side of a comparison."""
+
+    hash: str | None
+    size: int | None
+    updated_at: int | None
+    entry_type: int
+    content_type: str | None
+    target: str | None = None
+
+
+class _Changed(Struct):
+    """How a path differs between two versions."""
+
+    path: str
+    before: _Side | None
+    after: _Side | None
+
+
+class _Compared(Struct, rename={"source": "from"}):
+    source: str
+
+
+def _root_of(client: Client, name: str) -> str:
+    """The root hash in hex that a name of a version means now."""
+    query = {"from": name, "to": name}
+    return client.request("GET", "/versions/compare", query=query).json(_Compared).source
 
 
 class _RemoteVersion:
@@ -156,7 +186,7 @@ class _RemoteVersion:
             return b"".join(content)
 
 
-def _change(item: PathChange) -> Change:
+def _change(item: _Changed) -> Change:
     sides: list[Entry | None] = []
     for side in (item.before, item.after):
         if side is None:
@@ -166,12 +196,11 @@ def _change(item: PathChange) -> Change:
             raise InvalidInput("The server does not show everything that differs.", path=item.path)
         hash: Hash = bytes.fromhex(side.hash)
         totals = None
-        if side.entry_type is EntryType.DIRECTORY:
+        if side.entry_type == EntryKind.DIRECTORY:
             # Whether it is empty is all that is asked of it: then only is it listed beside what it holds.
             totals = Totals() if not side.size and hash == EMPTY_ROOT else Totals(files=1)
-        target = side.target if isinstance(side.target, str) else None
         kind, updated_ms = EntryKind(side.entry_type), side.updated_at or 0
         sides.append(
-            Entry(kind, hash, side.size, updated_ms, updated_ms, side.content_type, None, target, totals)
+            Entry(kind, hash, side.size, updated_ms, updated_ms, side.content_type, None, side.target, totals)
         )
     return Change(parse_path(item.path), *sides)
