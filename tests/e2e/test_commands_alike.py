@@ -48,8 +48,7 @@ load tree /tree
 dump copied /tree
 rm /docs/b.txt
 rm /docs/b.txt
-rm /tree
-rm -r /tree
+rm /docs
 snapshot create one
 snapshot create one
 snapshot create two --metadata {"a":1}
@@ -61,6 +60,10 @@ snapshot delete none
 put b.txt /docs/a.txt
 restore /docs/a.txt --from one
 restore /docs/none --from one
+rm /docs/a.txt
+restore /docs/a.txt
+restore /docs/a.txt
+restore /docs/none
 snapshot restore one
 snapshot restore none
 fork create draft
@@ -127,7 +130,7 @@ key list
 key revoke {key}
 key revoke none
 key rotate-signing
-index suggest /docs
+index suggest /tree
 index show /docs
 query / @filename=="a.txt"
 index status /docs

@@ -6,19 +6,17 @@ import contextlib
 import sys
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import click
 import msgspec
 from click.shell_completion import CompletionItem
 
+from svc.cli.any_operation import all_operations, call_at_url
 from svc.cli.output import print_json
 from svc.cli.source import Source, is_server_url, source_options
 from svc.errors import SvcError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["api"]
 
@@ -66,7 +64,7 @@ def api(method: str, target: str, fields: tuple[str, ...], input_file: Any, sour
     if source.is_remote:
         _call_server(source, method, path, query, body)
     else:
-        print_json(_call_file(source, method, path, query, body))
+        print_json(call_at_url(source, method, path, query, body))
 
 
 def _call_server(
@@ -84,37 +82,6 @@ def _call_server(
                 sys.stdout.buffer.flush()
 
 
-def _call_file(
-    source: Source, method: str, path: str, query: dict[str, list[str]], body: bytes | None
-) -> Any:
-    from svc.operations.json import decode_json
-    from svc.operations.matching import match_operation
-    from svc.operations.values import read_query
-
-    found = match_operation(_operations(), method, path)
-    operation, signature = found.operation, found.operation.signature
-    if operation.responder is not None:
-        raise UsageError(f"{method} {operation.templates[0]} streams: it needs a server's URL.", field="url")
-    arguments: dict[str, Any] = dict(found.fields)
-    if signature.query is not None:
-        arguments["query"] = read_query(signature.query, query)
-    if signature.body is not None and (body is not None or signature.needs_body):
-        arguments["body"] = decode_json(body or b"", signature.body)
-    answer: Any = source.call(operation, **arguments)
-    if signature.creates:
-        answer = answer.value
-    return answer.items if signature.is_array else answer
-
-
-def _operations() -> Iterator[Any]:
-    from svc.cli.opening import boot_commands
-    from svc.operations import operations_of, system
-
-    yield from operations_of(system)
-    for descriptor in boot_commands().descriptors.values():
-        yield from descriptor.declared_operations()
-
-
 def _paths(database: str) -> dict[str, dict[str, Any]]:
     """The operations of a server, as its OpenAPI document has them, or those of the plugins here."""
     paths: dict[str, dict[str, Any]] = {}
@@ -130,7 +97,7 @@ def _paths(database: str) -> dict[str, dict[str, Any]]:
         asking.start()
         asking.join(_COMPLETION_SECONDS)
         return dict(paths)
-    for operation in _operations():
+    for operation in all_operations():
         for template in operation.templates:
             paths.setdefault(template, {})[operation.method.lower()] = {"summary": operation.summary}
     return paths

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from svc.cli.opening import DEFAULT_DATABASE, open_database, require_file_name
@@ -156,6 +157,20 @@ class Source:
         """Yields the items of all pages of an operation; as ``call``."""
         with self._open_for(operation) as service:
             yield from service.items(operation, *args, **kwargs)
+
+    def ask(self, method: str, url: str, value: Any) -> Any:
+        """Calls the operation at a URL with a JSON body, and returns its answer as JSON has it. Blocks.
+
+        For operations of a plugin that may not be there. Raises as ``call``, and NotFound where it is not.
+        """
+        body = msgspec.json.encode(value)
+        if self.is_remote:
+            with closing(self.connect()) as client:
+                headers = {"Content-Type": "application/json"}
+                return client.request(method, url, headers=headers, body=body).json(Any)
+        from svc.cli.any_operation import call_at_url
+
+        return msgspec.to_builtins(call_at_url(self, method, url, {}, body))
 
     def _open_for(self, operation: DeclaredOperation[..., Any]) -> AbstractContextManager[Service]:
         from svc.cli.opening import plugin_of_module

@@ -9,11 +9,13 @@ from svc.errors import NotFound
 from svc.plugin import (
     Service,
     Source,
+    counted,
     format_path,
     is_system_path,
     json_option,
     parse_path,
     print_json,
+    print_result,
     source_options,
     terminal_text,
 )
@@ -30,17 +32,21 @@ __all__ = ["restore"]
     "--from",
     "version",
     metavar="VERSION",
-    required=True,
-    help="A snapshot's name, a root hash, forks/NAME, or a time such as 2026-03-01T12:00:00Z.",
+    help="A snapshot's name, a root hash, forks/NAME, or a time such as 2026-03-01T12:00:00Z. Without it, "
+    "what was deleted comes back.",
 )
 @source_options
 @json_option
-def restore(*, path: str, version: str, source: Source, as_json: bool) -> None:
-    """Puts the file, link or directory at PATH back as VERSION has it.
+def restore(*, path: str, version: str | None, source: Source, as_json: bool) -> None:
+    """Puts the file, link or directory at PATH back as VERSION has it; without one, as it was when deleted.
 
-    HEAD as it is before stays in a snapshot, whose name is printed. A directory becomes exactly what it was.
+    With a VERSION, HEAD as it is before stays in a snapshot, whose name is printed, and a directory becomes
+    exactly what it was. Without one nothing is replaced: what stands there now is a conflict.
     """
     wanted = parse_path(path)
+    if version is None:
+        _restore_deleted(source, format_path(wanted), as_json)
+        return
     if is_system_path(wanted):
         raise NotFound("The version has nothing at this path.", path=format_path(wanted))
     with source.open_service("versions") as service:
@@ -54,6 +60,12 @@ def restore(*, path: str, version: str, source: Source, as_json: bool) -> None:
     else:
         text = f"restored {done.path} from {version}; HEAD before it is snapshot {done.auto_snapshot}"
         click.echo(terminal_text(text))
+
+
+def _restore_deleted(source: Source, path: str, as_json: bool) -> None:
+    """Brings back what was deleted, by the operation of the plugin that keeps it."""
+    done = source.ask("POST", "/files/restore", {"path": path})
+    print_result(done, f"restored {path}, {counted(done['files'], 'file')}", as_json=as_json)
 
 
 def _origin(service: Service, version: str) -> PathRestoreBody:
