@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from svc.errors import UsageError
+from svc.errors import BY_CODE, Conflict, UsageError
 from svc.operations import Call, DeclaredOperation, Page
 from svc.operations.values import pages_of, read_arguments
 from svc.paths import Path
@@ -144,7 +144,14 @@ class FileService:
         if operation.module not in self._contexts:
             self._contexts[operation.module] = self._context_of(operation.module)
         call = FileCall(self.database, self._contexts[operation.module])
-        found: R = operation.function(call, **arguments)  # type: ignore[call-arg]
+        try:
+            found: R = operation.function(call, **arguments)  # type: ignore[call-arg]
+        except Conflict as error:
+            # A batch conflicts, for whatever reason one of its operations is refused; a client has the reason's.
+            kind = BY_CODE.get(str(error.details.get("reason")))
+            if kind is None:
+                raise
+            raise kind(error.message, **error.details) from None
         return found
 
     def items(
