@@ -147,7 +147,7 @@ class FileService:
         try:
             found: R = operation.function(call, **arguments)  # type: ignore[call-arg]
         except Conflict as error:
-            # A batch conflicts, for whatever reason one of its operations is refused; a client has the reason's.
+            # A batch conflicts whatever its operation is refused for; a client raises that instead.
             kind = BY_CODE.get(str(error.details.get("reason")))
             if kind is None:
                 raise
