@@ -25,9 +25,9 @@ from query_documents import configure, document, documents, fill, fill_sqlite, p
 from report import interleave, seconds_of
 from servers import ENABLED, Server, sqlite_queries_app, svc
 from svc_query.asking import Asker
-from svc_query.bodies import QueryBody
 from svc_query.indexing import finish_work
 from svc_query.indexing.view import view_of
+from svc_query.models import QueryBody
 
 from svc.cli import open_database
 from svc.database import Database

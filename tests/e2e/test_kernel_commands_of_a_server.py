@@ -78,7 +78,7 @@ def test_a_call_is_refused_with_the_same_words(served: Server, words: str, code:
 
 
 def test_what_streams_needs_a_server(served: Server) -> None:
-    words = ("api", "GET", "/versions/export", "-D")
+    words = ("api", "POST", "/versions/export", "-D")
     refused = run_svc(*words, str(served.database_path))
     assert (refused.exit_code, "needs a server's URL" in refused.stderr) == (2, True)
 

@@ -93,7 +93,9 @@ def try_typescript(url: str, key: str, directory: Path) -> None:
         answer = client.request("GET", "/system/openapi.json")
         (project / "openapi.json").write_bytes(answer.content())
     bin_directory = project / "node_modules" / ".bin"
-    subprocess.run([bin_directory / "openapi-typescript", "openapi.json", "-o", "schema.d.ts"], **quiet)
+    # What has a default may be left out of a request.
+    generator = [bin_directory / "openapi-typescript", "--default-non-nullable=false"]
+    subprocess.run([*generator, "openapi.json", "-o", "schema.d.ts"], **quiet)
     subprocess.run([bin_directory / "tsc", "--project", "."], cwd=project, check=True)
     subprocess.run(
         ["node", "calls.js"], cwd=project, check=True, env={**os.environ, "SVC_URL": url, "SVC_API_KEY": key}

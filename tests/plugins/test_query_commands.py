@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from svc_query.client import Queries
-from svc_query.syntax import FilterSyntaxError
+from svc_query.models import QueryBody, SearchBody, StatusQuery
+from svc_query.operations import query_files, search_files, show_index_status
+from svc_query.syntax import FilterSyntaxError, parse_filter
 
 from svc.cli import main
 from svc.plugin import Database
@@ -246,13 +247,14 @@ def test_the_sample_for_programs_runs(served: Server, capsys: pytest.CaptureFixt
         exec(compile(sample.replace("> 1990", "> 1860"), "client.md", "exec"), {"client": client})
         printed = capsys.readouterr().out
         assert printed.startswith("/books/war.json 1.0\n0\n")
-        queries = Queries(client)
-        page_of = queries.query("/books", "year > 0", limit=2, include_total=True)
-        assert (page_of.has_more, page_of.total_count, len(page_of.results)) == (True, 4, 2)
-        assert queries.count("/books", {"field": "year", "op": "eq", "value": 1869}) == 2
-        assert queries.status("/books")["documents"] >= 4
-        found = queries.search("prince", path="/books", where="year < 1900")
-        assert {hit.path for hit in found.results} == {"/books/war.json", "/books/idiot.json"}
-        assert found.results[0].matches[0]["snippet"]
+        body = QueryBody(path="/books", where=parse_filter("year > 0"), limit=2, include_total=True)
+        page = client.call(query_files, body)
+        assert (page.has_more, page.total_count, len(page.results)) == (True, 4, 2)
+        assert len(list(client.items(query_files, body))) == 4
+        assert client.call(show_index_status, StatusQuery(path="/books")).documents >= 4
+        where = parse_filter("year < 1900")
+        found = client.call(search_files, SearchBody(query="prince", path="/books", where=where)).results
+        assert {row["path"] for row in found} == {"/books/war.json", "/books/idiot.json"}
+        assert found[0]["matches"][0]["snippet"]
         with pytest.raises(FilterSyntaxError):
-            queries.query("/books", "year >")
+            parse_filter("year >")

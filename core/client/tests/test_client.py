@@ -5,15 +5,34 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
 from svc import errors
 from svc.hashing import content_hasher
 from svc.operations.system import disable_plugin, enable_plugin, list_findings, list_plugins
-from svc_client import Client, EntryType, PathChange, ReadAt
+from svc_backup.models import DiffQuery, ExportReport, ImportQuery, ImportReport, PromoteBody
+from svc_backup.operations import diff_versions, export_version, import_version, promote_version
+from svc_client import Client, EntryType, ReadAt
+from svc_client.transport import Body
+from svc_history import operations as history
+from svc_history.models import CompareQuery, HistoryQuery, LogQuery, PathChange
 from svc_testing import start_server
+from svc_versions import operations as versions
+from svc_versions.models import (
+    ForkQuery,
+    LifecycleChange,
+    MergeBody,
+    NewFork,
+    NewSnapshot,
+    PathRestoreBody,
+    PromotionBody,
+    ResolveQuery,
+    SnapshotName,
+)
 
 PLUGINS = ("files", "history", "versions", "backup")
 
@@ -195,112 +214,126 @@ class TestBlobs:
 class TestVersions:
     def test_a_name_of_any_kind_means_a_version(self, client: Client, top: str) -> None:
         stored = client.files.put(f"{top}/f", b"1")
-        client.versions.create_snapshot("named")
+        client.call(versions.create_snapshot, NewSnapshot("named"))
         client.files.put(f"{top}/f", b"2")
-        assert client.versions.resolve("named") == stored.version
-        assert client.versions.resolve(stored.version) == stored.version
+        assert resolve(client, "named") == stored.version
+        assert resolve(client, stored.version) == stored.version
         assert client.files.read(f"{top}/f", ReadAt(snapshot="named")) == b"1"
         with pytest.raises(errors.NotFound):
-            client.versions.resolve("nothing of this name")
+            resolve(client, "nothing of this name")
 
     def test_snapshots_come_and_go(self, client: Client, top: str) -> None:
         client.files.put(f"{top}/f", b"1")
-        made, is_new = client.versions.create_snapshot("one", metadata={"a": 1})
-        assert (made.metadata, is_new) == ({"a": 1}, True)
-        same, is_new = client.versions.create_snapshot("two")
-        assert (same, is_new) == (made, False)
-        client.versions.rename_snapshot("one", "uno")
+        made = client.call(versions.create_snapshot, NewSnapshot("one", {"a": 1}))
+        assert (made.value.metadata, made.created) == ({"a": 1}, True)
+        same = client.call(versions.create_snapshot, NewSnapshot("two"))
+        assert (same.value, same.created) == (made.value, False)
+        client.call(versions.rename_snapshot, "one", SnapshotName("uno"))
         client.files.put(f"{top}/f", b"2")
-        restored = client.versions.restore_snapshot("uno")
+        restored = client.call(versions.restore_snapshot, SnapshotName("uno"))
         assert client.files.read(f"{top}/f") == b"1"
-        assert restored.auto_snapshot in [one.name for one in client.versions.snapshots()]
-        client.versions.delete_snapshot("uno")
+        names = [one.name for one in client.call(versions.list_snapshots).snapshots]
+        assert restored.auto_snapshot in names
+        client.call(versions.delete_snapshot, "uno")
         with pytest.raises(errors.NotFound):
-            client.versions.snapshot("uno")
+            client.call(versions.show_snapshot, "uno")
 
     def test_a_path_goes_back(self, client: Client, top: str) -> None:
         stored = client.files.put(f"{top}/f", b"1")
         client.files.put(f"{top}/f", b"2")
-        assert client.versions.restore(f"{top}/f", version=stored.version).path == f"{top}/f"
+        body = PathRestoreBody(version=stored.version)
+        assert client.call(versions.restore_path, (top[1:], "f"), body).path == f"{top}/f"
         assert client.files.read(f"{top}/f") == b"1"
 
     def test_a_fork_is_written_merged_promoted_and_left(self, client: Client, top: str) -> None:
         client.files.put(f"{top}/f", b"1")
-        assert client.versions.create_fork("a/b").base == client.versions.resolve("HEAD")
+        assert client.call(versions.create_fork, NewFork("a/b")).base == resolve(client, "HEAD")
         client.files.put(f"{top}/g", b"2", fork="a/b")
-        assert client.versions.merge("a/b", dry_run=True).changes.added == 1
-        assert client.versions.merge("a/b").fast_forward
+        assert client.call(versions.merge_versions, MergeBody("a/b", dry_run=True)).changes.added == 1
+        assert client.call(versions.merge_versions, MergeBody("a/b")).fast_forward
         assert client.files.read(f"{top}/g") == b"2"
         client.files.put(f"{top}/g", b"3", fork="a/b")
         client.files.put(f"{top}/g", b"4")
         with pytest.raises(errors.Conflict) as raised:
-            client.versions.merge("a/b")
+            client.call(versions.merge_versions, MergeBody("a/b"))
         assert [one["path"] for one in raised.value.details["conflicts"]] == [f"{top}/g"]
         with pytest.raises(errors.Conflict):
-            client.versions.promote_fork("a/b")
-        client.versions.promote_fork("a/b", force=True)
+            client.call(versions.promote_fork, "a/b")
+        client.call(versions.promote_fork, "a/b", body=PromotionBody(force=True))
         assert client.files.read(f"{top}/g") == b"3"
-        root = client.versions.fork("a/b").root_hash
-        assert client.versions.abandon_fork("a/b") == root
-        assert client.versions.forks() == []
-        assert client.versions.abandoned_forks()[0].root_hash == root
+        root = client.call(versions.show_fork, "a/b").root_hash
+        assert client.call(versions.abandon_fork, "a/b").root_hash == root
+        assert client.call(versions.list_forks).forks == []
+        assert client.call(versions.list_forks, ForkQuery(abandoned=True)).forks[0].root_hash == root
 
     def test_the_history_of_a_path(self, client: Client, top: str) -> None:
         for content in (b"one\n", b"one\ntwo\n"):
             stored = client.files.put(f"{top}/f", content)
-        rows = list(client.versions.history(f"{top}/f", commits=True))
+        where = (top[1:], "f")
+        rows = list(client.items(history.show_history, where, HistoryQuery(commits=True)))
         assert [row.change_type for row in rows] == ["modified", "added"]
-        page = client.versions.log_page(top, limit=1)
+        page = client.call(history.list_commits, LogQuery(path=top, limit=1))
         assert page.items[0].version == stored.version
-        assert [commit.version for commit in client.versions.log(top)] == [row.version for row in rows]
-        details = client.versions.commit(stored.version)
+        commits = client.items(history.list_commits, LogQuery(path=top))
+        assert [commit.version for commit in commits] == [row.version for row in rows]
+        details = client.call(history.show_commit, stored.version)
         assert [change.path for change in details.changes] == [f"{top}/f"]
-        lines = client.versions.blame(f"{top}/f").lines
-        assert lines is not None
+        lines = client.call(history.blame_path, where).lines
+        assert lines is not UNSET
         assert [line.version for line in lines] == [rows[1].version, rows[0].version]
-        entries = client.versions.blame(top).entries
-        assert entries is not None
+        entries = client.call(history.blame_path, (top[1:],)).items
         assert [entry.name for entry in entries] == ["f"]
 
     def test_a_comparison_is_read_while_it_comes(self, client: Client, top: str) -> None:
-        before = client.versions.resolve("HEAD")
+        before = resolve(client, "HEAD")
         names = [f"{number:05}-é" for number in range(3000)]
         client.files.batch([{"op": "put", "path": f"{top}/{name}", "content": name} for name in names])
-        changes = client.versions.compare(before)
+        asked = CompareQuery(source=before)
+        changes = client.stream(history.compare_versions, asked).items("changes", PathChange)
         found: list[PathChange] = []
         with pytest.raises(StopIteration) as end:
             while True:
                 found.append(next(changes))
-        assert (end.value.value.totals.added, end.value.value.source) == (3000, before)
+        compared = end.value.value
+        assert (compared["totals"]["added"], compared["from"]) == (3000, before)
         assert [change.path for change in found if change.entry_type == 2] == [f"{top}/{n}" for n in names]
 
     def test_lifecycle_settings(self, client: Client) -> None:
-        assert not client.versions.set_lifecycle({"snapshot_writes_enabled": False}).snapshot_writes_enabled
-        client.versions.set_lifecycle({"snapshot_writes_enabled": True})
-        assert client.versions.lifecycle().snapshot_writes_enabled
+        off = LifecycleChange(snapshot_writes_enabled=False)
+        assert not client.call(versions.change_lifecycle, off).snapshot_writes_enabled
+        client.call(versions.change_lifecycle, LifecycleChange(snapshot_writes_enabled=True))
+        assert client.call(versions.show_lifecycle).snapshot_writes_enabled
+
+
+def resolve(client: Client, name: str) -> str:
+    return client.call(versions.resolve_version, ResolveQuery(name)).version
 
 
 def test_a_version_leaves_and_comes_back(client: Client, top: str) -> None:
     base = client.files.put(f"{top}/f", b"1").version
-    with client.backup.export() as stream:
-        export = b"".join(stream)
-        assert (len(export), stream.version) == (stream.size, base)
-        assert (stream.report["version"], stream.report["size"]) == (base, len(export))
+    response = client.stream(export_version)
+    export = response.content()
+    report = msgspec.json.decode(response.header("X-Svc-Report"), type=ExportReport)
+    assert (len(export), response.header("X-Svc-Version")) == (report.size, base)
+    assert (report.version, report.size) == (base, len(export))
     client.files.put(f"{top}/f", b"2")
-    with client.backup.patch(base) as stream:
-        patch = b"".join(stream)
+    patch = client.stream(diff_versions, DiffQuery(source=base)).content()
+
+    def take_in(content: Body, **how: Any) -> ImportReport:
+        return client.stream(import_version, ImportQuery(**how), content=content).json(ImportReport)
+
     with pytest.raises(errors.Conflict) as raised:
-        client.backup.import_file(patch)
+        take_in(patch)
     assert raised.value.details["base"] == base
-    assert client.backup.import_file(export, promote=True).version_hash == base
+    assert take_in(export, promote=True).version_hash == base
     assert client.files.read(f"{top}/f") == b"1"
-    report = client.backup.import_file(lambda: iter([patch]), size=len(patch))
-    assert not report.head_promoted
-    promoted = client.backup.promote(report.version_hash)
-    assert (promoted.head, promoted.previous) == (report.version_hash, base)
+    taken = take_in(lambda: iter([patch]))
+    assert not taken.head_promoted
+    promoted = client.call(promote_version, PromoteBody(taken.version_hash))
+    assert (promoted.head, promoted.previous) == (taken.version_hash, base)
     assert client.files.read(f"{top}/f") == b"2"
     with pytest.raises(errors.InvalidInput):
-        client.backup.import_file(export[:-1])
+        take_in(export[:-1])
 
 
 def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> None:
@@ -313,6 +346,6 @@ def test_a_server_says_how_it_is_and_which_plugins_it_has(client: Client) -> Non
         client.call(enable_plugin, "no.such")
     assert client.call(disable_plugin, "history").warning is UNSET
     with pytest.raises(errors.NotFound):
-        client.versions.log_page(())
+        client.call(history.list_commits)
     assert client.call(enable_plugin, "history").enabled
-    assert client.versions.log_page(()) is not None
+    assert client.call(history.list_commits).commits

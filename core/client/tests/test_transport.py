@@ -348,7 +348,7 @@ class TestApiKeys:
             client.transport.json("GET", "/private", object)
         assert raised.value.message == f"Log in. 'svc login {server}' signs in."
         with Client(server) as client, pytest.raises(errors.AuthRequired) as refused:
-            client.keys.sign_in("bad-key")
+            client.sign_in("bad-key")
         assert refused.value.message == "This key is not valid."
 
     def test_a_key_that_is_refused_is_an_error_without_the_key(self, server: str) -> None:

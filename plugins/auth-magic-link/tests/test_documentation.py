@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from svc_auth_magic_link import delivery
+from svc_auth_magic_link.asking import ANSWER, MOST_REQUESTS, WINDOW_SECONDS
 from svc_auth_magic_link.configuration import CODE_MINUTES, MagicLinkSettings
 from svc_auth_magic_link.descriptor import PLUGIN
-from svc_auth_magic_link.resources import ANSWER, MOST_REQUESTS, WINDOW_SECONDS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = (DOCS / "plugins" / "auth-magic-link.md").read_text(encoding="utf-8")

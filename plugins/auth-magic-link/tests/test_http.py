@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from svc.plugin import Database
-from svc_auth_magic_link import limiting
+from svc_auth_magic_link.asking import ANSWER, MOST_REQUESTS, WINDOW_SECONDS
 from svc_auth_magic_link.codes import create_code
 from svc_auth_magic_link.mail import MailRefused
-from svc_auth_magic_link.resources import ANSWER, MOST_REQUESTS, WINDOW_SECONDS
+from svc_auth_self import limiter
 
 MAILED = {"base_url": "https://svc.example/", "smtp_host": "mail.example", "smtp_from": "svc@svc.example"}
 ANN = "ann@example.com"
@@ -122,7 +122,7 @@ def test_the_sixth_request_for_an_address_is_429_whoever_has_it(served, email: s
 def test_the_count_outlives_the_process(served) -> None:
     for _ in range(MOST_REQUESTS):
         served.ask(ANN)
-    limiting._limiters.clear()
+    limiter._limiters.clear()
     assert served.ask(ANN).status_code == 429
 
 

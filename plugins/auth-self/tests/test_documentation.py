@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import svc_auth_self.api
-from svc_auth_self import plugin
+from svc_auth_self import models, plugin
 from svc_auth_self.configuration import AuthSelfConfiguration
 from svc_auth_self.keys import KeyRecord
 from svc_auth_self.refresh import Chain
-from svc_auth_self.resources.keys import KeyBody
-from svc_auth_self.resources.signing import RotateBody
-from svc_auth_self.resources.tokens import RefreshBody, TokenBody
-from svc_auth_self.sign_in import SignedIn
 from svc_auth_self.signing import SigningRecord
 from svc_testing import PluginPagesContract
 
@@ -25,7 +21,10 @@ class TestPages(PluginPagesContract):
     http_page = "http/auth.md"
     routes_have_rows = False
     configuration = AuthSelfConfiguration
-    bodies = (KeyBody, TokenBody, RefreshBody, RotateBody, SignedIn)
+    bodies = (
+        *(models.NewKey, models.TokenRequest, models.RefreshToken, models.NewSigningKey),
+        *(models.SignedIn, models.NewApiKey, models.ApiKey),
+    )
     records = (("/api-keys/", KeyRecord), ("/refresh-tokens/", Chain), ("/signing-keys/", SigningRecord))
     api = svc_auth_self.api
     commands = plugin.COMMANDS

@@ -14,9 +14,9 @@ import pytest
 
 from svc.plugin import ROOT_USER_ID, AuthContext, Database
 from svc.plugins import accepts_root_key
-from svc_auth_self.api import RateLimiter
 from svc_auth_self.jobs import prune_chains, prune_ended_chains
 from svc_auth_self.keys import keys_of, verified_key
+from svc_auth_self.limiter import RateLimiter
 from svc_auth_self.mode import SelfContainedAuthMode
 from svc_auth_self.refresh import chains_of
 from svc_auth_self.root_key import ensure_root_key, reset_root_key
@@ -427,25 +427,25 @@ def test_commands_take_a_good_key_of_root_without_rules(http: Http, plugins: Any
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "body"),
     [
-        ("POST", "/auth/token"),
-        ("POST", "/auth/refresh"),
-        ("POST", "/auth/logout"),
-        ("POST", "/auth/keys"),
-        ("GET", "/auth/keys"),
-        ("DELETE", "/auth/keys/7f0a2b1c-0000-4000-8000-000000000001"),
-        ("POST", "/auth/signing-key"),
+        ("POST", "/auth/token", '{"api_key": "x"}'),
+        ("POST", "/auth/refresh", '{"refresh_token": "x"}'),
+        ("POST", "/auth/logout", '{"refresh_token": "x"}'),
+        ("POST", "/auth/keys", "{}"),
+        ("GET", "/auth/keys", ""),
+        ("DELETE", "/auth/keys/7f0a2b1c-0000-4000-8000-000000000001", ""),
+        ("POST", "/auth/signing-key", "{}"),
     ],
 )
-def test_a_mode_without_keys_says_so(tmp_path: Any, method: str, path: str) -> None:
+def test_a_mode_without_keys_says_so(tmp_path: Any, method: str, path: str, body: str) -> None:
     from falcon.testing import TestClient
 
     from svc_testing import load_with_testing_auth, serve_in_process
 
     with serve_in_process(tmp_path / "x.svcdb", load_with_testing_auth("users", "auth.self")) as (app, _, _):
         answer = TestClient(app).simulate_request(
-            method, path, body='{"api_key": "x"}', headers={"Content-Type": "application/json"}
+            method, path, body=body, headers={"Content-Type": "application/json"}
         )
     assert (answer.status_code, answer.json["code"]) == (409, "CONFLICT")
     assert "--auth testing" in answer.json["error"]

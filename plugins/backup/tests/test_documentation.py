@@ -12,7 +12,7 @@ import pytest
 from svc.plugin import LazyCommand
 from svc_backup import plugin
 from svc_backup.configuration import BackupConfiguration
-from svc_backup.reports import import_json
+from svc_backup.reports import import_report
 from svc_backup.server_paths import DIRECTORY_VARIABLE
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -42,7 +42,7 @@ def test_every_route_is_described(plugins) -> None:
 
 def test_every_member_of_a_report_is_described(source, target, take_in) -> None:
     page = (DOCS / "http" / "backup.md").read_text()
-    for name in import_json(take_in(target, source.export())):
+    for name in import_report(take_in(target, source.export())).__struct_fields__:
         assert f"`{name}`" in page, name
 
 

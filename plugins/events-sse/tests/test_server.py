@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from svc_events.client import Events
+from svc_events.following import events_of_server
 
 from svc.plugin import Database
 from svc_client import Client
@@ -325,9 +325,9 @@ def test_a_program_that_follows_goes_on_over_a_restart(tmp_path: Path) -> None:
 
     def follow() -> None:
         with Client(f"http://127.0.0.1:{port}") as client:
-            for event in Events(client).stream():
+            for event in events_of_server(client):
                 begun.set()
-                seen.extend(entry["path"] for entry in event["payload"].get("entries", ()))
+                seen.extend(entry["path"] for entry in event.payload.get("entries", ()))
                 if "/last" in seen:
                     break
         over.set()

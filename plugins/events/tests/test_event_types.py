@@ -15,7 +15,8 @@ from svc_tasks.queue import Queue, begin_message, finished
 
 from svc.plugin import Database
 from svc_sharing.event_types import ShareEvents
-from svc_sharing.grants import ShareRequest, share
+from svc_sharing.grants import share
+from svc_sharing.models import NewShares
 from svc_testing import simulate_collection
 from svc_users.event_types import PermissionEvents
 from svc_users.granting import grant, ungrant
@@ -187,8 +188,8 @@ class TestShares(EventTypeContract):
         with database.transaction() as changes:
             changes.put(("one",), b"1")
             changes.put(("two",), b"2")
-        request = ShareRequest(paths=["/one", "/two"], users=["ann", "bob"])
-        share(database, request, "-r------", most=10, actor=ann.user_id)
+        wanted = NewShares(paths=["/one", "/two"], users=["ann", "bob"], permissions="-r------")
+        share(database, wanted, most=10, actor=ann.user_id)
         assert bob.user_id != ann.user_id
 
     def test_each_path_is_told_to_each_user(self, extension: ShareEvents, database: Database) -> None:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from svc.cli import main
 from svc.plugin import Database, LazyCommand
 from svc.plugins import initialize, load_plugins, parse_allowed
+from svc_history.models import HistoryPage, HistoryRow
 from svc_history.plugin import COMMANDS
-from svc_history.stores import Rows
 from svc_testing import simulate_collection
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
@@ -195,9 +195,9 @@ def test_what_a_server_tells_of_a_directory_that_the_caller_sees_in_part(
 ) -> None:
     of_commit = dict.fromkeys(("version", "sequence", "timestamp", "user"))
     entry = {"path": "/d", "name": "d", "entry_type": 3, "size": None, **of_commit}
-    monkeypatch.setattr("svc_history.local_store.LocalHistory.blame", lambda *_: {"entries": [entry]})
+    monkeypatch.setattr("svc_history.blame_of_file.blame_of_file", lambda *_: {"entries": [entry]})
     assert run("blame", "/").split() == ["-", "-", "-", "d/"]
     row = {"snapshot": "one", "timestamp": 0, "change_type": None, "size": None, "version": "0" * 64}
-    page = Rows([row], None)
-    monkeypatch.setattr("svc_history.local_store.LocalHistory.history_page", lambda *_, **__: page)
+    page = HistoryPage("/d", [HistoryRow(**row)])
+    monkeypatch.setattr("svc_history.answers.history_answer", lambda *_: page)
     assert run("history", "/d").split()[-3:] == ["-", "-", "one"]

@@ -12,9 +12,8 @@ import svc_tasks.api
 from svc_tasks import plugin
 from svc_tasks.api import Task, TaskProgress
 from svc_tasks.configuration import TasksConfiguration
+from svc_tasks.models import Schedule, ScheduleChange
 from svc_tasks.records import ScheduleState
-from svc_tasks.resources.cron import ScheduleChange
-from svc_tasks.schedules.configuration import Schedule
 
 from svc_testing import DistributionFactory, HookPagesContract, PluginPagesContract
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from svc.plugin import Database
 from svc_versions.documents import read_state
-from svc_versions.lifecycle import LifecycleChange, RetentionChange, change_lifecycle
+from svc_versions.lifecycle import change_lifecycle
+from svc_versions.models import LifecycleChange, RetentionChange
 from svc_versions.retention import RetentionJob
 from svc_versions.snapshots import add_safety_snapshot, create_snapshot, list_snapshots
 

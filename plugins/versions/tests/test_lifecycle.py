@@ -12,14 +12,8 @@ import pytest
 
 from svc.plugin import Database
 from svc_versions.documents import SnapshotDocument, read_state
-from svc_versions.lifecycle import (
-    Lifecycle,
-    LifecycleChange,
-    Retention,
-    RetentionChange,
-    change_lifecycle,
-    lifecycle_of,
-)
+from svc_versions.lifecycle import change_lifecycle, lifecycle_of
+from svc_versions.models import Lifecycle, LifecycleChange, Retention, RetentionChange
 from svc_versions.retention import RetentionJob, delete_expired, expired
 from svc_versions.snapshots import Snapshot, create_snapshot, list_snapshots
 

@@ -8,7 +8,8 @@ import pytest
 
 from svc.errors import Conflict, InvalidInput, NotFound
 from svc.plugin import Database, parse_path
-from svc_versions.lifecycle import LifecycleChange, change_lifecycle
+from svc_versions.lifecycle import change_lifecycle
+from svc_versions.models import LifecycleChange
 from svc_versions.restoring import RestoredPath, restore_path, restore_snapshot
 from svc_versions.snapshots import create_snapshot, find_snapshot, list_snapshots
 

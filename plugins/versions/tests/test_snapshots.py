@@ -9,7 +9,8 @@ import pytest
 from svc.database.repair import repair
 from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.plugin import Database
-from svc_versions.lifecycle import LifecycleChange, change_lifecycle
+from svc_versions.lifecycle import change_lifecycle
+from svc_versions.models import LifecycleChange
 from svc_versions.restoring import restore_snapshot
 from svc_versions.roots import snapshot_names
 from svc_versions.snapshots import (

@@ -55,7 +55,7 @@ class AsyncClient:
             page: Page[T] = await self._run(partial(self.client.call, operation, **arguments))
             for item in page.items:
                 yield item
-            if page.next_cursor is None:
+            if not page.next_cursor:
                 return
             arguments = next_arguments(operation, arguments, page.next_cursor)
 

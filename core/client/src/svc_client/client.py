@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -10,16 +10,12 @@ from svc.errors import ServiceUnavailable
 from svc.operations.system import HEALTH_TEMPLATE
 from svc.operations.system_models import Health
 from svc_client.address import Credentials, ServerAddress
-from svc_client.backup import Backup
 from svc_client.blobs import Blobs
-from svc_client.credentials import CredentialStore, StoredTokens
+from svc_client.credentials import CredentialStore, SignIn, StoredTokens
 from svc_client.failures import foreign_answer
 from svc_client.files import Files
-from svc_client.keys import Keys
 from svc_client.operations import Operations
-from svc_client.sharing import Sharing
-from svc_client.transport import Transport
-from svc_client.versions import Versions
+from svc_client.transport import Token, Transport
 
 __all__ = ["Client", "connect"]
 
@@ -42,10 +38,6 @@ class Client(Operations):
         sends_secrets_in_clear: whether credentials leave this machine unencrypted.
         files: files, directories, links.
         blobs: contents in chunks.
-        versions: snapshots, forks, history.
-        backup: exports, patches, imports.
-        keys: API keys, and signing in.
-        sharing: shares with users and groups, and links.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -73,10 +65,6 @@ class Client(Operations):
         )
         self.files = Files(self.transport)
         self.blobs = Blobs(self.transport)
-        self.versions = Versions(self.transport)
-        self.backup = Backup(self.transport)
-        self.keys = Keys(self.transport)
-        self.sharing = Sharing(self.transport)
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +87,23 @@ class Client(Operations):
             except msgspec.ValidationError:
                 raise foreign_answer(self.address.url) from None
         return response.json(Health)
+
+    def sign_in(self, api_key: str) -> SignIn:
+        """Exchanges an API key for an access token and a refresh token.
+
+        Raises:
+            AuthRequired: the server does not take the key.
+            RateLimited: too many logins have failed.
+        """
+        # The token that this client may have is not shown: a server refuses one that has ended.
+        return self.transport.json(
+            "POST", "/auth/token", Token, value={"api_key": api_key}, anonymous=True
+        ).signed_in()
+
+    def sign_out(self, refresh_token: str) -> None:
+        """Ends a sign-in by its refresh token."""
+        value = {"refresh_token": refresh_token}
+        self.transport.json("POST", "/auth/logout", dict[str, Any], value=value, anonymous=True)
 
     def close(self) -> None:
         """Closes all connections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -18,6 +18,7 @@ from svc.errors import AuthRequired, NotFound, ServiceUnavailable, SvcError
 from svc_client.address import Credentials, ServerAddress
 from svc_client.credentials import SignIn, StoredTokens
 from svc_client.failures import error_of_answer, error_of_connection, foreign_answer
+from svc_client.paging import ArrayReader
 from svc_client.proxies import proxy_of
 
 __all__ = ["PIECE", "Body", "Response", "Transport"]
@@ -124,6 +125,20 @@ class Response:
             return msgspec.json.decode(content, type=form)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self.foreign() from None
+
+    def items(self, head: str, form: type[T]) -> Generator[T, None, dict[str, Any]]:
+        """Yields the items of ``{"<head>": [...], <members>}`` while they come; the members are its value.
+
+        Raises ServiceUnavailable where the body is no such document, or ends early.
+        """
+        with self:
+            reader = ArrayReader(self.pieces(), head)
+            try:
+                for item in reader.items():
+                    yield msgspec.convert(item, form)
+            except (ValueError, RecursionError):
+                raise self.foreign() from None
+        return reader.members
 
     def foreign(self) -> ServiceUnavailable:
         """Returns the error that says that no server of svc answers so."""
@@ -370,11 +385,9 @@ class Transport:
         return answer.token, answer.expires_in
 
     def _refresh(self, refresh_token: str) -> SignIn:
-        answer = self._ask_for_token("/auth/refresh", {"refresh_token": refresh_token})
-        ends = time.time() + answer.expires_in
-        return SignIn(token=answer.token, expires_at=ends, refresh_token=answer.refresh_token)
+        return self._ask_for_token("/auth/refresh", {"refresh_token": refresh_token}).signed_in()
 
-    def _ask_for_token(self, url: str, value: dict[str, Any]) -> _Token:
+    def _ask_for_token(self, url: str, value: dict[str, Any]) -> Token:
         fields = {"Accept": "application/json", "User-Agent": "svc", "Content-Type": "application/json"}
         try:
             response = self._send_raw("POST", self.address.prefix + url, fields, msgspec.json.encode(value))
@@ -385,7 +398,7 @@ class Transport:
             if isinstance(problem, NotFound):
                 raise AuthRequired(f"{self.address.url} takes no API keys: it gives no tokens.")
             raise problem
-        return response.json(_Token)
+        return response.json(Token)
 
     def _renew(self, response: Response) -> bool:
         """Gets another token in the place of one that was refused; returns whether there is one."""
@@ -416,12 +429,19 @@ class Transport:
         return error_of_answer(self.address.url, response.status, reason, response.headers, content)
 
 
-class _Token(Confidential, frozen=True):
+class Token(Confidential, frozen=True):
+    """What a server answers to a key or a refresh token."""
+
     shown = ("expires_in",)
 
     token: str
     expires_in: float
     refresh_token: str | None = None
+
+    def signed_in(self) -> SignIn:
+        """The sign-in that an answer begins now."""
+        ends = time.time() + self.expires_in
+        return SignIn(token=self.token, expires_at=ends, refresh_token=self.refresh_token)
 
 
 def _pool(address: ServerAddress, timeout: float) -> urllib3.HTTPConnectionPool | urllib3.ProxyManager:

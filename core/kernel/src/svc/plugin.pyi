@@ -72,6 +72,7 @@ from svc.operations import Created as Created
 from svc.operations import Page as Page
 from svc.operations import Weight as Weight
 from svc.operations import accepts_query_token as accepts_query_token
+from svc.operations import encode_json as encode_json
 from svc.operations import errors_as_page as errors_as_page
 from svc.operations import operation as operation
 from svc.operations import public as public
@@ -98,7 +99,6 @@ from svc.pipeline import body_stream as body_stream
 from svc.pipeline import conditions_of as conditions_of
 from svc.pipeline import context_of as context_of
 from svc.pipeline import effective_permissions as effective_permissions
-from svc.pipeline import encode_json as encode_json
 from svc.pipeline import flags_of_mask as flags_of_mask
 from svc.pipeline import format_http_date as format_http_date
 from svc.pipeline import has_body as has_body

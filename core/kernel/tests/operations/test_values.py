@@ -22,6 +22,7 @@ class Question(Struct, frozen=True):
     order: Literal["up", "down"] = "up"
     tags: list[str] = []
     offset: int = 0
+    days: Annotated[float, Meta(ge=0)] | None = None
 
 
 class Needed(Struct, frozen=True):
@@ -49,6 +50,7 @@ def change_thing(call: Any, name: str, path: tuple[str, ...], query: Question, b
         order=st.sampled_from(["up", "down"]),
         tags=st.lists(st.text(), max_size=3),
         offset=st.integers(-(10**17), 10**17),
+        days=st.none() | st.floats(0, allow_infinity=False),
     )
 )
 def test_a_query_is_read_as_it_was_written(question: Question) -> None:
@@ -63,6 +65,9 @@ def test_a_query_is_read_as_it_was_written(question: Question) -> None:
         ({"limit": "x"}, "The parameter limit is an integer.", {"field": "limit"}),
         ({"limit": "1" * 19}, "The parameter limit is an integer.", {"field": "limit"}),
         ({"limit": "٣"}, "The parameter limit is an integer.", {"field": "limit"}),
+        ({"days": "x"}, "The parameter days is a number.", {"field": "days"}),
+        ({"days": "nan"}, "The parameter days is a number.", {"field": "days"}),
+        ({"days": "-0.5"}, "The parameter days is at least 0.", {"field": "days", "limit": 0}),
         ({"deep": "perhaps"}, "The parameter deep is true or false.", {"field": "deep"}),
         ({"order": "left"}, "The parameter order is one of down, up.", {"field": "order"}),
     ],

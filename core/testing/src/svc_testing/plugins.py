@@ -25,8 +25,13 @@ from svc_testing.extensions import import_alone, used_by
 __all__ = ["PluginContract"]
 
 PUBLIC_PACKAGES = frozenset(
-    {"svc", "svc.database.transfer", "svc.errors", "svc.plugin", "svc_client", "svc_testing"}
+    {
+        *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
+        *("svc.database.transfer", "svc_client", "svc_testing"),
+    }
 )
+PUBLIC_MODULES = ("api", "models", "operations")
+"""Of another plugin."""
 HEAVY_MODULES = ("click", "falcon", "gevent", "gunicorn", "lmdb")
 
 
@@ -98,11 +103,12 @@ class PluginContract:
         assert descriptor.families not in import_alone(code).split()
 
     def test_it_imports_only_what_is_public(self) -> None:
-        """It imports packages of svc that are listed as public, and of plugins it needs their api module."""
+        """It imports what is public of svc, and of plugins that it needs the api and the operations."""
         descriptor = self.descriptor()
         package = descriptor.module.partition(".")[0]
         others = load_plugins(sorted({*descriptor.drivers, *descriptor.needs})).descriptors.values()
-        permitted = {*PUBLIC_PACKAGES, *(f"{other.module.partition('.')[0]}.api" for other in others)}
+        needed = {other.module.partition(".")[0] for other in others}
+        permitted = {*PUBLIC_PACKAGES, *(f"{name}.{part}" for name in needed for part in PUBLIC_MODULES)}
         offences = [
             f"{file.name}: {module}"
             for file, module in _imports(package)

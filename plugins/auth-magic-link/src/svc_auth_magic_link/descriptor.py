@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=MagicLinkSettings,
     implementation="svc_auth_magic_link.plugin",
+    operations=("svc_auth_magic_link.operations",),
     needs=("auth.self", "users"),
     options=(
         StartOption(

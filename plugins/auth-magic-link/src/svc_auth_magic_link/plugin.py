@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes, its job, and the end of what waits to be sent."""
+"""The hooks of the plugin: its health check, its job, and the end of what waits to be sent."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext, RouteRegistry
+    from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext
 
-__all__ = ["svc_background", "svc_register_health_checks", "svc_register_routes", "svc_stop"]
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes that send links and take their codes."""
-    from svc_auth_magic_link.resources import MagicLinkResource, VerifyResource
-
-    routes.add("/auth/magic-link", MagicLinkResource())
-    routes.add("/auth/magic-link/verify", VerifyResource())
+__all__ = ["svc_background", "svc_register_health_checks", "svc_stop"]
 
 
 @hookimpl

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 
-import falcon
-
-from svc.plugin import context_of
+from svc.plugin import Call
 
 __all__ = ["client_address"]
 
 _IPV6_PREFIX = 64
 
 
-def client_address(req: falcon.Request) -> str:
+def client_address(call: Call) -> str:
     """Returns what a rate limit counts a client by: an IPv4 address, or an IPv6 network of 64 bits.
 
     Behind trusted proxies it is the address that they name.
     """
-    found = getattr(context_of(req), "client_address", None) or req.env.get("REMOTE_ADDR") or ""
     try:
-        address = ipaddress.ip_address(str(found).partition("%")[0])
+        address = ipaddress.ip_address((call.client_address or "").partition("%")[0])
     except ValueError:
         return "local"
     if isinstance(address, ipaddress.IPv6Address):

@@ -10,17 +10,16 @@ from svc_auth_self.accounts import ROOT_ACCOUNT, Account, Accounts, DatabaseAcco
 from svc_auth_self.addresses import client_address
 from svc_auth_self.keys import (
     DAY_MS,
-    DEFAULT_KEY_DAYS,
-    LONGEST_KEY_DAYS,
     KeyRecord,
     create_key,
     find_key,
     revoke_key,
 )
-from svc_auth_self.limiter import RateLimiter
+from svc_auth_self.limiter import limiter_of
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
+from svc_auth_self.models import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, SignedIn
 from svc_auth_self.rules import check_rules, scoped_rules
-from svc_auth_self.sign_in import SignedIn, sign_in, token_mode
+from svc_auth_self.sign_in import sign_in, token_mode
 from svc_auth_self.sign_in_log import log_refused_sign_in, log_sign_in
 
 __all__ = [
@@ -33,13 +32,13 @@ __all__ = [
     "DatabaseAccounts",
     "KeyMatch",
     "KeyRecord",
-    "RateLimiter",
     "SignedIn",
     "TokenAuthMode",
     "check_rules",
     "client_address",
     "create_key",
     "find_key",
+    "limiter_of",
     "log_refused_sign_in",
     "log_sign_in",
     "revoke_key",

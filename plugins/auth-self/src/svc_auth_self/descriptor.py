@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=AuthSelfConfiguration,
     implementation="svc_auth_self.plugin",
+    operations=("svc_auth_self.operations",),
     needs=("users",),
     options=(StartOption("jwt-expiry", "Seconds for which an access token is good.", metavar="SECONDS"),),
     auth_modes=("self-contained", "self"),

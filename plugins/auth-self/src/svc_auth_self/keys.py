@@ -20,8 +20,6 @@ from svc_auth_self.secret_hashes import secret_hashes
 
 __all__ = [
     "DAY_MS",
-    "DEFAULT_KEY_DAYS",
-    "LONGEST_KEY_DAYS",
     "KeyRecord",
     "count_keys",
     "create_key",
@@ -34,8 +32,6 @@ __all__ = [
 ]
 
 DAY_MS = 86_400_000
-DEFAULT_KEY_DAYS = 730
-LONGEST_KEY_DAYS = 3_650
 
 KEYS = "api-keys"
 KEYS_OF = "api-keys-of"

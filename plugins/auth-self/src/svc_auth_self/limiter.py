@@ -10,14 +10,26 @@ import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from blake3 import blake3
+
+from svc.plugin import Database
 
 if TYPE_CHECKING:
     from limits import RateLimitItem
     from limits.strategies import MovingWindowRateLimiter
 
-__all__ = ["RateLimiter"]
+__all__ = ["RateLimiter", "limiter_of"]
+
+_limiters: WeakKeyDictionary[Database, dict[str, RateLimiter]] = WeakKeyDictionary()
+
+
+def limiter_of(database: Database, name: str) -> RateLimiter:
+    """Returns the limiter of this name of a database; each name is counted by itself."""
+    limiters = _limiters.setdefault(database, {})
+    limiter = limiters.get(name)
+    return limiter or limiters.setdefault(name, RateLimiter(database.state_directory, name))
 
 
 class RateLimiter:

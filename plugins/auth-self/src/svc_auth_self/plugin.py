@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its auth mode, its routes, its commands and its background job."""
+"""The hooks of the plugin: its auth mode, its commands and its background jobs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, CommandRegistry, JobRegistry, NamedRegistry, PluginContext, RouteRegistry
+    from svc.plugin import AuthMode, CommandRegistry, JobRegistry, NamedRegistry, PluginContext
 
 __all__ = [
     "COMMANDS",
     "svc_background",
     "svc_register_auth_modes",
     "svc_register_commands",
-    "svc_register_routes",
     "svc_start",
 ]
 
@@ -46,29 +45,6 @@ def svc_register_auth_modes(auth_modes: NamedRegistry[AuthMode]) -> None:
     from svc_auth_self.mode import SelfContainedAuthMode
 
     auth_modes.add(SelfContainedAuthMode())
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of tokens and keys."""
-    from svc_auth_self.resources.keys import AdminKeyResource, AdminKeysResource, KeyResource, KeysResource
-    from svc_auth_self.resources.signing import SigningKeyResource
-    from svc_auth_self.resources.tokens import LoginLimits, LogoutResource, RefreshResource, TokenResource
-
-    limits = LoginLimits()
-    routes.add("/auth/token", TokenResource(limits))
-    routes.add("/auth/refresh", RefreshResource(limits))
-    routes.add("/auth/logout", LogoutResource())
-    routes.add("/auth/signing-key", SigningKeyResource())
-    keys, key, admin_keys, admin_key = KeysResource(), KeyResource(), AdminKeysResource(), AdminKeyResource()
-    routes.add("/auth/keys", keys)
-    routes.add("/auth/keys/admin", admin_keys)
-    routes.add("/auth/keys/admin/{key_id}", admin_key)
-    routes.add("/auth/keys/{key_id}", key)
-    routes.add("/api-keys", keys)
-    routes.add("/api-keys/{key_id}", key)
-    routes.add("/admin/api-keys", admin_keys)
-    routes.add("/admin/api-keys/{key_id}", admin_key)
 
 
 @hookimpl

@@ -27,6 +27,7 @@ __all__ = [
     "CHAINS",
     "ENDED_CHAINS",
     "LONGEST_TOKEN_MS",
+    "NOT_VALID",
     "Chain",
     "EndedChain",
     "begin_chain",

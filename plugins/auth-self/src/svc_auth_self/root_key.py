@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from svc.errors import Conflict, NotFound, PreconditionFailed
 from svc.plugin import ROOT_USER_ID, Database, Transaction
-from svc_auth_self.keys import DAY_MS, LONGEST_KEY_DAYS, create_key, keys_of, revoke_key
+from svc_auth_self.keys import DAY_MS, create_key, keys_of, revoke_key
+from svc_auth_self.models import LONGEST_KEY_DAYS
 from svc_auth_self.records import absent, now_ms
 from svc_auth_self.refresh import chains_of
 

@@ -61,9 +61,11 @@ def write_backup(
         Forbidden: the directory may not be written.
         RefusedFile: what was written is not what was to be written.
     """
+    import msgspec
+
     from svc_backup.format import plan_export, plan_patch
     from svc_backup.output_files import write_file
-    from svc_backup.reports import export_json, patch_json
+    from svc_backup.reports import export_report, patch_report
     from svc_backup.writing import make_directory, require_space, verifier
 
     planned = plan_export(database, root) if base is None else plan_patch(database, base, root)
@@ -79,8 +81,8 @@ def write_backup(
             progress=lambda done, _: progress(done, total),
             verify=verify,
         )
-        report = export_json(outgoing) if base is None else patch_json(outgoing)
-        return {**report, "size": outgoing.size}
+        report = export_report(outgoing) if base is None else patch_report(outgoing)
+        return dict(msgspec.to_builtins(report))
 
 
 def backup_target(path: FilePath) -> Hash:

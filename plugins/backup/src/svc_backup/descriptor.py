@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=BackupConfiguration,
     implementation="svc_backup.plugin",
+    operations=("svc_backup.operations",),
     response_headers=("X-Svc-Version",),
     system_paths=(SystemPath("refs/imports", BackupRule.SKIP),),
 )

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes and its commands."""
+"""The hooks of the plugin: its commands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes"]
+__all__ = ["COMMANDS", "svc_register_commands"]
 
 COMMANDS = {
     "export": ("svc_backup.commands.export:export", "Writes a version into a file of its own."),
@@ -18,21 +18,6 @@ COMMANDS = {
     "promote": ("svc_backup.commands.promote:promote", "Makes a version HEAD."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds export, diff, import and promote, in both families of paths."""
-    from svc_backup.resources.diff import DiffResource
-    from svc_backup.resources.export import ExportResource
-    from svc_backup.resources.import_file import ImportResource
-    from svc_backup.resources.promote import PromoteResource
-
-    for family in ("/versions", "/version"):
-        routes.add(f"{family}/export", ExportResource())
-        routes.add(f"{family}/diff", DiffResource())
-        routes.add(f"{family}/import", ImportResource())
-        routes.add(f"{family}/promote", PromoteResource())
 
 
 @hookimpl

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc_backup.format import ImportResult, Outgoing
+from msgspec import UNSET, UnsetType
 
-__all__ = ["export_json", "export_lines", "import_json", "import_lines", "patch_json", "patch_lines"]
+from svc_backup.format import ImportResult, Outgoing
+from svc_backup.models import ExportReport, ImportReport, PatchReport
+
+__all__ = [
+    "export_lines",
+    "export_report",
+    "import_lines",
+    "import_report",
+    "patch_lines",
+    "patch_report",
+]
 
 Lines = list[tuple[str, Any]]
 
@@ -27,49 +37,51 @@ def export_lines(outgoing: Outgoing) -> Lines:
     return lines
 
 
-def export_json(outgoing: Outgoing) -> dict[str, Any]:
-    """Returns the members of an export's report."""
+def export_report(outgoing: Outgoing, output: str | UnsetType = UNSET) -> ExportReport:
+    """Returns an export's report; ``output`` is where the file was written."""
     counts = outgoing.counts
-    return {
-        "files": counts.files,
-        "links": counts.links,
-        "chunks": counts.chunks,
-        "directories": counts.directories,
-        "version": outgoing.root.hex(),
-        "size": outgoing.size,
-        **({"left_out": list(counts.left_out)} if counts.left_out else {}),
-    }
+    return ExportReport(
+        output=output,
+        files=counts.files,
+        links=counts.links,
+        chunks=counts.chunks,
+        directories=counts.directories,
+        version=outgoing.root.hex(),
+        size=outgoing.size,
+        left_out=list(counts.left_out) or UNSET,
+    )
 
 
 def patch_lines(outgoing: Outgoing) -> Lines:
     """Returns (name, value) of a patch's report."""
-    members = patch_json(outgoing)
+    report = patch_report(outgoing)
     return [
-        ("Files added", members["files_added"]),
-        ("Files modified", members["files_modified"]),
-        ("Files deleted", members["files_deleted"]),
-        ("Chunks", members["chunks"]),
-        ("Directories", members["directories"]),
-        ("From", members["from"]),
-        ("To", members["to"]),
+        ("Files added", report.files_added),
+        ("Files modified", report.files_modified),
+        ("Files deleted", report.files_deleted),
+        ("Chunks", report.chunks),
+        ("Directories", report.directories),
+        ("From", report.source),
+        ("To", report.to),
     ]
 
 
-def patch_json(outgoing: Outgoing) -> dict[str, Any]:
-    """Returns the members of a patch's report."""
+def patch_report(outgoing: Outgoing, output: str | UnsetType = UNSET) -> PatchReport:
+    """Returns a patch's report; ``output`` is where the file was written."""
     counts = outgoing.counts
     assert counts.changes is not None
     assert outgoing.base is not None
-    return {
-        "files_added": counts.changes.added,
-        "files_modified": counts.changes.modified,
-        "files_deleted": counts.changes.deleted,
-        "chunks": counts.chunks,
-        "directories": counts.directories,
-        "from": outgoing.base.hex(),
-        "to": outgoing.root.hex(),
-        "size": outgoing.size,
-    }
+    return PatchReport(
+        output=output,
+        files_added=counts.changes.added,
+        files_modified=counts.changes.modified,
+        files_deleted=counts.changes.deleted,
+        chunks=counts.chunks,
+        directories=counts.directories,
+        source=outgoing.base.hex(),
+        to=outgoing.root.hex(),
+        size=outgoing.size,
+    )
 
 
 def import_lines(result: ImportResult) -> Lines:
@@ -88,19 +100,19 @@ def import_lines(result: ImportResult) -> Lines:
     return lines
 
 
-def import_json(result: ImportResult) -> dict[str, Any]:
-    """Returns the members of an import's report."""
-    return {
-        "backup_type": result.kind,
-        "entries_imported": result.entries,
-        "chunks_imported": result.chunks,
-        "files_imported": result.files,
-        "directories_imported": result.directories,
-        "deletions_applied": result.deletions,
-        "version_hash": result.version.hex(),
-        "base_hash": None if result.base is None else result.base.hex(),
-        "head_promoted": result.head_promoted,
-        "snapshots_imported": result.snapshots,
-        "system_entries_imported": result.system_entries,
-        "warnings": list(result.warnings),
-    }
+def import_report(result: ImportResult) -> ImportReport:
+    """Returns an import's report."""
+    return ImportReport(
+        backup_type=result.kind,
+        entries_imported=result.entries,
+        chunks_imported=result.chunks,
+        files_imported=result.files,
+        directories_imported=result.directories,
+        deletions_applied=result.deletions,
+        version_hash=result.version.hex(),
+        base_hash=None if result.base is None else result.base.hex(),
+        head_promoted=result.head_promoted,
+        snapshots_imported=result.snapshots,
+        system_entries_imported=result.system_entries,
+        warnings=list(result.warnings),
+    )

@@ -14,5 +14,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=SseConfiguration,
     implementation="svc_events_sse.plugin",
+    operations=("svc_events.operations",),
     needs=("events",),
 )

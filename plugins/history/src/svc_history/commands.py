@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+import msgspec
+from msgspec import UNSET
 
 from svc.errors import CorruptRecord, NotFound
 from svc.plugin import (
     ROOT_USER_ID,
     EntryKind,
+    Page,
     Path,
+    Service,
     Source,
     format_path,
     is_system_path,
@@ -23,7 +28,22 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_history.stores import Rows, open_history_store
+from svc_history.models import (
+    BlameQuery,
+    CommitDetails,
+    CompareQuery,
+    HistoryQuery,
+    LogQuery,
+    PageQuery,
+    PathChange,
+)
+from svc_history.operations import (
+    blame_path,
+    compare_versions,
+    list_commits,
+    show_commit,
+    show_history,
+)
 
 __all__ = ["blame", "history", "log", "show"]
 
@@ -59,9 +79,10 @@ def log(*, path: str, fork: str | None, limit: int, source: Source, as_json: boo
     A fork's log goes on with the commits of HEAD that it began from.
     """
     where = _path(path)
-    with open_history_store(source) as store:
+    asked = LogQuery(path=format_path(where), fork=fork)
+    with _opened(source) as service:
         rows, has_more, damaged = _collect(
-            lambda count, after: store.log_page(where, fork, count, after), limit
+            lambda **page: service.call(list_commits, msgspec.structs.replace(asked, **page)), limit
         )
     if as_json:
         print_json({"commits": rows, "has_more": has_more, **damaged})
@@ -77,8 +98,10 @@ def log(*, path: str, fork: str | None, limit: int, source: Source, as_json: boo
 @json_option
 def show(*, version: str, source: Source, as_json: bool) -> None:
     """Shows the commit VERSION: its number, or whatever names the version that it made."""
-    with open_history_store(source) as store:
-        about, changes = store.commit(version)
+    with _opened(source) as service:
+        first = service.call(show_commit, version, PageQuery())
+        about = _about(first)
+        changes = map(msgspec.to_builtins, _changes(service, first))
         damaged = {"damaged_commits": [about["sequence"]]} if about.get("damaged") else {}
         if as_json:
             print_json({**about, "totals": about["changes"], "changes": list(changes)})
@@ -109,12 +132,10 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
 def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bool) -> None:
     """Shows how PATH was added, modified and deleted from snapshot to snapshot, newest first."""
     where = _path(path)
-    with open_history_store(source) as store:
-
-        def page_of(count: int, after: str | None) -> Rows:
-            return store.history_page(where, commits=commits, limit=count, after=after)
-
-        rows, has_more, damaged = _collect(page_of, limit)
+    with _opened(source) as service:
+        rows, has_more, damaged = _collect(
+            lambda **page: service.call(show_history, where, HistoryQuery(commits=commits, **page)), limit
+        )
     if as_json:
         print_json({"path": format_path(where), "history": rows, "has_more": has_more, **damaged})
     else:
@@ -136,8 +157,8 @@ def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     damaged.
     """
     where = _path(path)
-    with open_history_store(source) as store:
-        found = store.blame(where, version)
+    with _opened(source) as service:
+        found = _blame(service, source, where, version)
     if as_json:
         print_json(found)
     elif "entries" in found:
@@ -154,18 +175,69 @@ def _path(text: str) -> Path:
     return path
 
 
+@contextmanager
+def _opened(source: Source) -> Iterator[Service]:
+    """Opens a history; nothing of a file is collected while the context lasts."""
+    with source.open_service("history", read_only=True) as service:
+        if source.is_remote:
+            yield service
+            return
+        with service.database.hold():  # type: ignore[attr-defined] # of a file
+            yield service
+
+
+def _about(commit: CommitDetails) -> dict[str, Any]:
+    """A commit with its counts in ``changes``."""
+    about: dict[str, Any] = msgspec.to_builtins(commit)
+    about["changes"] = about.pop("totals")
+    for member in ("has_more", "next_cursor", "truncated"):
+        about.pop(member, None)
+    return about
+
+
+def _changes(service: Service, first: CommitDetails) -> Iterator[PathChange]:
+    yield from first.changes
+    if first.next_cursor is not None:
+        yield from service.items(show_commit, str(first.sequence), PageQuery(after=first.next_cursor))
+
+
+def _blame(service: Any, source: Source, path: Path, version: str) -> dict[str, Any]:
+    if not source.is_remote:
+        from svc_history.blame_of_file import blame_of_file
+
+        return blame_of_file(service.database, path, version)
+    with service.stream(compare_versions, CompareQuery(source=version, to=version)) as response:
+        root = response.json(_Compared).source
+    asked = BlameQuery(version=root)
+    page = service.call(blame_path, path, asked)
+    damaged = set(page.damaged_commits or ())
+    about: dict[str, Any] = {"path": page.path, "version": page.version}
+    if page.lines is not UNSET:
+        about |= {"lines": msgspec.to_builtins(page.lines), "truncated": page.truncated}
+    else:
+        about["entries"] = msgspec.to_builtins(page.items)
+        while page.next_cursor is not None:
+            page = service.call(blame_path, path, msgspec.structs.replace(asked, after=page.next_cursor))
+            about["entries"] += msgspec.to_builtins(page.items)
+            damaged.update(page.damaged_commits or ())
+    return {**about, "damaged_commits": sorted(damaged)} if damaged else about
+
+
+class _Compared(msgspec.Struct, rename={"source": "from"}):
+    source: str
+
+
 def _collect(
-    page_of: Callable[[int, str | None], Rows], limit: int
+    page_of: Callable[..., Page[Any]], limit: int
 ) -> tuple[list[dict[str, Any]], bool, dict[str, Any]]:
     """The rows of as many pages as a limit asks for, whether there are more, and the ``damaged_commits``."""
     rows: list[dict[str, Any]] = []
     damaged: set[int] = set()
     after: str | None = None
     while True:
-        wanted = _PAGE if limit == 0 else min(_PAGE, limit - len(rows))
-        page = page_of(wanted, after)
-        rows += page.rows
-        damaged.update(page.damaged)
+        page: Any = page_of(limit=_PAGE if limit == 0 else min(_PAGE, limit - len(rows)), after=after)
+        rows += msgspec.to_builtins(page.items)
+        damaged.update(page.damaged_commits or ())
         after = page.next_cursor
         if after is None or (limit and len(rows) >= limit):
             return rows, after is not None, {"damaged_commits": sorted(damaged)} if damaged else {}

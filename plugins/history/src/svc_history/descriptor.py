@@ -14,5 +14,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=HistoryConfiguration,
     implementation="svc_history.plugin",
+    operations=("svc_history.operations",),
     needs=("versions",),
 )

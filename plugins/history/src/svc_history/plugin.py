@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes, its view and its commands."""
+"""The hooks of the plugin: its view and its commands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry, View
+    from svc.plugin import CommandRegistry, NamedRegistry, View
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_routes", "svc_register_views"]
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_views"]
 
 COMMANDS = {
     "log": ("svc_history.commands:log", "Lists commits, of everything or of a path."),
@@ -18,27 +18,6 @@ COMMANDS = {
     "blame": ("svc_history.commands:blame", "Shows which commit each line comes from."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of histories, the log, comparisons and blame."""
-    from svc_history.resources import (
-        BlameResource,
-        CommitResource,
-        CompareResource,
-        FileHistoryResource,
-        LogResource,
-    )
-
-    file_history = FileHistoryResource()
-    routes.add("/version/file-history/{path:path}", file_history)
-    routes.add("/versions/file-history/{path:path}", file_history)
-    routes.add("/versions/history/{path:path}", file_history)
-    routes.add("/versions/log", LogResource())
-    routes.add("/versions/commits/{version}", CommitResource())
-    routes.add("/versions/compare", CompareResource())
-    routes.add("/versions/blame/{path:path}", BlameResource())
 
 
 @hookimpl

@@ -26,7 +26,7 @@ from svc_history.counting import Counter, own_counts
 from svc_history.rows import Counts
 
 if TYPE_CHECKING:
-    from svc.plugin import RequestContext
+    from svc.plugin import Call
 
 __all__ = ["Viewer"]
 
@@ -37,7 +37,7 @@ _MOST_LOOKED_AT = 1_000
 class Viewer:
     """One caller, looking at one database as it is now; without a context, one who sees everything."""
 
-    def __init__(self, database: Database, context: RequestContext | None = None) -> None:
+    def __init__(self, database: Database, context: Call | None = None) -> None:
         self.database = database
         self._context = context
         self._head = database.at()
@@ -184,5 +184,5 @@ def _named_by(records: Iterable[TransactionRecord]) -> Iterator[Path]:
                 yield change.source
 
 
-def _is_root(context: RequestContext) -> bool:
+def _is_root(context: Call) -> bool:
     return context.identity.is_unrestricted_root

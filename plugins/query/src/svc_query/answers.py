@@ -1,4 +1,4 @@
-"""What the routes of this plugin answer: the members that programs and commands rely on."""
+"""The members of answers that commands rely on: a server that is none may answer anything."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import Struct, defstruct
 
-__all__ = ["Answer", "FoundBySearch", "Hit", "Rebuilding", "SearchAnswer", "Status", "answer_form"]
+__all__ = ["FoundBySearch", "answer_form"]
 
 Document = dict[str, Any]
 
 
-class Hit(Struct, frozen=True, kw_only=True):
+class _Hit(Struct, frozen=True, kw_only=True):
     """A file that was found.
 
     Attributes:
@@ -45,7 +45,7 @@ class _Page(Struct, frozen=True, kw_only=True):
             raise ValueError("more follows, and no cursor leads there")
 
 
-class Answer(_Page, frozen=True, kw_only=True):
+class _Answer(_Page, frozen=True, kw_only=True):
     """A page of a query's hits.
 
     Attributes:
@@ -57,7 +57,7 @@ class Answer(_Page, frozen=True, kw_only=True):
         meta: what is not as usual: a reindex that goes on, a version that no index knows.
     """
 
-    results: list[Hit]
+    results: list[_Hit]
     total_count: int | None = None
     prev_cursor: str | None = None
 
@@ -73,83 +73,12 @@ class _SearchHit(Struct):
     matches: list[_Match] = []
 
 
-class SearchAnswer(Struct, frozen=True, kw_only=True):
-    """A page of a search's hits; ``total_count`` is how many there are in all."""
-
-    results: list[Hit]
-    has_more: bool
-    total_count: int | None = None
-    meta: Document = {}
-
-
 class FoundBySearch(Struct):
     """A page of a search's hits, with the snippets that a command shows of them."""
 
     results: list[_SearchHit]
     has_more: bool
     total_count: int | None = None
-
-
-class Rebuilding(Struct):
-    """An index that is made anew."""
-
-    rebuilding: bool
-    path: str
-
-
-class _Damage(Struct):
-    at: int
-    reason: str
-
-
-class _Job(Struct):
-    path: str
-    reason: str
-    since: int
-    waits_for_room: bool
-    indexed: int = 0
-    total: int = 0
-
-
-class _Field(Struct):
-    name: str
-    types: list[str]
-
-
-class _Directory(Struct):
-    path: str
-    default: bool = False
-    problem: str | None = None
-    glob: str | None = None
-    fields: list[_Field] = []
-
-
-class _Index(Struct):
-    field: str
-    type: str
-    options: Any
-    documents: int = 0
-    size: int = 0
-    problem: str | None = None
-
-
-class _Failure(Struct):
-    path: str
-    at: int
-
-
-class Status(Struct):
-    """What is indexed, what is being indexed, and what could not be."""
-
-    path: str
-    documents: int
-    waiting: int
-    jobs: list[_Job]
-    directories: list[_Directory]
-    indexes: list[_Index]
-    failures: list[_Failure]
-    has_more: bool
-    damage: _Damage | None = None
 
 
 class _Selected(_Page, frozen=True, kw_only=True):
@@ -175,7 +104,7 @@ def answer_form(request: Document) -> type[Struct]:
         return _Explained
     aggregate = request.get("aggregate")
     if not isinstance(aggregate, dict):  # of another kind it is refused
-        return _Selected if request.get("select") else Answer
+        return _Selected if request.get("select") else _Answer
     members = [
         (name, int if name == "count" else Document)
         for name in ("count", "sum", "avg", "min", "max")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from svc.errors import InvalidInput
 from svc.plugin import (
@@ -25,7 +26,6 @@ from svc.plugin import (
 )
 from svc_query.aggregation import Aggregates
 from svc_query.api import QUERY_OPERATORS, Leaf, QueryOperator
-from svc_query.bodies import AggregateBody, QueryBody, SearchBody
 from svc_query.built_in_operators import Match
 from svc_query.configuration import QueryConfiguration
 from svc_query.cursors import Cursors
@@ -34,10 +34,14 @@ from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
 from svc_query.filters import And, Filter, LeafFilter, Not, Or, parse_filter
 from svc_query.locators import Hit, locate, text_reader
+from svc_query.models import AggregateBody, QueryBody, SearchBody, StatusQuery
 from svc_query.ordering import Order, OrderField
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, Snapshot
 
-__all__ = ["Asker", "sees_everything", "settings_of"]
+__all__ = ["Asker", "index_status", "sees_everything", "settings_of"]
+
+if TYPE_CHECKING:
+    from svc.plugin import Call
 
 T = TypeVar("T")
 
@@ -48,18 +52,43 @@ _MOST_WAITED_FOR = 1_000
 
 
 class Asker(NamedTuple):
-    """Who asks which database; ``identity`` is root for whoever holds the file. Operators are by name."""
+    """Who asks which database; ``identity`` is root for whoever holds the file. Operators are by name.
+
+    ``deadline`` is until when an answer may take; None: as long as the settings say, from the question on.
+    """
 
     database: Database
     context: PluginContext
     operators: Mapping[str, QueryOperator]
     identity: Identity = ROOT_IDENTITY
+    deadline: float | None = None
 
     @classmethod
-    def of(cls, database: Database, context: PluginContext, identity: Identity = ROOT_IDENTITY) -> Asker:
+    def of(
+        cls,
+        database: Database,
+        context: PluginContext,
+        identity: Identity = ROOT_IDENTITY,
+        deadline: float | None = None,
+    ) -> Asker:
         """Returns one with the operators that are in use."""
         operators = {name: one.value for name, one in context.extensions(QUERY_OPERATORS).items()}
-        return cls(database, context, operators, identity)
+        return cls(database, context, operators, identity, deadline)
+
+    @classmethod
+    def of_call(cls, call: Call, body: QueryBody | SearchBody) -> Asker:
+        """Returns one for a call. The index of a file is made complete, unless the body does without."""
+        assert call.plugin is not None
+        deadline = call.deadline
+        is_past = body.snapshot is not None or body.version is not None or body.fork is not None
+        if not (call.is_served or is_past or body.consistency == "eventual"):
+            from svc.plugin import progress_bar
+            from svc_query.indexing import finish_work
+
+            with progress_bar("Indexing") as progress:
+                finish_work(call.database, progress=progress)
+            deadline = None
+        return cls.of(call.database, call.plugin, call.identity, deadline)
 
     @property
     def settings(self) -> QueryConfiguration:
@@ -143,7 +172,7 @@ class Asker(NamedTuple):
         # What is gone from HEAD is for those only who may see what was deleted; a fork has never been there.
         head = database.at() if past and (body.snapshot is not None or body.version is not None) else None
         path, caller = self._caller(version, path, head)
-        budget = Budget(settings.query_seconds, settings.maximum_rows)
+        budget = Budget(settings.query_seconds, settings.maximum_rows, ends=self.deadline)
 
         def answer(snapshot: Snapshot, seen: Caller) -> Answer:
             coverage = coverage_for(snapshot, seen, path)
@@ -259,6 +288,18 @@ class Asker(NamedTuple):
             return head is None or bool(mask & delete) or head.get(path) is not None
 
         return may
+
+
+def index_status(call: Call, path: Path, query: StatusQuery) -> dict[str, Any]:
+    """Returns the state of the index at and below a path, as far as the caller may see it; blocks."""
+    from svc_query.indexing import read_status
+
+    assert call.plugin is not None
+    wait_until = time.monotonic() + settings_of(call.plugin).wait_seconds if call.is_served else 0.0
+    may_read = None if sees_everything(call.identity) else partial(call.may, Operation.READ)
+    return read_status(
+        call.database, path, query.after, query.limit, may_read=may_read, wait_until=wait_until
+    )
 
 
 def settings_of(context: PluginContext) -> QueryConfiguration:

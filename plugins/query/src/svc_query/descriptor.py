@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=QueryConfiguration,
     implementation="svc_query.plugin",
+    operations=("svc_query.operations",),
     extends=("events:event_types",),
     families="svc_query.api",
 )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         ContentCheck,
         HealthCheck,
         NamedRegistry,
-        RouteRegistry,
     )
     from svc_query.api import QueryOperator
 
@@ -26,7 +25,6 @@ __all__ = [
     "svc_register_event_types",
     "svc_register_health_checks",
     "svc_register_query_operators",
-    "svc_register_routes",
     "svc_register_views",
 ]
 
@@ -36,20 +34,6 @@ COMMANDS = {
     "index": ("svc_query.commands:index", "Shows, makes anew and proposes indexes."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of queries, searches and the state of the index."""
-    from svc_query.resources.querying import QueryResource, SearchResource
-    from svc_query.resources.state import RebuildResource, StatusResource
-
-    query = QueryResource()
-    routes.add("/query", query)
-    routes.add("/files/query", query)
-    routes.add("/files/search", SearchResource())
-    routes.add("/query/status", StatusResource())
-    routes.add("/query/rebuild", RebuildResource())
 
 
 @hookimpl

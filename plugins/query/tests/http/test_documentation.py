@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from svc_query.bodies import AggregateBody, OrderBody, QueryBody, RebuildBody, SearchBody
 from svc_query.configuration import QueryConfiguration
+from svc_query.models import AggregateBody, OrderBody, QueryBody, RebuildBody, SearchBody
 
 from svc.plugins import Plugins
 from svc_testing import PluginContract
@@ -27,7 +27,7 @@ def test_every_route_and_method_has_its_row(plugins: Plugins) -> None:
     routes = {
         f"{method} {route.value.template}"
         for route in plugins.registries.routes.of_plugin("query")
-        for method in route.value.responders()
+        for method in route.value.methods
         if method not in ("HEAD", "OPTIONS")
     }
     assert rows == routes

@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=SharingConfiguration,
     implementation="svc_sharing.plugin",
+    operations=("svc_sharing.operations",),
     extends=("events:event_types",),
     needs=("auth.self", "users"),
     # A link is nothing without its key, which no backup holds.

@@ -6,23 +6,38 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any
 
 import msgspec
 
 from svc.errors import InvalidInput, NotFound, PayloadTooLarge
 from svc.plugin import (
     Database,
+    Entry,
+    Identity,
     KnownUser,
     Path,
     Transaction,
     Version,
+    effective_permissions,
     format_path,
     parse_path,
     pause,
     seal,
     unseal,
+)
+from svc_sharing.models import (
+    MOST_ITEMS,
+    EndedShares,
+    NewShares,
+    OldShares,
+    Share,
+    SharedPath,
+    SharedPathPage,
+    SharedPaths,
+    SharedWith,
+    SharePage,
 )
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import (
@@ -33,6 +48,7 @@ from svc_sharing.shared_paths import (
 )
 from svc_users.api import (
     Grant,
+    RightsCache,
     UserLookup,
     checked_grant,
     find_grant,
@@ -40,6 +56,7 @@ from svc_users.api import (
     find_user_by_name,
     grants_at,
     grants_of,
+    groups_of,
     own_group,
     put_grant,
     remove_grant,
@@ -47,7 +64,7 @@ from svc_users.api import (
     user_of_own_group,
 )
 
-__all__ = ["SHARE_MESSAGE", "ShareRequest", "Shares", "list_shares", "share", "shared_with", "unshare"]
+__all__ = ["SHARE_MESSAGE", "list_shares", "share", "shared_with", "shared_with_user", "unshare"]
 
 NO_FLAGS = "-" * 8
 SHARE_MESSAGE = "share"
@@ -56,21 +73,6 @@ SHARE_MESSAGE = "share"
 _MOST_LOOKED_AT = 1_000
 _TURN = 32
 _PURPOSE = "sharing"
-
-
-class ShareRequest(msgspec.Struct, frozen=True):
-    """What is shared with whom: absolute texts of paths, ids or usernames, and names of groups."""
-
-    paths: Sequence[str]
-    users: Sequence[str] = ()
-    groups: Sequence[str] = ()
-
-
-class Shares(msgspec.Struct, frozen=True):
-    """A page of shares, and where the next one begins."""
-
-    items: list[dict[str, Any]]
-    next_cursor: str | None
 
 
 class _Receivers(msgspec.Struct, frozen=True):
@@ -83,36 +85,31 @@ class _Receivers(msgspec.Struct, frozen=True):
     def all_groups(self) -> list[str]:
         return [*(own_group(user.user_id) for user in self.users), *self.groups]
 
-    def as_json(self) -> dict[str, Any]:
-        users = [{"user_id": user.user_id, "username": user.name} for user in self.users]
-        return {"users": users, "groups": self.groups}
-
 
 def share(
     database: Database,
-    request: ShareRequest,
-    permissions: str,
+    wanted: NewShares,
     *,
     most: int,
     actor: str | None,
     users: UserLookup | None = None,
-) -> dict[str, Any]:
+) -> SharedPaths:
     """Shares paths with users and groups, in one commit; blocks.
 
-    Who had a share of a path has the new one instead; what is denied there stays denied. ``permissions`` are
-    8 flag letters, ``most`` bounds the grants that are made. ``users`` knows the users of the auth mode,
+    Who had a share of a path has the new one instead; what is denied there stays denied. ``most`` bounds the
+    grants that are made. ``users`` knows the users of the auth mode,
     wherever it keeps them; None: those of the database alone.
 
     Raises NotFound for a path, a user or a group, InvalidInput where something is malformed or nobody is
     named, and PayloadTooLarge.
     """
-    flags = checked_permissions(permissions)
-    paths = _bounded_paths(request, most)
+    flags = checked_permissions(wanted.permissions)
+    paths = _bounded_paths(wanted, most)
     present_paths(database.at(), paths)
     now_ms = time.time_ns() // 1_000_000
 
     def decide(transaction: Transaction, system: Version) -> _Receivers:
-        receivers = _receivers(system, request, users)
+        receivers = _receivers(system, wanted, users)
         for path, group in _pairs(paths, receivers):
             grant = checked_grant(path, group, allow=flags, created_at=now_ms, created_by=actor)
             present = find_grant(system, grant.grant_id)
@@ -122,28 +119,33 @@ def share(
         return receivers
 
     receivers = commit_decided(database, decide, actor=actor, message=SHARE_MESSAGE)
-    answer = {"paths": [format_path(path) for path in paths], **receivers.as_json()}
-    return {**answer, "permissions": flags, "shared_at": now_ms}
+    return SharedPaths(
+        paths=[format_path(path) for path in paths],
+        users=[SharedWith(user.user_id, user.name) for user in receivers.users],
+        groups=receivers.groups,
+        permissions=flags,
+        shared_at=now_ms,
+    )
 
 
 def unshare(
     database: Database,
-    request: ShareRequest,
+    ended: OldShares,
     *,
     most: int,
     actor: str | None,
     users: UserLookup | None = None,
-) -> dict[str, Any]:
+) -> EndedShares:
     """Takes shares back, in one commit; blocks. Paths need not exist any more.
 
     What is denied at the same place stays denied. Raises as ``share``; NotFound also where nothing of this is
     shared with any of them.
     """
-    paths = _bounded_paths(request, most)
+    paths = _bounded_paths(ended, most)
 
     def decide(transaction: Transaction, system: Version) -> int:
         removed = 0
-        for path, group in _pairs(paths, _receivers(system, request, users)):
+        for path, group in _pairs(paths, _receivers(system, ended, users)):
             wanted = checked_grant(path, group, allow="crudlify", created_at=0)
             present = find_grant(system, wanted.grant_id)
             if present is None or present.allow == NO_FLAGS:
@@ -158,55 +160,80 @@ def unshare(
     removed = commit_decided(database, decide, actor=actor, message="unshare")
     if not removed:
         raise NotFound("None of these paths is shared with any of them.", field="paths")
-    return {"removed": removed, "paths": [format_path(path) for path in paths]}
+    return EndedShares(removed, [format_path(path) for path in paths])
 
 
 def list_shares(
     database: Database, path: Path, *, limit: int, after: str | None, users: UserLookup | None = None
-) -> Shares:
+) -> SharePage:
     """Returns a page of the grants that hang on a path itself, by their ids."""
     system = database.system()
     found = (grant for grant in grants_at(system, path) if after is None or grant.grant_id > after)
     page = list(islice(found, limit + 1))
-    items = [_share_item(system, grant, users) for grant in page[:limit]]
-    return Shares(items, items[-1]["grant_id"] if len(page) > limit else None)
+    shares = [_share(system, grant, users) for grant in page[:limit]]
+    has_more = len(page) > limit
+    cursor = shares[-1].grant_id if has_more else None
+    return SharePage(format_path(path), shares, has_more=has_more, next_cursor=cursor)
 
 
 def shared_with(
     groups: Iterable[str],
+    database: Database,
     version: Version,
-    system: Version,
     *,
-    database_id: bytes,
+    permissions_of: Callable[[Path], str],
     limit: int,
     after: str | None,
-    shows: Callable[[Path], bool] | None = None,
-) -> tuple[list[tuple[Path, Grant]], str | None]:
-    """Returns a page of what is granted to groups at paths that exist, and the cursor behind it.
+) -> SharedPathPage:
+    """Returns a page of what is granted to groups at paths that exist, and that the caller may know of.
 
     A page looks at no more than 1,000 grants, and may be short then.
 
     Args:
         groups: names of the groups.
+        database: has the grants. It seals the cursor, which may name one that the caller must not see.
         version: what decides which paths exist.
-        system: the system tree.
-        database_id: seals the cursor, which may name a grant that the caller's key must not see.
+        permissions_of: returns the flags of what the caller may do to a path.
         limit: most items of a page.
         after: the cursor of the page before.
-        shows: whether the caller may know of a path; None: of each.
     """
-    items: list[tuple[Path, Grant]] = []
-    place = None if after is None else _place(database_id, after)
-    for number, (group, grant) in enumerate(_grants_after(groups, system, place)):
+    found: list[SharedPath] = []
+    key = database.database_id
+    place = None if after is None else _place(key, after)
+    for number, (group, grant) in enumerate(_grants_after(groups, database.system(), place)):
         if number % _TURN == _TURN - 1:
             pause()
         if grant.allow != NO_FLAGS:
             path = parse_path(grant.path)
-            if (shows is None or shows(path)) and (not path or version.get(path) is not None):
-                items.append((path, grant))
-        if len(items) == limit or number + 1 == _MOST_LOOKED_AT:
-            return items, _cursor(database_id, group, grant.grant_id)
-    return items, None
+            flags = permissions_of(path)
+            entry = None if flags == NO_FLAGS else version.get(path)
+            if flags != NO_FLAGS and (not path or entry is not None):
+                found.append(_shared_path(path, grant, entry, flags))
+        if len(found) == limit or number + 1 == _MOST_LOOKED_AT:
+            cursor = _cursor(key, group, grant.grant_id)
+            return SharedPathPage(found, has_more=True, next_cursor=cursor)
+    return SharedPathPage(found)
+
+
+def shared_with_user(database: Database, name_or_id: str) -> Iterator[SharedPath]:
+    """Yields what is shared with a user whom the database keeps; NotFound where there is none."""
+    version, system = database.at(), database.system()
+    user = find_user(system, name_or_id) or find_user_by_name(system, name_or_id)
+    if user is None:
+        raise NotFound("There is no user of this id or name.", field="as")
+    groups = groups_of(system, user)
+    rights = RightsCache(database).of(groups, system) if user.is_active else None
+    identity = Identity(user.user_id, user.username, groups=groups, rights=rights)
+    permissions_of = partial(effective_permissions, identity)
+    after: str | None = None
+    while True:
+        page = shared_with(
+            groups, database, version, permissions_of=permissions_of, limit=MOST_ITEMS, after=after
+        )
+        yield from page.paths
+        after = page.next_cursor
+        if after is None:
+            return
 
 
 def _grants_after(
@@ -219,24 +246,37 @@ def _grants_after(
                 yield group, grant
 
 
-def _share_item(system: Version, grant: Grant, users: UserLookup | None) -> dict[str, Any]:
+def _share(system: Version, grant: Grant, users: UserLookup | None) -> Share:
     user_id = user_of_own_group(grant.group)
     user = None if user_id is None else _known_user(system, user_id, users)
-    return {
-        "grant_id": grant.grant_id,
-        "path": grant.path,
-        "user_id": user_id,
-        "username": None if user is None else user.name,
-        "group": None if user_id is not None else grant.group,
-        "permissions": grant.allow,
-        "deny": grant.deny,
-        "path_pattern": grant.path_pattern,
-        "created_at": grant.created_at,
-        "created_by": grant.created_by,
-    }
+    return Share(
+        grant_id=grant.grant_id,
+        path=grant.path,
+        user_id=user_id,
+        username=None if user is None else user.name,
+        group=None if user_id is not None else grant.group,
+        permissions=grant.allow,
+        deny=grant.deny,
+        path_pattern=grant.path_pattern,
+        created_at=grant.created_at,
+        created_by=grant.created_by,
+    )
 
 
-def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
+def _shared_path(path: Path, grant: Grant, entry: Entry | None, flags: str) -> SharedPath:
+    return SharedPath(
+        path=format_path(path),
+        entry_type=None if entry is None else int(entry.kind),
+        effective_permissions=flags,
+        permissions=grant.allow,
+        group=grant.group,
+        path_pattern=grant.path_pattern,
+        shared_at=grant.created_at,
+        shared_by=grant.created_by,
+    )
+
+
+def _bounded_paths(request: OldShares, most: int) -> list[Path]:
     receivers = len(request.users) + len(request.groups)
     if not receivers:
         raise InvalidInput("At least one user or group is needed.", field="users")
@@ -250,7 +290,7 @@ def _bounded_paths(request: ShareRequest, most: int) -> list[Path]:
     return paths
 
 
-def _receivers(system: Version, request: ShareRequest, users: UserLookup | None) -> _Receivers:
+def _receivers(system: Version, request: OldShares, users: UserLookup | None) -> _Receivers:
     found: dict[str, KnownUser] = {}
     for number, name in enumerate(request.users):
         if number % _TURN == _TURN - 1:

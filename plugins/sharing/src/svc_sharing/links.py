@@ -7,8 +7,7 @@ records go with the next run of the job that prunes them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 
@@ -26,13 +25,14 @@ from svc.plugin import (
 )
 from svc_auth_self.api import DAY_MS, LONGEST_KEY_DAYS, create_key, find_key, revoke_key
 from svc_sharing.addresses import link_url
+from svc_sharing.configuration import SharingConfiguration
+from svc_sharing.models import NewLink, NewShareLink, ShareLink
 from svc_sharing.retrying import commit_decided
 from svc_sharing.shared_paths import checked_permissions, parsed_paths, present_paths, rule_of_path
 
 __all__ = [
     "LINK_KIND",
     "LinkRecord",
-    "LinkRequest",
     "create_link",
     "list_links",
     "prune_links",
@@ -49,53 +49,30 @@ _TURN = 32
 _LABEL = 200
 
 
-class LinkRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The link that somebody wants: what it opens, 8 flag letters, and for how many days.
-
-    ``base_url`` is what its URL begins with; may be empty.
-    """
-
-    paths: Sequence[str]
-    permissions: str
-    expires_in_days: int
-    base_url: str = ""
-
-
-class LinkRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of a link, at ``/share-links/by-id/<key_id>`` of the system tree. It holds no secret.
-
-    ``paths`` are absolute texts, ``permissions`` 8 flag letters, times Unix milliseconds. ``created_by`` is a
-    user id, if known.
-    """
-
-    key_id: str
-    paths: tuple[str, ...]
-    permissions: str
-    created_at: int
-    created_by: str | None
-    expires_at: int
+class LinkRecord(ShareLink, frozen=True, kw_only=True):
+    """What is stored of a link, at ``/share-links/by-id/<key_id>`` of the system tree. It holds no secret."""
 
 
 def create_link(
-    database: Database, request: LinkRequest, *, most_paths: int, actor: str | None
-) -> dict[str, Any]:
+    database: Database, wanted: NewLink, settings: SharingConfiguration, *, actor: str | None
+) -> NewShareLink:
     """Makes a share key and the link that holds it, in one commit; blocks.
-
-    In the answer ``url`` and ``token`` hold the key, which nothing can show again.
 
     Raises NotFound where nothing stands at a path, PayloadTooLarge for too many paths, and InvalidInput also
     for a path that cannot be said exactly by the rules of a key.
     """
-    flags = checked_permissions(request.permissions)
-    if not 1 <= request.expires_in_days <= LONGEST_KEY_DAYS:
+    flags = checked_permissions(wanted.permissions)
+    days = settings.link_days if wanted.expires_in_days is None else wanted.expires_in_days
+    base_url = settings.base_url if wanted.base_url is None else wanted.base_url
+    if not 1 <= days <= LONGEST_KEY_DAYS:
         raise InvalidInput(
             f"expires_in_days is 1 to {LONGEST_KEY_DAYS}.", field="expires_in_days", limit=LONGEST_KEY_DAYS
         )
-    link_url(request.base_url, "")  # Refuses a base that makes no URL.
-    found = present_paths(database.at(), parsed_paths(request.paths, most_paths))
+    link_url(base_url, "")  # Refuses a base that makes no URL.
+    found = present_paths(database.at(), parsed_paths(wanted.paths, settings.link_paths))
     rules = [rule_of_path(path, is_directory, flags) for path, is_directory in found]
-    texts = tuple(format_path(path) for path, _ in found)
-    expires_at = time.time_ns() // 1_000_000 + request.expires_in_days * DAY_MS
+    texts = [format_path(path) for path, _ in found]
+    expires_at = time.time_ns() // 1_000_000 + days * DAY_MS
     with database.transaction(actor=actor, message="make a link") as transaction:
         record, key = create_key(
             database,
@@ -118,18 +95,14 @@ def create_link(
         transaction.put_system((*_BY_ID, link.key_id), msgspec.json.encode(link))
         for path, _ in found:
             transaction.put_system((*_BY_PATH, _path_key(path), link.key_id), b"")
-    return _answer(link, request.base_url, key)
-
-
-def _answer(link: LinkRecord, base_url: str, key: str) -> dict[str, Any]:
-    return {
-        "url": link_url(base_url, key),
-        "token": key,
-        "key_id": link.key_id,
-        "permissions": link.permissions,
-        "expires_at": link.expires_at,
-        "paths": list(link.paths),
-    }
+    return NewShareLink(
+        url=link_url(base_url, key),
+        token=key,
+        key_id=link.key_id,
+        permissions=flags,
+        expires_at=expires_at,
+        paths=texts,
+    )
 
 
 def list_links(

@@ -18,14 +18,14 @@ from svc.plugin import (
 from svc_sharing.page.listing import Row
 from svc_sharing.shared_paths import root_of_rule
 
-__all__ = ["OpenedLink", "opened_link"]
+__all__ = ["LinkInHand", "link_in_hand"]
 
 _DIRECTORY = EntryKind.DIRECTORY
 _LOOKS = 10
 _TURN = 128
 
 
-class OpenedLink(Struct, frozen=True):
+class LinkInHand(Struct, frozen=True):
     """A link in the hands of whoever asks. The permission function decides; this narrows what is shown.
 
     A key may read the directories above its paths, so that a program finds down to them; pages show the
@@ -101,10 +101,10 @@ class OpenedLink(Struct, frozen=True):
         return may(Operation.LIST, path) or may(Operation.READ, path)
 
 
-def opened_link(context: RequestContext) -> OpenedLink:
+def link_in_hand(context: RequestContext) -> LinkInHand:
     """Returns what a caller may see who came by a link; NotFound for one who came by something else."""
     identity = context.identity
     if identity.user_id is not None or identity.is_root or not identity.rules:
         raise path_not_found(())
     roots = (root_of_rule(rule) for rule in identity.rules)
-    return OpenedLink(context, tuple(dict.fromkeys(root for root in roots if root is not None)))
+    return LinkInHand(context, tuple(dict.fromkeys(root for root in roots if root is not None)))

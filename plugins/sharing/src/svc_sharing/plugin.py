@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes, its command and its background job."""
+"""The hooks of the plugin: its command, its events and its background job."""
 
 from __future__ import annotations
 
@@ -9,38 +9,19 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventType
 
-    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry
 
 __all__ = [
     "COMMANDS",
     "svc_background",
     "svc_register_commands",
     "svc_register_event_types",
-    "svc_register_routes",
 ]
 
 COMMANDS = {
     "share": ("svc_sharing.commands.share:share", "Shares files with users and groups, and by links."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of shares and links, and the pages that a link opens."""
-    from svc_sharing.resources.links import LinkResource, LinksResource, MakeLinkResource
-    from svc_sharing.resources.pages import SessionResource, SharedFilesResource, SharePageResource
-    from svc_sharing.resources.shares import MakeShareResource, SharedWithMeResource, SharesResource
-
-    routes.add("/files/share", MakeShareResource())
-    routes.add("/files/shares", SharesResource())
-    routes.add("/files/shared-with-me", SharedWithMeResource())
-    routes.add("/files/share-link", MakeLinkResource())
-    routes.add("/files/share-links", LinksResource())
-    routes.add("/files/share-links/{key_id}", LinkResource())
-    routes.add("/share", SharePageResource())
-    routes.add("/share/session", SessionResource())
-    routes.add("/share/files/{path:path}", SharedFilesResource())
 
 
 @hookimpl

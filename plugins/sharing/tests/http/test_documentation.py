@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svc_client import NewShareLink, Share, SharedPath, ShareLink
-from svc_sharing import plugin
+from svc_sharing import models, plugin
 from svc_sharing.configuration import SharingConfiguration
 from svc_sharing.links import LinkRecord
 from svc_sharing.pruning import PruneLinksJob
-from svc_sharing.resources.links import LinkBody
-from svc_sharing.resources.pages import SessionBody
-from svc_sharing.resources.shares import ShareBody, UnshareBody
 from svc_testing import PluginPagesContract
 
 
@@ -22,7 +18,10 @@ class TestPages(PluginPagesContract):
     plugin_page = "plugins/sharing.md"
     http_page = "http/sharing.md"
     configuration = SharingConfiguration
-    bodies = (ShareBody, UnshareBody, LinkBody, SessionBody, Share, SharedPath, ShareLink, NewShareLink)
+    bodies = (
+        *(models.NewShares, models.OldShares, models.NewLink, models.LinkKey),
+        *(models.Share, models.SharedPath, models.ShareLink, models.NewShareLink),
+    )
     records = (("/share-links/by-id/", LinkRecord),)
     commands = plugin.COMMANDS
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
-
 import click
-from msgspec import Struct
+import msgspec
+from svc_tasks.operations import follow_task, run_task
 
 from svc.errors import ServiceUnavailable, UsageError
 from svc.plugin import (
-    Database,
     Source,
     counted,
     database_option,
@@ -20,62 +17,16 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
+from svc_task_gc.models import MOST_DAYS, GcReport
 
 __all__ = ["compact", "gc"]
-
-_PLUGIN_ID = "task.gc"
-_POLL_SECONDS = 0.2
-
-
-class _Progress(Struct):
-    indexed_count: int
-    total_count: int
-
-
-class _Report(Struct):
-    versions_scanned: int
-    live_entries: int
-    garbage_entries: int
-    reclaimed_bytes: int
-    duration_ms: int
-    dry_run: bool
-    allocated_before: int | None
-    allocated_after: int | None
-    waiting: str | None
-    warning: str | None
-    snapshot: str | None = None
-    snapshot_is_new: bool = True
-
-
-class _Going(Struct, tag_field="status", tag="pending"):
-    id: str
-    progress: _Progress | None = None
-
-
-class _Running(_Going, tag="running"):
-    pass
-
-
-class _Completed(Struct, tag_field="status", tag="completed"):
-    result: _Report
-
-
-class _Failed(Struct, tag_field="status", tag="failed"):
-    error: str | None
-
-
-class _Cancelled(_Failed, tag="cancelled"):
-    pass
-
-
-_Task = _Going | _Running | _Completed | _Failed | _Cancelled
 
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only count, change nothing.")
 @click.option(
     "--keep-days",
-    type=click.FloatRange(0, 100_000),
+    type=click.FloatRange(0, MOST_DAYS),
     metavar="N",
     help="Keep the versions of the last N days, also those without a name.",
 )
@@ -88,70 +39,58 @@ def gc(*, dry_run: bool, keep_days: float | None, source: Source, as_json: bool)
     snapshot of the present state is made before, unless the lifecycle settings forbid it. Readers and writers
     go on meanwhile.
     """
-    with source.open(_PLUGIN_ID, read_only=dry_run and not source.is_remote) as opened:
-        if isinstance(opened, Database):
-            report = _collect_here(opened, dry_run, keep_days)
-        else:
-            report = _collect_there(opened, dry_run, keep_days)
+    report = (_collect_there if source.is_remote else _collect_here)(source, dry_run, keep_days)
     if as_json:
         print_json(report)
     else:
         _show(report)
 
 
-def _collect_here(database: Database, dry_run: bool, keep_days: float | None) -> dict[str, Any]:
+def _collect_here(source: Source, dry_run: bool, keep_days: float | None) -> GcReport:
     from svc_task_gc.collecting import collect_garbage
     from svc_task_gc.settings import settings_of
 
-    with progress_bar("Collecting") as bar:
-        return collect_garbage(
+    with source.open_file("task.gc", read_only=dry_run) as database, progress_bar("Collecting") as bar:
+        report = collect_garbage(
             database,
             settings_of(database),
             dry_run=dry_run,
             keep_days=keep_days,
             progress=lambda _phase, done, total: bar(min(done, total), total) if total else None,
         )
+    return msgspec.convert(report, GcReport)
 
 
-def _collect_there(client: Any, dry_run: bool, keep_days: float | None) -> dict[str, Any]:
+def _collect_there(source: Source, dry_run: bool, keep_days: float | None) -> GcReport:
     """Lets the server run the task, which may take longer than any request, and waits for its end."""
-    send = client.transport.document
-    args = {"dry_run": dry_run, "keep_days": keep_days}
-    # A second time finds the task of the first.
-    task = send("POST", "/system/tasks/gc", _Task, value=args, repeatable=True)
-    with progress_bar("Collecting") as bar:
-        while task["status"] in ("pending", "running"):
-            progress = task.get("progress")
-            if progress and progress["total_count"]:
-                bar(min(progress["indexed_count"], progress["total_count"]), progress["total_count"])
-            time.sleep(_POLL_SECONDS)
-            task = send("GET", f"/system/tasks/{task['id']}", _Task)
-    if task["status"] != "completed":
-        raise ServiceUnavailable(
-            f"The collection is {task['status']}: {task.get('error') or 'somebody ended it'}"
-        )
-    report: dict[str, Any] = task["result"]
-    return report
+    with source.open_service() as service, progress_bar("Collecting") as bar:
+        made = service.call(run_task, "gc", {"dry_run": dry_run, "keep_days": keep_days})
+        task = follow_task(service, made.id, bar)
+    if task.status != "completed":
+        raise ServiceUnavailable(f"The collection is {task.status}: {task.error or 'somebody ended it'}")
+    try:
+        return msgspec.convert(task.result, GcReport)
+    except msgspec.ValidationError:
+        raise ServiceUnavailable("The server sends no report of the collection.") from None
 
 
-def _show(report: dict[str, Any]) -> None:
-    verb = "would be" if report["dry_run"] else "were"
+def _show(report: GcReport) -> None:
+    verb = "would be" if report.dry_run else "were"
     click.echo(
-        f"{counted(report['versions_scanned'], 'version')} looked at, "
-        f"{counted(report['live_entries'], 'object')} needed, {report['garbage_entries']:,} not."
+        f"{counted(report.versions_scanned, 'version')} looked at, "
+        f"{counted(report.live_entries, 'object')} needed, {report.garbage_entries:,} not."
     )
-    seconds = report["duration_ms"] / 1000
-    click.echo(f"{report['reclaimed_bytes']:,} bytes {verb} reclaimed in {seconds:.1f} s.")
-    before, after = report["allocated_before"], report["allocated_after"]
-    if before is not None and after is not None and not report["dry_run"]:
+    click.echo(f"{report.reclaimed_bytes:,} bytes {verb} reclaimed in {report.duration_ms / 1000:.1f} s.")
+    before, after = report.allocated_before, report.allocated_after
+    if before is not None and after is not None and not report.dry_run:
         click.echo(f"The file takes {after:,} bytes on its disk; before it took {before:,}.")
-    if report.get("snapshot"):
-        is_new = report.get("snapshot_is_new", True)
+    if report.snapshot:
+        is_new = report.snapshot_is_new
         made = "" if is_new else ", which an earlier collection made: nothing has changed since"
-        click.echo(terminal_text(f"The state before is the snapshot {report['snapshot']}{made}."))
-    for name in ("waiting", "warning"):
-        if report[name]:
-            click.echo(terminal_text(report[name]), err=True)
+        click.echo(terminal_text(f"The state before is the snapshot {report.snapshot}{made}."))
+    for said in (report.waiting, report.warning):
+        if said:
+            click.echo(terminal_text(said), err=True)
 
 
 @click.command()

@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=GcConfiguration,
     implementation="svc_task_gc.plugin",
+    operations=("svc_task_gc.operations",),
     extends=("tasks:task_types", "events:event_types"),
     needs=("versions",),
 )

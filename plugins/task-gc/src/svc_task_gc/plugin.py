@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its task type, its route and its commands."""
+"""The hooks of the plugin: its task type and its commands."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ if TYPE_CHECKING:
     from svc_events.api import EventType
     from svc_tasks.api import TaskType
 
-    from svc.plugin import CommandRegistry, NamedRegistry, RouteRegistry
+    from svc.plugin import CommandRegistry, NamedRegistry
 
 __all__ = [
     "COMMANDS",
     "svc_register_commands",
     "svc_register_event_types",
-    "svc_register_routes",
     "svc_register_task_types",
 ]
 
@@ -33,14 +32,6 @@ def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
     from svc_task_gc.task import GcTask
 
     task_types.add(GcTask())
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the route that collects at once."""
-    from svc_task_gc.resource import GcResource
-
-    routes.add("/system/gc", GcResource())
 
 
 @hookimpl

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from svc.plugin import Family, NamedRegistry, hookspec
+from svc_tasks.models import Json, TaskProgress, TaskStatus
 
 if TYPE_CHECKING:
     from svc_events.api import FeedCommit
@@ -39,12 +40,6 @@ __all__ = [
     "progress_of",
     "task_changes",
 ]
-
-Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
-"""What JSON can hold."""
-
-TaskStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "cancelled"]
-
 
 # -- records ---------------------------------------------------------------------------------------
 
@@ -90,28 +85,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_finished(self) -> bool:
         """Whether it is completed, failed or cancelled: no run will change it any more."""
         return self.status in {"completed", "failed", "cancelled"}
-
-
-class TaskProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a running task is; held in the state directory, not in the database.
-
-    Attributes:
-        task_id: the task.
-        task_type: name of its type.
-        progress: 0.0 to 1.0.
-        eta_ms: milliseconds that it will still take, by the last ten batches; None while nobody can say.
-        indexed_count: items that are done.
-        total_count: items in all; 0 while nobody knows.
-        message: a line for people, or None.
-    """
-
-    task_id: str
-    task_type: str
-    progress: float = 0.0
-    eta_ms: int | None = None
-    indexed_count: int = 0
-    total_count: int = 0
-    message: str | None = None
 
 
 class TaskChange(msgspec.Struct, frozen=True):

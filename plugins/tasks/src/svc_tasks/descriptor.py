@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=TasksConfiguration,
     implementation="svc_tasks.plugin",
+    operations=("svc_tasks.operations",),
     extends=("events:event_types",),
     families="svc_tasks.api",
     # Work of this database on this machine: in a copy elsewhere it would be done twice.

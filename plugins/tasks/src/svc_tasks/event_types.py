@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from svc_events.api import EventData, EventType
 
 from svc_tasks.answers import task_answer
@@ -38,4 +39,4 @@ def _event(change: TaskChange) -> EventData | None:
         return None
     if change.task is None:
         return EventData(name, {"id": change.task_id, "status": change.status})
-    return EventData(name, task_answer(change.task))
+    return EventData(name, msgspec.to_builtins(task_answer(change.task)))

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its jobs, routes, commands, and the checks of schedules and of itself."""
+"""The hooks of the plugin: its jobs, commands, and the checks of schedules and of itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         JobRegistry,
         NamedRegistry,
         PluginContext,
-        RouteRegistry,
     )
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "svc_register_content_checks",
     "svc_register_event_types",
     "svc_register_health_checks",
-    "svc_register_routes",
 ]
 
 COMMANDS = {
@@ -55,21 +53,6 @@ def svc_background(context: PluginContext, jobs: JobRegistry) -> None:
     del context
     jobs.add(TaskRunner())
     jobs.add(SchedulerJob())
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of tasks and of schedules."""
-    from svc_tasks.resources.cron import CronFileResource, CronResource, ScheduleResource
-    from svc_tasks.resources.tasks import CancelResource, TaskResource, TasksResource
-
-    routes.add("/system/tasks", TasksResource())
-    # One place in the path, two meanings: GET and DELETE name a task, POST names a type.
-    routes.add("/system/tasks/{task}", TaskResource())
-    routes.add("/system/tasks/{task}/cancel", CancelResource())
-    routes.add("/system/cron", CronResource())
-    routes.add("/system/cron/{schedule}", ScheduleResource())
-    routes.add("/.config/cron.json", CronFileResource())
 
 
 @hookimpl

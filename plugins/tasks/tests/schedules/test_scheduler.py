@@ -255,7 +255,7 @@ def test_schedules_of_the_same_work_enqueue_it_once(bench: Bench) -> None:
     bench.clock.now += 5 * MINUTE
     assert len(bench.scheduler.check()) == 2
     store = CronStore(bench.work.database, bench.work.types, "UTC")
-    last = {one.id: store.answer(one)["last_task_id"] for one in store.schedules()}
+    last = {one.id: store.answer(one).last_task_id for one in store.schedules()}
     assert last["often"] == last["as-often"] != last["nightly"]
 
 

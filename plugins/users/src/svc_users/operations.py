@@ -42,6 +42,7 @@ __all__ = [
     "delete_grant",
     "delete_group",
     "explain_access",
+    "id_of_user",
     "list_grants",
     "list_groups",
     "list_users",
@@ -224,6 +225,15 @@ def named_user(service: Service, name_or_id: str) -> User:
     Raises:
         NotFound: there is none.
     """
+    return service.call(show_user, id_of_user(service, name_or_id))
+
+
+def id_of_user(service: Service, name_or_id: str) -> str:
+    """Returns an id in its one spelling, or the id of the user of a name; blocks.
+
+    Raises:
+        NotFound: there is no user of the name. An id is not looked up.
+    """
     from svc_users.names import user_id_of
 
     user_id = user_id_of(name_or_id)
@@ -232,4 +242,4 @@ def named_user(service: Service, name_or_id: str) -> User:
         if not found:
             raise NotFound("There is no such user.", user=name_or_id[:200])
         user_id = found[0].user_id
-    return service.call(show_user, user_id)
+    return user_id

@@ -14,6 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=VersionsConfiguration,
     implementation="svc_versions.plugin",
+    operations=("svc_versions.operations",),
     extends=("events:event_types",),
     retired=("blame_size", "blame_scan"),
     response_headers=("X-Svc-Version",),

@@ -24,6 +24,7 @@ from svc.plugin import (
     parse_hash,
     reference_path,
 )
+from svc_versions import models
 from svc_versions.ancestry import root_at
 from svc_versions.documents import ForkDocument, present_ms, read_state
 from svc_versions.named_refs import NamedRef
@@ -42,6 +43,7 @@ __all__ = [
     "list_forks",
     "promote_fork",
     "snapshot_or_version",
+    "state_of",
     "write_origin",
 ]
 
@@ -95,15 +97,15 @@ class Fork(NamedRef[ForkDocument], frozen=True):
         """Full name of the ref that keeps the base."""
         return reference(f"{self.prefix}-bases", self.name)
 
-    def as_json(self) -> dict[str, Any]:
-        """The fork as routes and commands show it."""
-        return {
-            "name": self.name,
-            "root_hash": self.root.hex(),
-            "created_at": self.created_ms,
-            "base": None if self.base is None else self.base.hex(),
-            "created_by": self.created_by,
-        }
+    def as_answer(self) -> models.Fork:
+        """The fork as operations answer it."""
+        return models.Fork(
+            name=self.name,
+            root_hash=self.root.hex(),
+            created_at=self.created_ms,
+            base=None if self.base is None else self.base.hex(),
+            created_by=self.created_by,
+        )
 
 
 class _Abandoned(Fork, frozen=True):
@@ -130,9 +132,9 @@ class AbandonedFork(Struct, frozen=True):
     root: Hash
     abandoned_ms: int
 
-    def as_json(self) -> dict[str, Any]:
-        """The fork as routes and commands show it."""
-        return {"name": self.name, "root_hash": self.root.hex(), "abandoned_at": self.abandoned_ms}
+    def as_answer(self) -> models.Fork:
+        """The fork as operations answer it."""
+        return models.Fork(name=self.name, root_hash=self.root.hex(), abandoned_at=self.abandoned_ms)
 
 
 def list_abandoned(database: Database) -> list[AbandonedFork]:
@@ -155,6 +157,21 @@ def list_forks(database: Database) -> list[Fork]:
 def find_fork(database: Database, name: str) -> Fork:
     """Returns a fork."""
     return Fork.find(database, name)
+
+
+def state_of(database: Database, *, fork: str | None, version: str | None) -> tuple[Hash | None, int | None]:
+    """Returns the root of a fork or of a version, None for neither; and of a fork its base sequence.
+
+    Raises InvalidInput for both, and NotFound.
+    """
+    if fork is not None and version is not None:
+        raise InvalidInput("A snapshot is of a fork or of a version, not of both.", field="version")
+    if version is not None:
+        return database.resolve_version(version=version), None
+    if fork is not None:
+        found = find_fork(database, fork)
+        return found.root, found.base_sequence
+    return None, None
 
 
 def create_fork(

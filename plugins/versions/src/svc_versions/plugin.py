@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its routes, its views, its commands and its background job."""
+"""The hooks of the plugin: its views, its commands and its background job."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventType
 
-    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, RouteRegistry, View
+    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, View
 
 __all__ = [
     "COMMANDS",
     "svc_background",
     "svc_register_commands",
     "svc_register_event_types",
-    "svc_register_routes",
     "svc_register_views",
 ]
 
@@ -27,46 +26,6 @@ COMMANDS = {
     "restore": ("svc_versions.commands.restore:restore", "Puts a file or directory back as it was."),
 }
 """Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_routes(routes: RouteRegistry) -> None:
-    """Adds the routes of snapshots, forks, restore, merge and lifecycle settings."""
-    from svc_versions.resources.forks import (
-        ForkListResource,
-        ForkResource,
-        ForksResource,
-        MakeForkResource,
-    )
-    from svc_versions.resources.lifecycle import LifecycleResource
-    from svc_versions.resources.merging import MergeResource
-    from svc_versions.resources.restoring import FileRestoreResource, RestoreResource
-    from svc_versions.resources.snapshots import (
-        MakeSnapshotResource,
-        SnapshotListResource,
-        SnapshotResource,
-        SnapshotsResource,
-    )
-
-    snapshots, snapshot = SnapshotsResource(), SnapshotResource()
-    forks, fork = ForksResource(), ForkResource()
-    restore, file_restore = RestoreResource(), FileRestoreResource()
-    routes.add("/version/snapshot", MakeSnapshotResource())
-    routes.add("/version/snapshots", SnapshotListResource())
-    routes.add("/version/snapshot/{name:text}", snapshot)
-    routes.add("/version/fork", MakeForkResource())
-    routes.add("/version/forks", ForkListResource())
-    routes.add("/version/fork/{name:text}", fork)
-    routes.add("/version/restore", restore)
-    routes.add("/version/file-restore/{path:path}", file_restore)
-    routes.add("/versions/snapshots", snapshots)
-    routes.add("/versions/snapshots/{name:text}", snapshot)
-    routes.add("/versions/forks", forks)
-    routes.add("/versions/forks/{name:text}", fork)
-    routes.add("/versions/restore", restore)
-    routes.add("/versions/file-restore/{path:path}", file_restore)
-    routes.add("/versions/merge", MergeResource())
-    routes.add("/system/lifecycle", LifecycleResource())
 
 
 @hookimpl

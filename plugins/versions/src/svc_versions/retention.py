@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from svc.errors import NotFound
 from svc.plugin import BackgroundJob, Database, JobContext
 from svc_versions.documents import read_state
-from svc_versions.lifecycle import Lifecycle, lifecycle_of
+from svc_versions.lifecycle import lifecycle_of
+from svc_versions.models import Lifecycle
 from svc_versions.snapshots import Snapshot, delete_snapshot, list_snapshots
 
 __all__ = ["RetentionJob", "delete_expired", "expired"]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from svc.errors import AlreadyExists, Conflict, NotFound, PreconditionFailed
 from svc.plugin import Database, Hash, Transaction, Version, attempt, same_content
+from svc_versions import models
 from svc_versions.documents import SnapshotDocument, present_ms, read_state
 from svc_versions.lifecycle import lifecycle_of, require_snapshot_writes
 from svc_versions.named_refs import NamedRef
@@ -60,16 +61,11 @@ class Snapshot(NamedRef[SnapshotDocument], frozen=True):
         """Of a snapshot of a fork: number of the newest commit of HEAD whose state it holds."""
         return self.document.base_sequence
 
-    def as_json(self) -> dict[str, Any]:
-        """The snapshot as routes and commands show it."""
-        return {
-            "name": self.name,
-            "root_hash": self.root.hex(),
-            "created_at": self.created_ms,
-            "metadata": self.metadata,
-            "kind": self.kind,
-            "created_by": self.created_by,
-        }
+    def as_answer(self) -> models.Snapshot:
+        """The snapshot as operations answer it."""
+        return models.Snapshot(
+            self.name, self.root.hex(), self.created_ms, self.metadata, self.kind, self.created_by
+        )
 
 
 def list_snapshots(database: Database) -> list[Snapshot]:

@@ -29,6 +29,7 @@ from svc.plugin import (
     merge,
     pause,
 )
+from svc_versions import models
 
 __all__ = ["Counts", "Edit", "MergedTree", "edits_between", "merge_trees"]
 
@@ -43,12 +44,8 @@ class Edit(Struct, frozen=True):
     after: Entry | None
 
 
-class Counts(Struct, frozen=True):
-    """How many files and links are added, modified, deleted."""
-
-    added: int = 0
-    modified: int = 0
-    deleted: int = 0
+class Counts(models.Counts, frozen=True):
+    """How many files and links edits add, modify and delete."""
 
     @classmethod
     def of(cls, edits: Iterable[Edit]) -> Counts:
@@ -62,10 +59,6 @@ class Counts(Struct, frozen=True):
                 added += come
                 deleted += gone
         return cls(added, modified, deleted)
-
-    def as_json(self) -> dict[str, int]:
-        """The counts as routes and commands show them."""
-        return {"added": self.added, "modified": self.modified, "deleted": self.deleted}
 
 
 class MergedTree(Struct, frozen=True):

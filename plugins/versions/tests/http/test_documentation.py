@@ -9,11 +9,7 @@ from svc_versions import plugin
 from svc_versions.ancestry import JumpsView
 from svc_versions.configuration import VersionsConfiguration
 from svc_versions.documents import ForkDocument, SnapshotDocument
-from svc_versions.lifecycle import Lifecycle, Retention
-from svc_versions.resources.forks import ForkBody
-from svc_versions.resources.merging import MergeBody
-from svc_versions.resources.restoring import FileRestoreBody
-from svc_versions.resources.snapshots import SnapshotBody
+from svc_versions.models import Lifecycle, MergeBody, NewFork, NewSnapshot, PathRestoreBody, Retention
 from svc_versions.retention import RetentionJob
 
 OWN_COMMANDS = {name: plugin.COMMANDS[name] for name in ("snapshot", "fork", "merge", "restore")}
@@ -26,7 +22,7 @@ class TestPages(PluginPagesContract):
     http_page = "http/versions.md"
     routes_have_rows = False
     configuration = VersionsConfiguration
-    bodies = (SnapshotBody, ForkBody, MergeBody, FileRestoreBody, Lifecycle, Retention)
+    bodies = (NewSnapshot, NewFork, MergeBody, PathRestoreBody, Lifecycle, Retention)
     records = (("/versions/snapshots/<name>", SnapshotDocument), ("/versions/forks/<name>", ForkDocument))
     commands = OWN_COMMANDS
 

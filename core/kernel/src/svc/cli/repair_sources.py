@@ -56,8 +56,13 @@ class ServerSource:
         self._exports += 1
         path = Path(self._directory.name, f"{self._exports}.svcdb")
         try:
-            with self._client.backup.export(version=root.hex()) as stream, open(path, "wb") as file:
-                file.writelines(stream)
+            query = {"version": root.hex()}
+            send = self._client.transport.request
+            with (
+                send("POST", "/versions/export", query=query, repeatable=True) as response,
+                open(path, "wb") as file,
+            ):
+                file.writelines(response.pieces())
             return FileSource(path)
         except (AuthRequired, ServiceUnavailable):
             raise

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import msgspec
 
 from svc.errors import BY_CODE, Conflict, UsageError
 from svc.operations import Call, DeclaredOperation, Page
@@ -27,12 +29,16 @@ T = TypeVar("T")
 class FileCall(Call):
     """A call of root on an opened file. Commits record no actor: nobody signed in."""
 
-    __slots__ = ("_database", "client_address", "plugin")
+    __slots__ = ("_database", "client_address", "deadline", "plugin", "request_id")
+
+    is_served = False
 
     def __init__(self, database: Database, plugin: PluginContext | None) -> None:
         self._database = database
         self.plugin = plugin
         self.client_address = None
+        self.request_id = ""
+        self.deadline: float | None = None
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -144,14 +150,19 @@ class FileService:
         if operation.module not in self._contexts:
             self._contexts[operation.module] = self._context_of(operation.module)
         call = FileCall(self.database, self._contexts[operation.module])
+        call.deadline = operation.deadline(call.configuration)
         try:
-            found: R = operation.function(call, **arguments)  # type: ignore[call-arg]
+            answer: Any = operation.function(call, **arguments)  # type: ignore[call-arg]
         except Conflict as error:
             # A batch conflicts whatever its operation is refused for; a client raises that instead.
             kind = BY_CODE.get(str(error.details.get("reason")))
             if kind is None:
                 raise
             raise kind(error.message, **error.details) from None
+        if isinstance(answer, dict):
+            # What is hot may answer the JSON of what it declares.
+            answer = msgspec.convert(answer, operation.signature.answer)
+        found: R = answer
         return found
 
     def items(

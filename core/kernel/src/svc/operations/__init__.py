@@ -31,6 +31,7 @@ from svc.operations.declaration import (
     operation,
     operations_of,
 )
+from svc.operations.json import encode_json
 from svc.operations.values import Arguments, bind_arguments, read_query, write_query
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "accepts_query_token",
     "access_of",
     "bind_arguments",
+    "encode_json",
     "errors_as_page",
     "operation",
     "operations_of",

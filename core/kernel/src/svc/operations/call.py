@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from svc.errors import Forbidden
 from svc.paths import Path
@@ -33,16 +33,22 @@ class Call(ABC):
     """One call of an operation: of a request to a server, or of root on an opened file.
 
     Attributes:
+        is_served: whether a server answers, which has an auth mode; false on an opened file.
         plugin: the context of the plugin whose operation this is; None for operations of the kernel.
+        request_id: what the answer's ``X-Request-Id`` says and log lines carry; empty on a file.
         client_address: IP address of a server's client: the peer's, or, where the peer is a trusted proxy,
             the one that it names. None where nobody knows it, as over a Unix socket.
+        deadline: until when the call may take, by ``time.monotonic``; None: its operation has no such limit.
         limits: the limits of this server.
     """
 
     __slots__ = ()
 
+    is_served: ClassVar[bool] = True
     plugin: PluginContext | None
+    request_id: str
     client_address: str | None
+    deadline: float | None
     limits: Limits
 
     @property

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ class Page(Struct, Generic[T_co], frozen=True, kw_only=True):
     def items(self) -> list[T_co]:
         """The items of this part."""
         values = (getattr(self, name) for name in self.__struct_fields__)
-        return next(value for value in values if isinstance(value, list))
+        return next((value for value in values if isinstance(value, list)), [])
 
 
 class ArrayPage(Page[T_co], frozen=True, kw_only=True):
@@ -112,7 +113,15 @@ class Signature(Struct, frozen=True):
     def pages(self) -> bool:
         """Whether it answers a part of a list, whose rest can be asked for."""
         is_page = isinstance(self.answer, type) and issubclass(self.answer, Page)
-        return is_page and self.query is not None and "after" in self.query.__struct_fields__
+        return is_page and self.asked_in is not None
+
+    @property
+    def asked_in(self) -> str | None:
+        """The argument whose member ``after`` asks for another part: ``query``, ``body``, or None."""
+        for name, form in (("query", self.query), ("body", self.body)):
+            if "after" in getattr(form, "__struct_fields__", ()):
+                return name
+        return None
 
     @property
     def is_array(self) -> bool:
@@ -134,6 +143,8 @@ class DeclaredOperation(Generic[P, R_co]):
         weight: what it costs.
         headers: header fields of the answer, by name, with the member of the answer that each repeats.
         cache: the answer's ``Cache-Control``, where it is not the usual one.
+        maximum_body: most bytes of a JSON body; None: as the plugin's setting ``maximum_json`` says.
+        time_limit: name of the plugin's setting that says how many seconds it may take; None: no such limit.
         media_types: of a raw body and of a raw answer, where the signature says ``bytes``.
         responder: ``module:attribute`` of the responder that answers in its place; None: there is none.
         repeatable: whether a client may send it again when the answer was lost; None: as HTTP has it.
@@ -149,6 +160,8 @@ class DeclaredOperation(Generic[P, R_co]):
     weight: Weight
     headers: Mapping[str, str]
     cache: str | None
+    maximum_body: int | None
+    time_limit: str | None
     media_types: tuple[str, str]
     responder: str | None
     repeatable: bool | None
@@ -183,9 +196,16 @@ class DeclaredOperation(Generic[P, R_co]):
 
     @cached_property
     def parameters(self) -> inspect.Signature:
-        """The function's parameters without the first, for binding arguments."""
+        """The function's parameters without the first, for binding arguments.
+
+        A raw body is none of them: it is sent beside the arguments.
+        """
         found = inspect.signature(self.function)
-        return found.replace(parameters=tuple(found.parameters.values())[1:])
+        _, *taken = found.parameters.values()
+        raw = ("bytes", bytes)
+        return found.replace(
+            parameters=[each for each in taken if each.name != "body" or each.annotation not in raw]
+        )
 
     @cached_property
     def signature(self) -> Signature:
@@ -206,7 +226,7 @@ class DeclaredOperation(Generic[P, R_co]):
                     f"The argument {parameter.name!r} of {self!r} is no field of the URL, query or body, "
                     "or has no annotation."
                 )
-        body = self.parameters.parameters.get("body")
+        body = inspect.signature(self.function).parameters.get("body")
         answer = hints.get("return", Any)
         creates = typing.get_origin(answer) is Created
         return Signature(
@@ -217,6 +237,13 @@ class DeclaredOperation(Generic[P, R_co]):
             answer=typing.get_args(answer)[0] if creates else answer,
             creates=creates,
         )
+
+    def deadline(self, configuration: Any) -> float | None:
+        """Returns until when a call that begins now may take, by ``time.monotonic``; None: for ever."""
+        if self.time_limit is None:
+            return None
+        seconds: float = getattr(configuration, self.time_limit)
+        return time.monotonic() + seconds
 
     def check(self) -> None:
         """Looks at the whole declaration.
@@ -259,6 +286,8 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
     weight: Weight = Weight.SMALL,
     headers: Mapping[str, str] | None = None,
     cache: str | None = None,
+    maximum_body: int | None = None,
+    time_limit: str | None = None,
     media_types: tuple[str, str] = ("application/octet-stream", "application/octet-stream"),
     responder: str | None = None,
     repeatable: bool | None = None,
@@ -278,6 +307,9 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
         weight: what it costs.
         headers: header fields of the answer: by name, the member of the answer that the field repeats.
         cache: ``Cache-Control`` of the answer.
+        maximum_body: most bytes of a JSON body. None: as the plugin's setting ``maximum_json`` says.
+        time_limit: name of the plugin's setting that says how many seconds it may take: ``call.deadline``
+            follows from it.
         media_types: of a raw request body, and of a raw answer.
         responder: ``module:attribute`` of a Falcon responder that answers instead of the function.
         repeatable: whether sending it twice does what sending it once does. None: as HTTP says of the method.
@@ -295,6 +327,8 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
             weight,
             headers or {},
             cache,
+            maximum_body,
+            time_limit,
             media_types,
             responder,
             repeatable,

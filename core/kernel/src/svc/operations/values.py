@@ -6,6 +6,7 @@ back, so that a value which a server refuses is refused there with the same word
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ __all__ = [
     "write_query",
 ]
 
+N = TypeVar("N", int, float)
 S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 
@@ -65,11 +67,10 @@ def bind_arguments(
         return quote(str(value), safe="/" if match[2] == "text" else "")
 
     query, body = bound.get("query"), bound.get("body")
-    is_raw = operation.signature.body is bytes
     return Arguments(
         TEMPLATE_FIELD.sub(encoded, operation.templates[0]),
         {} if query is None else write_query(query),
-        None if body is None or is_raw else encode_json(body),
+        None if body is None else encode_json(body),
     )
 
 
@@ -114,7 +115,7 @@ def pages_of(
     while True:
         page = call(operation, **arguments)
         yield from page.items
-        if page.next_cursor is None:
+        if not page.next_cursor:
             return
         arguments = next_arguments(operation, arguments, page.next_cursor)
 
@@ -156,8 +157,10 @@ def next_arguments(
     operation: DeclaredOperation[..., Any], arguments: Mapping[str, Any], cursor: str
 ) -> dict[str, Any]:
     """Returns the arguments, by name, that ask for the page at a cursor."""
-    query = arguments.get("query") or operation.signature.query()
-    return {**arguments, "query": msgspec.structs.replace(query, after=cursor)}
+    name = operation.signature.asked_in
+    assert name is not None, f"{operation!r} answers no pages"
+    asked = arguments.get(name) or getattr(operation.signature, name)()
+    return {**arguments, name: msgspec.structs.replace(asked, after=cursor)}
 
 
 Reader = Callable[[str, "str | list[str]"], Any]
@@ -179,7 +182,9 @@ def _reader_of(kind: inspect.Type) -> Reader:
     if isinstance(kind, inspect.BoolType):
         return _flag
     if isinstance(kind, inspect.IntType):
-        return lambda name, value: _number(name, _last(value), kind.ge, kind.le)
+        return lambda name, value: _within(name, _integer(name, _last(value)), kind.ge, kind.le)
+    if isinstance(kind, inspect.FloatType):
+        return lambda name, value: _within(name, _decimal(name, _last(value)), kind.ge, kind.le)
     if isinstance(kind, inspect.ListType):
         inner_reader = _reader_of(kind.item_type)
         return lambda name, value: [inner_reader(name, one) for one in _all(value)]
@@ -197,11 +202,24 @@ def _flag(name: str, value: str | list[str]) -> bool:
     raise InvalidInput(f"The parameter {name} is true or false.", field=name)
 
 
-def _number(name: str, text: str, minimum: int | None, maximum: int | None) -> int:
+def _integer(name: str, text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _MOST_DIGITS:
         raise InvalidInput(f"The parameter {name} is an integer.", field=name)
-    number = int(text)
+    return int(text)
+
+
+def _decimal(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"The parameter {name} is a number.", field=name)
+    return number
+
+
+def _within(name: str, number: N, minimum: float | None, maximum: float | None) -> N:
     if minimum is not None and number < minimum:
         raise InvalidInput(f"The parameter {name} is at least {minimum}.", field=name, limit=minimum)
     if maximum is not None and number > maximum:

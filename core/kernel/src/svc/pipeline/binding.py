@@ -2,7 +2,8 @@
 
 Each URI template becomes one ``BoundRoute`` that knows, for every method, whose responder answers and what it
 needs. A GET answers HEAD too. A template that ends in ``/{path:path}`` also serves its stem, as the empty
-path. Where a fixed template lies inside such a one (``/files/query`` in ``/files/{path:path}``), methods that
+path. What follows a text in a template, as in ``/forks/{name:text}/promote``, is looked for at the end of the
+text. Where a fixed template lies inside such a one (``/files/query`` in ``/files/{path:path}``), methods that
 only the latter has reach it, so that no file is hidden by a route.
 """
 
@@ -10,14 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import falcon
 
-from svc.errors import PluginError
+from svc.errors import NotFound, PluginError
 from svc.operations import AccessKind, access_of
 from svc.operations.access import takes_query_token
-from svc.pipeline.operations import responder_of
+from svc.pipeline.operations import Responder, responder_of
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.plugins import Plugins
 from svc.plugins.registry import Route, kernel_routes
@@ -26,6 +28,7 @@ __all__ = ["add_routes", "all_routes", "bind_routes", "check_route", "endpoints_
 
 _PATH_FIELD = re.compile(r"\{([^}:]+):path\}")
 _FIELD = re.compile(r"\{([^}:]+)(?::[^}]*)?\}")
+_BEHIND_TEXT = re.compile(r"(.*\{([^}:]+):text\})(/.+)")
 
 
 def all_routes(plugins: Plugins) -> tuple[Route, ...]:
@@ -73,10 +76,10 @@ def bind_routes(routes: Iterable[Route]) -> list[BoundRoute]:
     """Returns the routes as Falcon serves them."""
     bound: dict[str, BoundRoute] = {}
     for route in routes:
-        endpoints = endpoints_of(route)
-        present = bound.get(route.template)
+        template, endpoints = _with_rest_in_text(route.template, endpoints_of(route))
+        present = bound.get(template)
         if present is None:
-            bound[route.template] = BoundRoute(route.template, endpoints)
+            bound[template] = BoundRoute(template, endpoints)
         else:
             for method, endpoint in endpoints.items():
                 present.endpoints.setdefault(method, endpoint)
@@ -95,6 +98,26 @@ def add_routes(app: falcon.App[Any, Any], routes: Iterable[BoundRoute]) -> None:
         except ValueError as error:
             owner = next(iter(route.endpoints.values())).plugin_id
             raise PluginError(f"The route {route.template!r} of the plugin {owner!r}: {error}") from error
+
+
+def _with_rest_in_text(template: str, endpoints: dict[str, Endpoint]) -> tuple[str, Mapping[str, Endpoint]]:
+    """A template as Falcon can have it: a text takes the rest of a URL, what follows it included."""
+    match = _BEHIND_TEXT.fullmatch(template)
+    if match is None:
+        return template, endpoints
+    stem, field, rest = match.groups()
+
+    def cut(respond: Responder) -> Responder:
+        def responder(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
+            if not arguments[field].endswith(rest):
+                raise NotFound("There is no such resource.")
+            respond(req, resp, **{**arguments, field: arguments[field].removesuffix(rest)})
+
+        return responder
+
+    return stem, {
+        method: replace(endpoint, responder=cut(endpoint.responder)) for method, endpoint in endpoints.items()
+    }
 
 
 def _add_stems(bound: dict[str, BoundRoute]) -> None:

@@ -33,6 +33,7 @@ class RequestContext(Call):
         plugin: the context of the plugin whose route this is; None on the kernel's routes.
         client_address: IP address of the client: the peer's, or, where the peer is a trusted proxy, the one
             that it names. None where nobody knows it, as over a Unix socket.
+        deadline: until when the call may take, by ``time.monotonic``; None: there is no such limit.
         limits: the limits of this server.
         lifetime: tells long streams when the server stops.
         service: what this process serves; set on the kernel's routes alone.
@@ -46,6 +47,7 @@ class RequestContext(Call):
         "challenge",
         "client_address",
         "commit_state",
+        "deadline",
         "lifetime",
         "limits",
         "plugin",
@@ -56,6 +58,7 @@ class RequestContext(Call):
     def __init__(self) -> None:
         self.request_id = ""
         self.client_address: str | None = None
+        self.deadline: float | None = None
         self.caller: Caller | None = None
         self.plugin: PluginContext | None = None
         self.limits = _DEFAULT_LIMITS

@@ -54,14 +54,18 @@ def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
     function, signature = operation.function, operation.signature
     query, body, needs_body = signature.query, signature.body, signature.needs_body
     status, creates, headers, cache = operation.status, signature.creates, operation.headers, operation.cache
-    is_array = signature.is_array
+    is_array, most = signature.is_array, operation.maximum_body
+    is_limited = operation.time_limit is not None
 
     def respond(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
         call: RequestContext = req.context  # type: ignore[assignment]  # the pipeline's own
+        if is_limited:
+            call.deadline = operation.deadline(call.configuration)
         if query is not None:
             arguments["query"] = read_query(query, req.params)
         if body is not None and (needs_body or has_body(req)):
-            arguments["body"] = read_json(req, body, getattr(call.configuration, BODY_LIMIT, None))
+            limit = getattr(call.configuration, BODY_LIMIT, None) if most is None else most
+            arguments["body"] = read_json(req, body, limit)
         answer = function(call, **arguments)
         answered = status
         if creates:

@@ -110,7 +110,7 @@ def register_views(database: Database, plugins: Plugins) -> None:
     """Lets the views of the plugins that are enabled in a database follow its commits."""
     contexts: dict[str, PluginContext] = {}
     enabled = enabled_plugins(database, plugins)
-    source = _EnabledExtensions(database, plugins)
+    source = EnabledExtensions(database, plugins)
     for item in plugins.registries.views:
         plugin = enabled.get(item.plugin_id)
         if plugin is not None and is_usable(plugin):
@@ -134,7 +134,7 @@ def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchVi
     return bound
 
 
-class _EnabledExtensions(ExtensionSource):
+class EnabledExtensions(ExtensionSource):
     """Knows the extensions of the plugins that are enabled in a database, for who starts none of them."""
 
     def __init__(self, database: Database, plugins: Plugins) -> None:

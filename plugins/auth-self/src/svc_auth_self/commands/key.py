@@ -6,6 +6,7 @@ import click
 
 from svc.errors import UsageError
 from svc.plugin import (
+    Service,
     Source,
     json_option,
     print_json,
@@ -15,8 +16,9 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_auth_self.commands.stores import open_keys
-from svc_auth_self.keys import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS
+from svc_auth_self.models import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, KeyQuery, NewKey, NewSigningKey
+from svc_auth_self.operations import create_key, list_keys, revoke_key, rotate_signing_key
+from svc_users.operations import id_of_user
 
 __all__ = ["key"]
 
@@ -54,13 +56,14 @@ def create(
     In a file it is root's, or that of --user; at a server the caller's.
     """
     parsed = [_rule(text) for text in rules]
-    with open_keys(source) as store:
-        made = store.create(label, days, parsed, user)
+    with source.open_service("auth.self") as service:
+        wanted = NewKey(label=label, expires_in_days=days, rules=parsed, user_id=_id_or_none(service, user))
+        made = service.call(create_key, wanted)
     if as_json:
         print_json(made)
         return
-    click.echo(terminal_text(made["key"]))
-    click.echo(f"key {terminal_text(made['key_id'])} is good until {time_text(made['expires_at'])}", err=True)
+    click.echo(terminal_text(made.key))
+    click.echo(f"key {terminal_text(made.key_id)} is good until {time_text(made.expires_at)}", err=True)
 
 
 @key.command("list")
@@ -69,19 +72,19 @@ def create(
 @json_option
 def list_(*, user: str | None, source: Source, as_json: bool) -> None:
     """Lists keys, oldest first: the caller's; for root everybody's."""
-    with open_keys(source, read_only=True) as store:
-        found = list(store.list(user))
+    with source.open_service("auth.self", read_only=True) as service:
+        found = list(service.items(list_keys, KeyQuery(user_id=_id_or_none(service, user))))
     if as_json:
         print_json(found)
         return
     print_table(
         [
             (
-                one["key_id"],
-                one["user_id"] or "share",
-                time_text(one["expires_at"]),
-                f"{len(one['rules'])} rules" if one["rules"] else "-",
-                terminal_text(one["label"]),
+                one.key_id,
+                one.user_id or "share",
+                time_text(one.expires_at),
+                f"{len(one.rules)} rules" if one.rules else "-",
+                terminal_text(one.label),
             )
             for one in found
         ]
@@ -94,9 +97,7 @@ def list_(*, user: str | None, source: Source, as_json: bool) -> None:
 @json_option
 def revoke(*, key_id: str, source: Source, as_json: bool) -> None:
     """Revokes a key; its tokens end at once, at every server of the database."""
-    with open_keys(source) as store:
-        store.revoke(key_id)
-    print_result({"revoked": True, "key_id": key_id}, f"revoked key {key_id}", as_json=as_json)
+    print_result(source.call(revoke_key, key_id), f"revoked key {key_id}", as_json=as_json)
 
 
 @key.command("rotate-signing", short_help="Signs tokens with a new key.")
@@ -105,9 +106,12 @@ def revoke(*, key_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def rotate_signing(*, end_tokens: bool, source: Source, as_json: bool) -> None:
     """Signs tokens with a new key from now on; those of the old one go on until they expire."""
-    with open_keys(source) as store:
-        kid = store.rotate_signing_key(end_tokens=end_tokens)
-    print_result({"kid": kid}, f"tokens are signed with the new key {kid}", as_json=as_json)
+    made = source.call(rotate_signing_key, NewSigningKey(end_tokens))
+    print_result(made, f"tokens are signed with the new key {made.kid}", as_json=as_json)
+
+
+def _id_or_none(service: Service, user: str | None) -> str | None:
+    return None if user is None else id_of_user(service, user)
 
 
 def _rule(text: str) -> dict[str, str]:

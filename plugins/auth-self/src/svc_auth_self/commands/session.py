@@ -46,7 +46,7 @@ def login(*, url: str, key_file: str | None, tls_ca: str | None, as_json: bool) 
         if client.sends_secrets_in_clear:
             shown = client.address.url
             click.echo(f"svc: warning: the credentials go to {shown} unencrypted; use https.", err=True)
-        signed_in = client.keys.sign_in(key)
+        signed_in = client.sign_in(key)
         with Client(url, token=signed_in.token, ca_file=tls_ca) as known:
             me = known.call(show_caller)
         signed_in = msgspec.structs.replace(signed_in, user=me.name)
@@ -141,7 +141,7 @@ def _sign_out(client: Client, sign_in: SignIn) -> bool:
     if sign_in.refresh_token is None:
         return False
     try:
-        client.keys.sign_out(sign_in.refresh_token)
+        client.sign_out(sign_in.refresh_token)
     except SvcError:
         return False
     return True

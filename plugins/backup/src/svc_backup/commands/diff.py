@@ -9,13 +9,15 @@ from typing import Any
 import click
 
 from svc.errors import UsageError
-from svc.plugin import Database, Source, json_option, parse_path, source_options
+from svc.plugin import Database, Source, json_option, parse_path, print_json, source_options
 from svc_backup.commands.export import write_with_progress
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
-from svc_backup.commands.output import print_json_line, print_report
+from svc_backup.commands.output import print_report
 from svc_backup.format import Outgoing, plan_patch
+from svc_backup.models import DiffQuery, PatchReport
+from svc_backup.operations import diff_versions
 from svc_backup.output_files import refuse_existing
-from svc_backup.reports import patch_json, patch_lines
+from svc_backup.reports import patch_lines, patch_report
 
 __all__ = ["diff"]
 
@@ -61,11 +63,11 @@ def diff(
             return
         with _patch(opened, before, to) as outgoing:
             if output is None:
-                print_json_line(patch_json(outgoing))
+                print_json(patch_report(outgoing))
                 return
             write_with_progress(outgoing, Path(output), wanted=not (quiet or as_json))
             if as_json:
-                print_json_line({"output": output, **patch_json(outgoing)})
+                print_json(patch_report(outgoing, output))
             elif not quiet:
                 print_report(patch_lines(outgoing))
 
@@ -93,9 +95,9 @@ def _named(words: tuple[str, ...], before: str | None, to: str | None) -> tuple[
 def _patch(opened: Database | Any, before: str, to: str) -> Outgoing:
     if isinstance(opened, Database):
         return plan_patch(opened, opened.named_version(before), opened.named_version(to))
-    from svc_backup.commands.remote import Received
+    from svc_backup.commands.remote import received
 
-    return Received(opened.backup.patch(before, to))
+    return received(opened.stream(diff_versions, DiffQuery(source=before, to=to)), PatchReport)
 
 
 def _show(opened: Database | Any, before: str, to: str, path: str, *, color: bool, context: int) -> None:

@@ -16,16 +16,19 @@ from svc.plugin import (
     json_option,
     parse_hash,
     parse_time,
+    print_json,
     require_root_key,
     root_key_options,
     source_options,
 )
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
-from svc_backup.commands.output import print_json_line, print_report, progress_bar
+from svc_backup.commands.output import print_report, progress_bar
 from svc_backup.format import Outgoing, plan_export, plan_patch
 from svc_backup.format.applying import shown_paths
+from svc_backup.models import DiffQuery, ExportQuery, ExportReport, PatchReport
+from svc_backup.operations import diff_versions, export_version
 from svc_backup.output_files import refuse_existing, write_file
-from svc_backup.reports import export_json, export_lines, patch_json, patch_lines
+from svc_backup.reports import export_lines, export_report, patch_lines, patch_report
 
 __all__ = ["export", "write_with_progress"]
 
@@ -87,8 +90,7 @@ def export(
                 paths = shown_paths(outgoing.counts.left_out)
                 click.echo(f"svc: System data that no plugin here declares were left out: {paths}.", err=True)
             if as_json:
-                members = export_json(outgoing) if since is None else patch_json(outgoing)
-                print_json_line({"output": output, **members})
+                print_json((export_report if since is None else patch_report)(outgoing, output))
             elif not quiet:
                 print_report(export_lines(outgoing) if since is None else patch_lines(outgoing))
 
@@ -97,10 +99,11 @@ def _received(
     client: Any, *, snapshot: str | None, version: str | None, at: str | None, since: str | None
 ) -> Outgoing:
     """The same from a server; of the options that name the version the first that is given counts."""
-    from svc_backup.commands.remote import Received
+    from svc_backup.commands.remote import received
 
     if since is None:
-        return Received(client.backup.export(snapshot=snapshot, version=version, at=at))
+        query = ExportQuery(snapshot=snapshot, version=version, at=at)
+        return received(client.stream(export_version, query), ExportReport)
     if snapshot is not None:
         to = f"snapshots/{snapshot}"
     elif version is not None:
@@ -109,7 +112,7 @@ def _received(
         to = version
     else:
         to = "HEAD" if at is None else str(parse_time(at))
-    return Received(client.backup.patch(since, to))
+    return received(client.stream(diff_versions, DiffQuery(source=since, to=to)), PatchReport)
 
 
 def chosen(database: Database, snapshot: str | None, version: str | None, at: str | None) -> Hash:

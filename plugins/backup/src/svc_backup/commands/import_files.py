@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from msgspec.structs import replace
 
 from svc.errors import Forbidden, InvalidInput, NotFound, PreconditionFailed, UsageError
@@ -20,6 +21,7 @@ from svc.plugin import (
     Source,
     declared_system_paths,
     json_option,
+    print_json,
     require_root_key,
     root_key_options,
     source_options,
@@ -27,11 +29,13 @@ from svc.plugin import (
 )
 from svc_backup.chains import ordered
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
-from svc_backup.commands.output import Progress, print_json_line, print_report, progress_bar
+from svc_backup.commands.output import Progress, print_report, progress_bar
 from svc_backup.format import ImportResult, IncomingFile, IncomingLimits
 from svc_backup.importing import ImportOptions, import_incoming, open_incoming, require_base
-from svc_backup.promoting import promote_version
-from svc_backup.reports import import_json, import_lines
+from svc_backup.models import PromoteBody
+from svc_backup.operations import promote_version
+from svc_backup.promoting import promote_version as promote_root
+from svc_backup.reports import import_lines, import_report
 from svc_backup.restoring import restored_database
 
 __all__ = ["import_files"]
@@ -98,10 +102,10 @@ def import_files(
     for warning in result.warnings:
         click.echo(f"svc: {terminal_text(warning)}", err=True)
     if as_json:
-        members = import_json(result)
+        report = msgspec.to_builtins(import_report(result))
         if len(results) > 1:
-            members["files"] = [import_json(one) for one in results]
-        print_json_line(members)
+            report["files"] = [import_report(one) for one in results]
+        print_json(report)
     elif not quiet:
         print_report(import_lines(result))
 
@@ -132,7 +136,7 @@ def _send(source: Source, request: _Request, *, unlimited: bool) -> list[ImportR
             sending = Sending(client, False, request.force or number > 0, request.progress)
             results.append(sending.send(files[file]))
         for result in results if request.promote else ():
-            client.backup.promote(result.version.hex())
+            client.call(promote_version, PromoteBody(result.version.hex()))
     if request.promote:
         results[-1] = replace(results[-1], head_promoted=True)
     return results
@@ -168,7 +172,7 @@ def _import_chain(
         return results
     for result in results:
         try:
-            promote_version(database, result.version, expected=head)
+            promote_root(database, result.version, expected=head)
         except PreconditionFailed:
             if result.base is not None:
                 require_base(files[0].header, database.head().root, force=False)

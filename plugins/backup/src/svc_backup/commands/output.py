@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import click
 
 from svc.plugin import terminal_text
 
-__all__ = ["Progress", "print_json_line", "print_report", "progress_bar"]
+__all__ = ["Progress", "print_report", "progress_bar"]
 
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all)."""
@@ -23,11 +22,6 @@ def print_report(lines: list[tuple[str, Any]]) -> None:
     width = max(len(name) for name, _ in lines) + 2
     for name, value in lines:
         click.echo(terminal_text(f"{name + ':':<{width}}{value}"))
-
-
-def print_json_line(value: Any) -> None:
-    """Prints one JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import click
+import msgspec
+from msgspec import UNSET
 
-from svc.errors import InvalidInput, UsageError
-from svc.plugin import Database, Source, json_option, parse_hash, source_options
-from svc_backup.commands.options import PLUGIN_ID
-from svc_backup.commands.output import print_json_line, print_report
-from svc_backup.promoting import promote_version
+from svc.errors import UsageError
+from svc.plugin import Source, json_option, print_json, source_options
+from svc_backup.commands.output import print_report
+from svc_backup.models import PromoteBody
+from svc_backup.operations import promote_version
 
 __all__ = ["promote"]
 
@@ -22,16 +24,8 @@ def promote(*, source: Source, word: str | None, version: str | None, as_json: b
     """Makes a version that the database holds HEAD, such as one that was imported."""
     if (word is None) == (version is None):
         raise UsageError("One version is needed: 'svc promote HASH', or --hash.", field="hash")
-    root = parse_hash(word or version or "")
-    if root is None:
-        raise InvalidInput("A version is a root hash of 64 hex digits.", field="hash")
-    with source.open(PLUGIN_ID) as opened:
-        if isinstance(opened, Database):
-            before = opened.head().root.hex()
-            promote_version(opened, root)
-        else:
-            before = opened.backup.promote(root.hex()).previous
+    done = source.call(promote_version, PromoteBody(word or version or ""))
     if as_json:
-        print_json_line({"promoted": True, "head": root.hex(), "previous": before})
+        print_json(msgspec.structs.replace(done, version=UNSET))
     else:
-        print_report([("HEAD", root.hex()), ("Before", before)])
+        print_report([("HEAD", done.head), ("Before", done.previous)])

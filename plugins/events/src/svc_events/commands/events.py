@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from svc.plugin import Source, json_option, source_options, terminal_text, time_text
-from svc_events.commands.store import Document, open_events
+from svc_events.api import Event
+from svc_events.following import OF_STREAMS, events_of_file, events_of_server
 
 __all__ = ["events"]
 
@@ -38,19 +39,21 @@ def events(
     """
     if since is None and not follow:
         since = _FROM_THE_BEGINNING
-    with open_events(source) as store:
-        for event in store.events(types, path_prefix=path_prefix, since=since, follow=follow):
-            click.echo(msgspec.json.encode(event) if as_json else _line(event))
+    with source.open("events", read_only=True) as opened:
+        read = events_of_server if source.is_remote else events_of_file
+        for event in read(opened, types, path_prefix=path_prefix, since=since, follow=follow):
+            if event.event_type not in OF_STREAMS:
+                click.echo(msgspec.json.encode(event) if as_json else _line(event))
 
 
-def _line(event: Document) -> str:
-    when = time_text(event["timestamp"])
-    return terminal_text(f"{event['event_id']}  {when}  {event['event_type']}  {_about(event)}")
+def _line(event: Event) -> str:
+    when = time_text(event.timestamp)
+    return terminal_text(f"{event.event_id}  {when}  {event.event_type}  {_about(event)}")
 
 
-def _about(event: Document) -> str:
+def _about(event: Event) -> str:
     """What it is about, in a line: its paths, else what its payload has."""
-    payload = event["payload"]
+    payload = event.payload
     entries = payload.get("entries")
     if isinstance(entries, list):
         more = f" and {len(entries) - _SHOWN_PATHS} more" if len(entries) > _SHOWN_PATHS else ""

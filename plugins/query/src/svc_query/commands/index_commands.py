@@ -6,22 +6,32 @@ import json
 from collections.abc import Iterator
 
 import click
+import msgspec
 
 from svc.errors import AlreadyExists, NotFound
 from svc.plugin import (
     Path,
+    Service,
     Source,
     format_path,
     json_option,
     parse_path,
     print_json,
     print_table,
-    progress_bar,
     source_options,
     terminal_text,
 )
+from svc_query.commands.contents import (
+    Document,
+    index_types,
+    open_queries,
+    read_file,
+    samples_of,
+    write_file,
+)
 from svc_query.commands.statuses import status_lines
-from svc_query.commands.stores import Document, QueryStore, open_query_store
+from svc_query.models import RebuildBody, StatusQuery
+from svc_query.operations import rebuild_index, show_index_status
 
 __all__ = ["index"]
 
@@ -44,8 +54,8 @@ def index() -> None:
 def status(*, path: str, source: Source, as_json: bool) -> None:
     """Shows the configurations at and below PATH, the indexes, work that goes on, and files that failed."""
     where = parse_path(path)
-    with open_query_store(source) as store:
-        document = _whole_status(store, where)
+    with open_queries(source) as service:
+        document = _whole_status(service, where)
     if as_json:
         print_json(document)
         return
@@ -62,8 +72,8 @@ def rebuild(*, path: str, source: Source, as_json: bool) -> None:
 
     On a file the command does it; a server does it in the background, and 'svc index status' shows how far.
     """
-    with progress_bar("Indexing") as progress, open_query_store(source, writable=True) as store:
-        answer = store.rebuild(parse_path(path), progress)
+    with open_queries(source, writable=True) as service:
+        answer = service.call(rebuild_index, RebuildBody(format_path(parse_path(path))))
     if as_json:
         print_json(answer)
     elif source.is_remote:
@@ -82,8 +92,8 @@ def show(*, path: str, source: Source, as_json: bool) -> None:
     The nearest configuration above a file decides, for each field.
     """
     where = parse_path(path)
-    with open_query_store(source) as store:
-        found = list(_configurations(store, where))
+    with open_queries(source) as service:
+        found = list(_configurations(service, source, where))
     fields: dict[str, Document] = {}
     for directory, configuration in found:
         for entry in configuration.get("indexes", ()):
@@ -126,15 +136,17 @@ def suggest(*, path: str, sample: int, write: bool, source: Source, as_json: boo
 
     where = parse_path(path)
     place = (*where, *CONFIGURATION)
-    with open_query_store(source, writable=write) as store:
-        if write and store.read(place) is not None:
+    with open_queries(source, writable=write) as service:
+        if write and read_file(service, source, place) is not None:
             raise AlreadyExists("There is a configuration already; change it there.", path=format_path(place))
-        found = suggest_configuration(store.samples(where, sample), where, store.index_types())
+        found = suggest_configuration(
+            samples_of(service, source, where, sample), where, index_types(service, source)
+        )
         if not found.files:
             raise NotFound("There are no files to look at.", path=format_path(where))
         text = json.dumps(found.configuration, indent=2, ensure_ascii=False) + "\n"
         if write:
-            store.write(place, text.encode())
+            write_file(service, source, place, text.encode())
     if as_json:
         print_json({"configuration": found.configuration, "reasons": found.reasons, "files": found.files})
         return
@@ -146,10 +158,10 @@ def suggest(*, path: str, sample: int, write: bool, source: Source, as_json: boo
         click.echo(f"svc: stored at {format_path(place)}", err=True)
 
 
-def _configurations(store: QueryStore, where: Path) -> Iterator[tuple[Path, Document]]:
+def _configurations(service: Service, source: Source, where: Path) -> Iterator[tuple[Path, Document]]:
     """The configurations at and above a path, the nearest first."""
     for length in range(len(where), -1, -1):
-        content = store.read((*where[:length], *CONFIGURATION))
+        content = read_file(service, source, (*where[:length], *CONFIGURATION))
         if content is None:
             continue
         try:
@@ -176,11 +188,12 @@ def _field_row(entry: Document) -> tuple[str, ...]:
     )
 
 
-def _whole_status(store: QueryStore, where: Path) -> Document:
-    whole = store.status(where, None, _PAGE)
-    page = whole
-    while page.get("has_more") and page["failures"]:
-        page = store.status(where, page["failures"][-1]["path"], _PAGE)
-        whole["failures"] += page["failures"]
-    whole.pop("has_more", None)
+def _whole_status(service: Service, where: Path) -> Document:
+    asked = StatusQuery(path=format_path(where), limit=_PAGE)
+    page = service.call(show_index_status, asked)
+    whole: Document = msgspec.to_builtins(page)
+    while page.has_more and page.failures:
+        page = service.call(show_index_status, msgspec.structs.replace(asked, after=page.failures[-1].path))
+        whole["failures"] += msgspec.to_builtins(page.failures)
+    del whole["has_more"]
     return whole

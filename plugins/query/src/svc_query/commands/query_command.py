@@ -9,6 +9,7 @@ import click
 
 from svc.errors import UsageError
 from svc.plugin import (
+    Service,
     Source,
     counted,
     format_path,
@@ -18,9 +19,9 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
+from svc_query.commands.contents import Document, ask, open_queries
 from svc_query.commands.options import aggregate_of, fields_of, filter_of, orders_of
 from svc_query.commands.plans import plan_lines
-from svc_query.commands.stores import Document, QueryStore, open_query_store
 from svc_query.commands.tables import columns_of, print_csv, print_rows
 
 __all__ = ["query"]
@@ -94,13 +95,13 @@ def query(
         raise UsageError("--csv and --json exclude each other.")
     request = _request(path, conditions, options)
     select = request.get("select", [])
-    with open_query_store(source) as store:
+    with open_queries(source) as service:
         if explain is not None:
-            _explain(store, {**request, "limit": limit or _PAGE, "explain": explain}, as_json)
+            _explain(service, {**request, "limit": limit or _PAGE, "explain": explain}, as_json)
         elif "aggregate" in request:
-            _aggregate(store, request, limit, as_csv=as_csv, as_json=as_json)
+            _aggregate(service, request, limit, as_csv=as_csv, as_json=as_json)
         else:
-            rows = _Rows(store, request, limit, offset)
+            rows = _Rows(service, request, limit, offset)
             _print_found(rows, select, as_csv=as_csv, as_json=as_json)
 
 
@@ -125,8 +126,8 @@ def _request(path: str, conditions: Any, options: dict[str, Any]) -> Document:
 
 
 class _Rows:
-    def __init__(self, store: QueryStore, request: Document, limit: int, offset: int) -> None:
-        self._store = store
+    def __init__(self, service: Service, request: Document, limit: int, offset: int) -> None:
+        self._service = service
         self._request = request
         self._limit = limit
         self._offset = offset
@@ -136,7 +137,7 @@ class _Rows:
         seen, place = 0, {"offset": self._offset} if self._offset else {}
         while True:
             wanted = _PAGE if self._limit == 0 else min(_PAGE, self._limit - seen)
-            self.last = self._store.query({**self._request, **place, "limit": wanted})
+            self.last = ask(self._service, {**self._request, **place, "limit": wanted})
             yield from self.last["results"]
             seen += len(self.last["results"])
             if not self.last["has_more"] or (self._limit and seen >= self._limit):
@@ -185,9 +186,9 @@ def _say_more(answer: Document, shown: int) -> None:
         click.echo(f"svc: the first {counted(shown, 'row')} are shown; -n 0 shows all.", err=True)
 
 
-def _aggregate(store: QueryStore, request: Document, limit: int, *, as_csv: bool, as_json: bool) -> None:
+def _aggregate(service: Service, request: Document, limit: int, *, as_csv: bool, as_json: bool) -> None:
     asked = request["aggregate"]
-    answer = store.query({**request, "limit": limit or _PAGE})
+    answer = ask(service, {**request, "limit": limit or _PAGE})
     if as_json:
         print_json(answer)
         return
@@ -213,8 +214,8 @@ def _flat(sums: Document, asked: Document) -> Document:
     return row
 
 
-def _explain(store: QueryStore, request: Document, as_json: bool) -> None:
-    answer = store.query(request)
+def _explain(service: Service, request: Document, as_json: bool) -> None:
+    answer = ask(service, request)
     if as_json:
         print_json(answer)
         return

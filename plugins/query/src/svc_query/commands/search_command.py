@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from svc.plugin import Source, counted, format_path, json_option, parse_path, print_json, source_options
+from svc_query.answers import FoundBySearch
+from svc_query.commands.contents import Document, fitting, open_queries
 from svc_query.commands.options import filter_of
 from svc_query.commands.snippets import marked
-from svc_query.commands.stores import Document, open_query_store
 from svc_query.commands.tables import cell_text, print_lines
+from svc_query.models import SearchBody
+from svc_query.operations import search_files
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -57,8 +61,10 @@ def search(
         request["offset"] = offset
     if where is not None:
         request["where"] = filter_of(where, None, pointed=not as_json)
-    with open_query_store(source) as store:
-        answer = store.search(request)
+    with open_queries(source) as service:
+        found = service.call(search_files, SearchBody(**request))
+    answer: Document = msgspec.to_builtins(found)
+    fitting(answer, FoundBySearch)
     if as_json:
         print_json(answer)
         return

@@ -23,10 +23,17 @@ _SLICE_SECONDS = 0.002
 class Budget:
     """Counts the work of one query."""
 
-    def __init__(self, seconds: float, rows: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        rows: int,
+        *,
+        ends: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._ends = clock() + seconds
+        self._ends = clock() + seconds if ends is None else ends
         self._looks_at = clock() + _SLICE_SECONDS
         self._units = 0
         self._steps = 0

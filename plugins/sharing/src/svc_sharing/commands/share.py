@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from svc.errors import UsageError
 from svc.plugin import (
     Operation,
     Source,
+    counted,
     json_option,
-    parse_path,
     print_json,
     print_result,
     print_table,
@@ -17,8 +18,16 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_sharing.commands.store import open_shares
-from svc_sharing.grants import ShareRequest
+from svc_sharing import operations as op
+from svc_sharing.models import (
+    MOST_ITEMS,
+    LinkQuery,
+    NewLink,
+    NewShares,
+    OldShares,
+    PageQuery,
+    ShareQuery,
+)
 
 __all__ = ["share"]
 
@@ -50,14 +59,13 @@ def add(
     as_json: bool,
 ) -> None:
     """Shares paths with users and groups; who had a share there has the new one instead."""
-    request = ShareRequest(paths, users, groups)
-    with open_shares(source) as store:
-        made = store.share(request, _flags(allow))
+    wanted = NewShares(paths=list(paths), users=list(users), groups=list(groups), permissions=_flags(allow))
+    made = source.call(op.share_paths, wanted)
     if as_json:
         print_json(made)
         return
-    names = [user["username"] for user in made["users"]] + made["groups"]
-    for path in made["paths"]:
+    names = [user.username or user.user_id for user in made.users] + made.groups
+    for path in made.paths:
         click.echo(f"shared {terminal_text(path)} with {terminal_text(', '.join(names))}")
 
 
@@ -67,19 +75,17 @@ def add(
 @json_option
 def list_(*, path: str, source: Source, as_json: bool) -> None:
     """Lists with whom a path itself is shared: user or group, flags, when."""
-    where = parse_path(path)
-    with open_shares(source, read_only=True) as store:
-        found = list(store.shares(where))
+    found = list(source.items(op.list_shares, ShareQuery(path=path, limit=MOST_ITEMS)))
     if as_json:
         print_json(found)
         return
     print_table(
         [
             (
-                "group" if one["user_id"] is None else "user",
-                terminal_text(one["group"] or one["username"] or one["user_id"]),
-                one["permissions"],
-                time_text(one["created_at"]),
+                "group" if one.user_id is None else "user",
+                terminal_text(one.group or one.username or one.user_id or ""),
+                one.permissions,
+                time_text(one.created_at),
             )
             for one in found
         ]
@@ -101,11 +107,9 @@ def remove(
     as_json: bool,
 ) -> None:
     """Takes the shares of paths back from users and groups."""
-    with open_shares(source) as store:
-        removed = store.unshare(ShareRequest(paths, users, groups))
-    print_result(
-        {"removed": removed}, f"took back {removed} {'share' if removed == 1 else 'shares'}", as_json=as_json
-    )
+    ended = OldShares(paths=list(paths), users=list(users), groups=list(groups))
+    removed = source.call(op.end_shares, ended).removed
+    print_result({"removed": removed}, f"took back {counted(removed, 'share')}", as_json=as_json)
 
 
 @share.command("link", short_help="Makes a link that opens without an account.")
@@ -127,15 +131,15 @@ def link(
     as_json: bool,
 ) -> None:
     """Makes a link and prints it. It is not shown again; whoever has it may read what it opens."""
-    with open_shares(source) as store:
-        made = store.create_link(paths, _flags(allow), days, base_url)
+    wanted = NewLink(paths=list(paths), permissions=_flags(allow), expires_in_days=days, base_url=base_url)
+    made = source.call(op.create_link, wanted)
+    if source.is_remote and made.url.startswith("/"):  # the server does not know where it is reached
+        made = msgspec.structs.replace(made, url=source.database.rstrip("/") + made.url)
     if as_json:
         print_json(made)
         return
-    click.echo(terminal_text(made["url"]))
-    click.echo(
-        f"link {terminal_text(made['key_id'])} is good until {time_text(made['expires_at'])}", err=True
-    )
+    click.echo(terminal_text(made.url))
+    click.echo(f"link {terminal_text(made.key_id)} is good until {time_text(made.expires_at)}", err=True)
 
 
 @share.command("links", short_help="Lists links.")
@@ -144,20 +148,13 @@ def link(
 @json_option
 def links(*, path: str | None, source: Source, as_json: bool) -> None:
     """Lists the links that work, oldest first: all, or those for PATH itself."""
-    where = None if path is None else parse_path(path)
-    with open_shares(source, read_only=True) as store:
-        found = list(store.links(where))
+    found = list(source.items(op.list_links, LinkQuery(path=path, limit=MOST_ITEMS)))
     if as_json:
         print_json(found)
         return
     print_table(
         [
-            (
-                one["key_id"],
-                one["permissions"],
-                time_text(one["expires_at"]),
-                terminal_text(", ".join(one["paths"])),
-            )
+            (one.key_id, one.permissions, time_text(one.expires_at), terminal_text(", ".join(one.paths)))
             for one in found
         ]
     )
@@ -169,9 +166,8 @@ def links(*, path: str | None, source: Source, as_json: bool) -> None:
 @json_option
 def revoke_link(*, key_id: str, source: Source, as_json: bool) -> None:
     """Ends a link; whoever opened it is out with the next request."""
-    with open_shares(source) as store:
-        store.revoke_link(key_id)
-    print_result({"revoked": True, "key_id": key_id}, f"ended link {terminal_text(key_id)}", as_json=as_json)
+    ended = source.call(op.revoke_link, key_id)
+    print_result(ended, f"ended link {terminal_text(key_id)}", as_json=as_json)
 
 
 @share.command("with-me", short_help="Lists what is shared with you.")
@@ -180,16 +176,22 @@ def revoke_link(*, key_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def with_me(*, user: str | None, source: Source, as_json: bool) -> None:
     """Lists what is shared with you at a server, or with a user of a file: flags, when, path."""
-    with open_shares(source, read_only=True) as store:
-        found = list(store.shared_with(user))
+    if source.is_remote:
+        if user is not None:
+            raise UsageError("--as is for a database file; a server knows who asks.", field="as")
+        found = list(source.items(op.list_shared_with_me, PageQuery(limit=MOST_ITEMS)))
+    else:
+        if user is None:
+            raise UsageError("A database file does not know who asks: say --as USER.", field="as")
+        from svc_sharing.grants import shared_with_user
+
+        with source.open_file("sharing", read_only=True) as database:
+            found = list(shared_with_user(database, user))
     if as_json:
         print_json(found)
         return
     print_table(
-        [
-            (one["effective_permissions"], time_text(one["shared_at"]), terminal_text(one["path"]))
-            for one in found
-        ]
+        [(one.effective_permissions, time_text(one.shared_at), terminal_text(one.path)) for one in found]
     )
 
 

@@ -1,1 +1,1 @@
-"""``svc task`` and ``svc cron``, against a file or a server."""
+"""``svc task`` and ``svc cron``, on a file or a server."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
@@ -19,7 +18,8 @@ from svc.plugin import (
     time_text,
 )
 from svc_tasks.commands.arguments import arguments_option, parse_argument
-from svc_tasks.commands.store import Document, open_tasks
+from svc_tasks.models import Schedule, ScheduleChange, ShownSchedule
+from svc_tasks.operations import add_schedule, change_schedule, list_schedules, remove_schedule
 
 __all__ = ["cron"]
 
@@ -34,18 +34,17 @@ def cron() -> None:
 @json_option
 def list_(*, source: Source, as_json: bool) -> None:
     """Lists schedules, each with the next three times."""
-    with open_tasks(source, read_only=True) as store:
-        found = store.schedules()
+    found = source.call(list_schedules).schedules
     if as_json:
         print_json(found)
         return
     rows: list[tuple[str, ...]] = [("ID", "TYPE", "SCHEDULE", "ARGUMENTS", "NEXT")]
     rows += [
         (
-            terminal_text(one["id"]),
-            terminal_text(one["task_type"]),
-            terminal_text(one["schedule"]),
-            terminal_text(json.dumps(one["args"], ensure_ascii=False) if one["args"] else "-"),
+            terminal_text(one.id),
+            terminal_text(one.task_type),
+            terminal_text(one.schedule),
+            terminal_text(json.dumps(one.args, ensure_ascii=False) if one.args else "-"),
             _next(one),
         )
         for one in found
@@ -72,15 +71,14 @@ def add(
     as_json: bool,
 ) -> None:
     """Adds a schedule: tasks of TYPE whenever SCHEDULE is due, such as '30 3 * * *'."""
-    made: dict[str, Any] = {
-        "id": schedule_id,
-        "task_type": task_type,
-        "schedule": schedule,
-        "args": dict(map(parse_argument, arguments)),
-        "enabled": not disabled,
-    }
-    with open_tasks(source) as store:
-        _print(store.add(made), "added", as_json)
+    wanted = Schedule(
+        id=schedule_id,
+        task_type=task_type,
+        schedule=schedule,
+        args=dict(map(parse_argument, arguments)),
+        enabled=not disabled,
+    )
+    _print(source.call(add_schedule, wanted), "added", as_json)
 
 
 @cron.command()
@@ -89,8 +87,8 @@ def add(
 @json_option
 def enable(*, schedule_id: str, source: Source, as_json: bool) -> None:
     """Lets a schedule start tasks; what it has missed is not made up for."""
-    with open_tasks(source) as store:
-        _print(store.change(_id(schedule_id), enabled=True), "enabled", as_json)
+    changed = source.call(change_schedule, _id(schedule_id), ScheduleChange(enabled=True))
+    _print(changed, "enabled", as_json)
 
 
 @cron.command()
@@ -99,8 +97,8 @@ def enable(*, schedule_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def disable(*, schedule_id: str, source: Source, as_json: bool) -> None:
     """Lets a schedule start no more tasks."""
-    with open_tasks(source) as store:
-        _print(store.change(_id(schedule_id), enabled=False), "disabled", as_json)
+    changed = source.call(change_schedule, _id(schedule_id), ScheduleChange(enabled=False))
+    _print(changed, "disabled", as_json)
 
 
 @cron.command()
@@ -109,8 +107,7 @@ def disable(*, schedule_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def remove(*, schedule_id: str, source: Source, as_json: bool) -> None:
     """Removes a schedule; a task that it has started goes on."""
-    with open_tasks(source) as store:
-        removed = store.remove(_id(schedule_id))
+    removed = source.call(remove_schedule, _id(schedule_id))
     print_result(removed, f"removed {terminal_text(schedule_id)}", as_json=as_json)
 
 
@@ -120,11 +117,11 @@ def _id(schedule_id: str) -> str:
     return schedule_id
 
 
-def _print(found: Document, done: str, as_json: bool) -> None:
-    print_result(found, f"{done} {terminal_text(found['id'])}; next: {_next(found)}", as_json=as_json)
+def _print(found: ShownSchedule, done: str, as_json: bool) -> None:
+    print_result(found, f"{done} {terminal_text(found.id)}; next: {_next(found)}", as_json=as_json)
 
 
-def _next(found: Document) -> str:
-    if not found["enabled"]:
+def _next(found: ShownSchedule) -> str:
+    if not found.enabled:
         return "disabled"
-    return ", ".join(map(time_text, found["next_runs"])) or "never"
+    return ", ".join(map(time_text, found.next_runs)) or "never"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import click
+import msgspec
 
 from svc.errors import InvalidInput, NotFound
 from svc.plugin import (
@@ -18,7 +19,8 @@ from svc.plugin import (
     time_text,
 )
 from svc_tasks.commands.arguments import arguments_option, parse_argument
-from svc_tasks.commands.store import Document, TaskStore, open_tasks
+from svc_tasks.models import Task, TaskQuery
+from svc_tasks.operations import cancel_task, follow_task, list_tasks, run_task, show_task
 
 __all__ = ["task"]
 
@@ -41,18 +43,17 @@ def task() -> None:
 @json_option
 def list_(*, task_type: str | None, status: str | None, source: Source, as_json: bool) -> None:
     """Lists tasks, the newest first."""
-    with open_tasks(source, read_only=True) as store:
-        found = store.tasks(task_type=task_type, status=status)
+    found = source.call(list_tasks, TaskQuery(task_type, status)).tasks
     if as_json:
         print_json(found)
         return
     rows: list[tuple[str, ...]] = [("ID", "TYPE", "STATUS", "CREATED", "")]
     rows += [
         (
-            one["id"],
-            terminal_text(one["task_type"]),
-            one["status"],
-            time_text(one["created_at"]),
+            one.id,
+            terminal_text(one.task_type),
+            one.status,
+            time_text(one.created_at),
             terminal_text(_remark(one)),
         )
         for one in found
@@ -73,9 +74,8 @@ def run(*, task_type: str, arguments: tuple[str, ...], no_wait: bool, source: So
     interrupt leaves the rest to the next one.
     """
     args = dict(map(parse_argument, arguments))
-    with open_tasks(source) as store:
-        made = store.run(task_type, args)
-        found = made if no_wait else _follow(store, made, may_run=True)
+    made = source.call(run_task, task_type, args)
+    found = made if no_wait else _follow(source, made, may_run=True)
     _print_end(found, as_json, waited=not no_wait)
 
 
@@ -85,12 +85,11 @@ def run(*, task_type: str, arguments: tuple[str, ...], no_wait: bool, source: So
 @json_option
 def show(*, task_id: str, source: Source, as_json: bool) -> None:
     """Shows a task."""
-    with open_tasks(source, read_only=True) as store:
-        found = _named(store, task_id)
+    found = _named(source, task_id)
     if as_json:
         print_json(found)
         return
-    for name, value in found.items():
+    for name, value in msgspec.to_builtins(found).items():
         if value is None or value == {}:
             continue
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -105,8 +104,7 @@ def show(*, task_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def watch(*, task_id: str, source: Source, as_json: bool) -> None:
     """Shows how far a task is until it is over; exits with 1 unless it is completed."""
-    with open_tasks(source) as store:
-        found = _follow(store, _named(store, task_id), may_run=False)
+    found = _follow(source, _named(source, task_id), may_run=False)
     _print_end(found, as_json, waited=True)
 
 
@@ -116,57 +114,55 @@ def watch(*, task_id: str, source: Source, as_json: bool) -> None:
 @json_option
 def cancel(*, task_id: str, source: Source, as_json: bool) -> None:
     """Cancels a task: at once when it waits; one that runs ends between two of its batches."""
-    with open_tasks(source) as store:
-        found = store.cancel(_named(store, task_id)["id"])
+    found = source.call(cancel_task, _named(source, task_id).id)
     if as_json:
         print_json(found)
-    elif found["status"] == "cancelled":
-        click.echo(terminal_text(f"cancelled {found['id']}"))
+    elif found.status == "cancelled":
+        click.echo(terminal_text(f"cancelled {found.id}"))
     else:
-        click.echo(terminal_text(f"{found['id']} is told to end"))
+        click.echo(terminal_text(f"{found.id} is told to end"))
 
 
-def _follow(store: TaskStore, found: Document, *, may_run: bool) -> Document:
-    with progress_bar(terminal_text(found["task_type"])) as bar:
+def _follow(source: Source, found: Task, *, may_run: bool) -> Task:
+    with progress_bar(terminal_text(found.task_type)) as bar:
+        if not source.is_remote:
+            from svc_tasks.running.alone import follow_in_file
 
-        def report(task: Document) -> None:
-            progress = task.get("progress")
-            if progress is not None and progress["total_count"]:
-                bar(min(progress["indexed_count"], progress["total_count"]), progress["total_count"])
-
-        return store.follow(found["id"], report, may_run=may_run)
+            return follow_in_file(source, found.id, bar, may_run=may_run)
+        with source.open_service() as service:
+            return follow_task(service, found.id, bar)
 
 
-def _print_end(found: Document, as_json: bool, *, waited: bool) -> None:
+def _print_end(found: Task, as_json: bool, *, waited: bool) -> None:
     if as_json:
         print_json(found)
     else:
         remark = _remark(found)
-        click.echo(terminal_text(f"{found['id']} {found['status']}{': ' + remark if remark else ''}"))
-    if waited and found["status"] != "completed":
+        click.echo(terminal_text(f"{found.id} {found.status}{': ' + remark if remark else ''}"))
+    if waited and found.status != "completed":
         raise click.exceptions.Exit(1)
 
 
-def _remark(found: Document) -> str:
-    if found["error"] is not None:
-        return str(found["error"])
-    progress = found.get("progress")
-    if progress is not None:
-        words = [f"{progress['progress']:.0%}"]
-        if progress["eta_ms"] is not None:
-            words.append(f"{progress['eta_ms'] / 1000:.0f} s left")
-        if progress["message"]:
-            words.append(progress["message"])
+def _remark(found: Task) -> str:
+    if found.error is not None:
+        return found.error
+    progress = found.progress
+    if progress:
+        words = [f"{progress.progress:.0%}"]
+        if progress.eta_ms is not None:
+            words.append(f"{progress.eta_ms / 1000:.0f} s left")
+        if progress.message:
+            words.append(progress.message)
         return ", ".join(words)
-    if found["result"]:
-        return json.dumps(found["result"], ensure_ascii=False)
+    if found.result:
+        return json.dumps(found.result, ensure_ascii=False)
     return ""
 
 
-def _named(store: TaskStore, task_id: str) -> Document:
+def _named(source: Source, task_id: str) -> Task:
     if len(task_id) >= _ID_LENGTH:
-        return store.task(task_id)
-    found = [one for one in store.tasks(task_type=None, status=None) if one["id"].startswith(task_id)]
+        return source.call(show_task, task_id)
+    found = [one for one in source.call(list_tasks).tasks if one.id.startswith(task_id)]
     if len(found) > 1:
         raise InvalidInput(f"{len(found)} tasks have an id that begins with {task_id!r}.", field="id")
     if not found:

@@ -13,6 +13,7 @@ from svc.errors import InvalidInput, SvcError
 from svc.plugin import Database, Extension, Path
 from svc_tasks.api import TaskType
 from svc_tasks.arguments import checked, normalized
+from svc_tasks.models import Schedule
 from svc_tasks.schedules.times import check_expression
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "MAXIMUM_BYTES",
     "MAXIMUM_SCHEDULES",
     "CronFile",
-    "Schedule",
     "check_schedule",
     "parse_cron_file",
     "readable_schedules",
@@ -35,23 +35,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 Types = Mapping[str, Extension[TaskType]]
 
 logger = logging.getLogger("svc.plugin.tasks")
-
-
-class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule.
-
-    Attributes:
-        id: 1 to 100 letters, digits, dots, hyphens and underscores, the first a letter or digit; unique.
-        schedule: five fields: minute, hour, day of month, month, day of week.
-        args: arguments of the tasks.
-        enabled: whether tasks are enqueued.
-    """
-
-    id: str
-    task_type: str
-    schedule: str
-    args: dict[str, Any] = {}
-    enabled: bool = True
 
 
 class CronFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

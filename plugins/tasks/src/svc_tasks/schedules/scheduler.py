@@ -13,6 +13,7 @@ from svc.errors import Conflict, NotFound, PreconditionFailed, SvcError
 from svc.plugin import Database, Entry, Extension, attempt, read_record, same_content
 from svc_tasks.api import TaskType
 from svc_tasks.arguments import normalized
+from svc_tasks.models import Schedule
 from svc_tasks.queue import Queue, Wanted
 from svc_tasks.records import (
     SCHEDULES,
@@ -21,7 +22,7 @@ from svc_tasks.records import (
     now_ms,
     schedule_file,
 )
-from svc_tasks.schedules.configuration import CRON_FILE, Schedule, readable_schedules
+from svc_tasks.schedules.configuration import CRON_FILE, readable_schedules
 from svc_tasks.schedules.times import due_after, time_zone
 
 __all__ = ["LATE_MS", "SET_BACK_MS", "TOGETHER", "Scheduler"]

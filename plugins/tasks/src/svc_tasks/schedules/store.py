@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import asdict
 
 from svc.errors import AlreadyExists, NotFound
 from svc.plugin import Database, Extension, Transaction, attempt, read_record, same_content
-from svc_tasks.api import TaskType
+from svc_tasks.api import TASK_TYPES, TaskType
+from svc_tasks.configuration import TasksConfiguration
+from svc_tasks.models import Schedule, ScheduleChange, ShownSchedule
 from svc_tasks.records import (
     ScheduleState,
     encode,
@@ -19,14 +23,16 @@ from svc_tasks.records import (
 from svc_tasks.schedules.configuration import (
     CRON_FILE,
     CronFile,
-    Schedule,
     check_schedule,
     parse_cron_file,
     readable_schedules,
 )
 from svc_tasks.schedules.times import next_times
 
-__all__ = ["CronStore", "stored_schedules"]
+if TYPE_CHECKING:
+    from svc.plugin import Call
+
+__all__ = ["CronStore", "cron_store", "stored_schedules"]
 
 Types = Mapping[str, Extension[TaskType]]
 Change = Callable[[list[Schedule]], list[Schedule]]
@@ -37,6 +43,12 @@ def stored_schedules(database: Database) -> list[Schedule]:
     version = database.at()
     entry = version.get(CRON_FILE)
     return [] if entry is None else readable_schedules(version.read_all(entry), _ignore)
+
+
+def cron_store(call: Call) -> CronStore:
+    """Returns the schedules of a call's database."""
+    settings = call.configuration or TasksConfiguration()
+    return CronStore(call.database, call.extensions(TASK_TYPES), settings.timezone)
 
 
 class CronStore:
@@ -51,17 +63,16 @@ class CronStore:
         """Returns the schedules in the order of the file; what can't be read of it is left out."""
         return stored_schedules(self._database)
 
-    def answer(self, schedule: Schedule) -> dict[str, Any]:
+    def answer(self, schedule: Schedule) -> ShownSchedule:
         """Returns a schedule as it is shown: with the next three times, and its last run."""
         system = self._database.system()
         state = read_record(system, system.get(schedule_file(schedule.id)), ScheduleState)
-        shown: dict[str, Any] = msgspec.to_builtins(schedule)
-        shown["next_runs"] = (
-            next_times(schedule.schedule, self._timezone, now_ms()) if schedule.enabled else []
+        return ShownSchedule(
+            **asdict(schedule),
+            next_runs=next_times(schedule.schedule, self._timezone, now_ms()) if schedule.enabled else [],
+            last_run_at=None if state is None else state.last_run_at,
+            last_task_id=None if state is None else state.last_task_id,
         )
-        shown["last_run_at"] = None if state is None else state.last_run_at
-        shown["last_task_id"] = None if state is None else state.last_task_id
-        return shown
 
     def get(self, schedule_id: str) -> Schedule:
         """Returns a schedule."""
@@ -79,8 +90,9 @@ class CronStore:
         self._change(change, f"add schedule {schedule.id}", actor)
         return schedule
 
-    def update(self, schedule_id: str, members: Mapping[str, Any], actor: str | None = None) -> Schedule:
+    def update(self, schedule_id: str, wanted: ScheduleChange, actor: str | None = None) -> Schedule:
         """Changes members of a schedule."""
+        members = {name: value for name, value in asdict(wanted).items() if value is not UNSET}
         changed: list[Schedule] = []
 
         def change(present: list[Schedule]) -> list[Schedule]:

@@ -21,11 +21,11 @@ from svc.plugin import (
     terminal_text,
 )
 from svc_users.models import MOST_ITEMS, Group, GroupChange, NewGroup, PageQuery
-from svc_users.names import user_id_of
 from svc_users.operations import (
     change_group,
     create_group,
     delete_group,
+    id_of_user,
     list_groups,
     named_user,
     show_group,
@@ -161,7 +161,7 @@ def _change(
 
 
 def _ids(service: Service, users: Iterable[str]) -> list[str]:
-    return [user_id_of(user) or named_user(service, user).user_id for user in users]
+    return [id_of_user(service, user) for user in users]
 
 
 def _whole(service: Service, name: str) -> Group:

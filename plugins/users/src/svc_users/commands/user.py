@@ -17,8 +17,7 @@ from svc.plugin import (
     time_text,
 )
 from svc_users.models import MOST_ITEMS, NewUser, User, UserChange, UserQuery
-from svc_users.names import user_id_of
-from svc_users.operations import change_user, create_user, list_users, named_user
+from svc_users.operations import change_user, create_user, id_of_user, list_users, named_user
 
 __all__ = ["user"]
 
@@ -142,8 +141,7 @@ def activate(*, name: str, source: Source, as_json: bool) -> None:
 
 def _change(name: str, change: UserChange, source: Source, as_json: bool, verb: str) -> None:
     with source.open_service("users") as service:
-        user_id = user_id_of(name) or named_user(service, name).user_id
-        changed = service.call(change_user, user_id, change)
+        changed = service.call(change_user, id_of_user(service, name), change)
     print_result(
         changed, f"{verb} user {terminal_text(changed.username)} ({changed.user_id})", as_json=as_json
     )

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import click
+from msgspec import UNSET
 
-from svc.plugin import Source, json_option, print_json, print_result, print_table, source_options, time_text
+from svc.errors import Conflict
+from svc.plugin import (
+    Source,
+    json_option,
+    print_json,
+    print_result,
+    print_table,
+    say_in_shell_words,
+    source_options,
+    time_text,
+)
 from svc_versions.commands.output import short_hash
-from svc_versions.commands.store import open_versions
+from svc_versions.models import ForkQuery, NewFork, PromotionBody
+from svc_versions.operations import abandon_fork, create_fork, list_forks, promote_fork
 
 __all__ = ["fork"]
+
+_IN_SHELL_WORDS = {
+    ("parameter", "force"): "HEAD has moved since the fork began or was last merged; merge the fork, or "
+    "promote it with --force.",
+}
 
 
 @click.group(short_help="Makes, lists, promotes and abandons forks.")
@@ -23,9 +40,8 @@ def fork() -> None:
 @json_option
 def create(*, name: str, base: str | None, source: Source, as_json: bool) -> None:
     """Makes a fork."""
-    with open_versions(source) as store:
-        made = store.create_fork(name, base)
-    print_result(made, f"created fork {made['name']} at {made['root_hash']}", as_json=as_json)
+    made = source.call(create_fork, NewFork(name, base))
+    print_result(made, f"created fork {made.name} at {made.root_hash}", as_json=as_json)
 
 
 @fork.command("list")
@@ -34,15 +50,17 @@ def create(*, name: str, base: str | None, source: Source, as_json: bool) -> Non
 @json_option
 def list_(*, abandoned: bool, source: Source, as_json: bool) -> None:
     """Lists the active forks, newest first."""
-    if abandoned:
-        _list_abandoned(source, as_json)
-        return
-    with open_versions(source, read_only=True) as store:
-        found = store.forks()
+    found = source.call(list_forks, ForkQuery(abandoned)).forks
     if as_json:
         print_json(found)
         return
-    print_table([(one["name"], time_text(one["created_at"]), short_hash(one["root_hash"])) for one in found])
+    rows = []
+    for one in found:
+        since = one.created_at if one.abandoned_at is UNSET else one.abandoned_at
+        # The whole hash of an abandoned one: it is what a fork is made of again.
+        root = one.root_hash if abandoned else short_hash(one.root_hash)
+        rows.append((one.name, "-" if since is UNSET else time_text(since), root))
+    print_table(rows)
 
 
 @fork.command("promote")
@@ -52,11 +70,14 @@ def list_(*, abandoned: bool, source: Source, as_json: bool) -> None:
 @json_option
 def promote(*, name: str, force: bool, source: Source, as_json: bool) -> None:
     """Makes a fork's state HEAD; the fork stays."""
-    with open_versions(source) as store:
-        done = store.promote_fork(name, force=force)
+    try:
+        done = source.call(promote_fork, name, body=PromotionBody(force))
+    except Conflict as error:
+        say_in_shell_words(error, _IN_SHELL_WORDS)
+        raise
     print_result(
         done,
-        f"promoted fork {done['name']}: HEAD is {done['version']}, was {done['previous_version']}",
+        f"promoted fork {done.name}: HEAD is {done.version}, was {done.previous_version}",
         as_json=as_json,
     )
 
@@ -67,16 +88,5 @@ def promote(*, name: str, force: bool, source: Source, as_json: bool) -> None:
 @json_option
 def abandon(*, name: str, source: Source, as_json: bool) -> None:
     """Abandons a fork; its name becomes free, its state stays until it is collected."""
-    with open_versions(source) as store:
-        gone = store.abandon_fork(name)
-    print_result(gone, f"abandoned fork {gone['name']} at {gone['root_hash']}", as_json=as_json)
-
-
-def _list_abandoned(source: Source, as_json: bool) -> None:
-    with open_versions(source, read_only=True) as store:
-        found = store.abandoned_forks()
-    if as_json:
-        print_json(found)
-        return
-    # The whole hash: it is what a fork is made of again.
-    print_table([(one["name"], time_text(one["abandoned_at"]), one["root_hash"]) for one in found])
+    gone = source.call(abandon_fork, name)
+    print_result(gone, f"abandoned fork {gone.name} at {gone.root_hash}", as_json=as_json)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
-from svc.errors import Conflict
-from svc.plugin import Source, json_option, print_json, source_options, terminal_text
-from svc_versions.commands.store import MergeRequest, open_versions
+from svc.errors import Conflict, NotFound
+from svc.plugin import Service, Source, json_option, print_json, source_options, terminal_text
+from svc_versions.models import MergeBody
 from svc_versions.names import HEAD
+from svc_versions.operations import merge_versions, show_fork
 
 __all__ = ["merge"]
 
@@ -30,7 +33,7 @@ def merge(
     *,
     merged: str,
     into: str,
-    strategy: str,
+    strategy: Literal["fail", "ours", "theirs"],
     message: str | None,
     dry_run: bool,
     source: Source,
@@ -41,22 +44,35 @@ def merge(
     Where both changed a path and no strategy decides, each such path is printed and nothing is merged
     (exit code 4).
     """
-    request = MergeRequest(merged, into, strategy, message, dry_run)
-    with open_versions(source) as store:
+    body = MergeBody(merged, into, strategy, message, dry_run)
+    with source.open_service("versions") as service:
         try:
-            answer, from_name, into_name = store.merge(request)
+            done = service.call(merge_versions, body)
         except Conflict as error:
             _print_conflicts(error, as_json)
             raise
-    if as_json:
-        print_json(answer)
-        return
-    counts = answer["changes"]
-    verb = "would merge" if dry_run else "merged"
-    names = terminal_text(f"{from_name} into {into_name}")
+        if as_json:
+            print_json(done)
+            return
+        names = terminal_text(f"{_called(service, merged)} into {_called(service, into)}")
+    counts = done.changes
     click.echo(
-        f"{verb} {names}: {counts['added']} added, {counts['modified']} modified, {counts['deleted']} deleted"
+        f"{'would merge' if dry_run else 'merged'} {names}: "
+        f"{counts.added} added, {counts.modified} modified, {counts.deleted} deleted"
     )
+
+
+def _called(service: Service, name: str) -> str:
+    """A side of a merge as people call it: a name alone means a fork, where there is one."""
+    if name == HEAD:
+        return HEAD
+    kind, _, rest = name.partition("/")
+    if rest and kind in ("forks", "snapshots"):
+        return f"{kind.removesuffix('s')} {rest}"
+    try:
+        return f"fork {service.call(show_fork, name).name}"
+    except NotFound:
+        return f"snapshot {name}"
 
 
 def _print_conflicts(error: Conflict, as_json: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from svc.errors import NotFound
 from svc.plugin import (
+    Service,
     Source,
     format_path,
     is_system_path,
@@ -15,7 +17,8 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
-from svc_versions.commands.store import open_versions
+from svc_versions.models import PathRestoreBody, ResolveQuery
+from svc_versions.operations import resolve_version, restore_path, show_snapshot
 
 __all__ = ["restore"]
 
@@ -23,6 +26,7 @@ __all__ = ["restore"]
 @click.command(short_help="Puts a file or directory back as it was.")
 @click.argument("path")
 @click.option(
+    "--at",
     "--from",
     "version",
     metavar="VERSION",
@@ -39,11 +43,22 @@ def restore(*, path: str, version: str, source: Source, as_json: bool) -> None:
     wanted = parse_path(path)
     if is_system_path(wanted):
         raise NotFound("The version has nothing at this path.", path=format_path(wanted))
-    with open_versions(source) as store:
-        done = store.restore(wanted, version)
+    with source.open_service("versions") as service:
+        done = service.call(restore_path, wanted, _origin(service, version))
     if as_json:
-        print_json(done)
+        answer = msgspec.to_builtins(done)
+        del answer["from_snapshot"]
+        print_json(
+            {"restored": answer.pop("restored"), "path": answer.pop("path"), "from": version, **answer}
+        )
     else:
-        before = done["auto_snapshot"]
-        text = f"restored {done['path']} from {version}; HEAD before it is snapshot {before}"
+        text = f"restored {done.path} from {version}; HEAD before it is snapshot {done.auto_snapshot}"
         click.echo(terminal_text(text))
+
+
+def _origin(service: Service, version: str) -> PathRestoreBody:
+    """What names a version: a snapshot first, or whatever else does."""
+    try:
+        return PathRestoreBody(snapshot=service.call(show_snapshot, version).name)
+    except NotFound:
+        return PathRestoreBody(version=service.call(resolve_version, ResolveQuery(version)).version)

@@ -15,11 +15,19 @@ from svc.plugin import (
     print_result,
     print_table,
     source_options,
-    terminal_text,
     time_text,
 )
 from svc_versions.commands.output import short_hash
-from svc_versions.commands.store import open_versions
+from svc_versions.models import NewSnapshot, ResolveQuery, SnapshotName
+from svc_versions.operations import (
+    create_snapshot,
+    delete_snapshot,
+    list_snapshots,
+    rename_snapshot,
+    resolve_version,
+    restore_snapshot,
+    show_snapshot,
+)
 
 __all__ = ["snapshot"]
 
@@ -33,7 +41,7 @@ def snapshot() -> None:
 @click.argument("name")
 @click.option("--metadata", metavar="JSON", help="A JSON object to keep with it.")
 @click.option("--fork", metavar="NAME", help="Of this fork's state instead of HEAD.")
-@click.option("--from", "version", metavar="VERSION", help="Of this version instead of HEAD.")
+@click.option("--at", "--from", "version", metavar="VERSION", help="Of this version instead of HEAD.")
 @source_options
 @json_option
 def create(
@@ -41,17 +49,22 @@ def create(
 ) -> None:
     """Makes a snapshot of HEAD; one of the same version that exists is returned instead."""
     if fork is not None and version is not None:
-        raise UsageError("--fork and --from exclude each other.")
+        raise UsageError("--fork and --at exclude each other.")
     kept = _metadata(metadata)
-    with open_versions(source) as store:
-        made, is_new = store.create_snapshot(name, kept, fork, version)
-    if as_json:
-        print_json({**made, "created": is_new})
-    elif is_new:
-        click.echo(terminal_text(f"created snapshot {made['name']} of {made['root_hash']}"))
-    else:
-        text = f"snapshot {made['name']} is of the same version {made['root_hash']}"
-        click.echo(terminal_text(text))
+    with source.open_service("versions") as service:
+        root = None if version is None else service.call(resolve_version, ResolveQuery(version)).version
+        answer = service.call(create_snapshot, NewSnapshot(name, kept, fork, root))
+    made = answer.value
+    what = (
+        f"created snapshot {made.name} of"
+        if answer.created
+        else f"snapshot {made.name} is of the same version"
+    )
+    print_result(
+        {**msgspec.to_builtins(made), "created": answer.created},
+        f"{what} {made.root_hash}",
+        as_json=as_json,
+    )
 
 
 @snapshot.command("list")
@@ -59,17 +72,11 @@ def create(
 @json_option
 def list_(*, source: Source, as_json: bool) -> None:
     """Lists snapshots, newest first."""
-    with open_versions(source, read_only=True) as store:
-        found = store.snapshots()
+    found = source.call(list_snapshots).snapshots
     if as_json:
         print_json(found)
         return
-    print_table(
-        [
-            (one["name"], time_text(one["created_at"]), short_hash(one["root_hash"]), one["kind"])
-            for one in found
-        ]
-    )
+    print_table([(one.name, time_text(one.created_at), short_hash(one.root_hash), one.kind) for one in found])
 
 
 @snapshot.command("delete")
@@ -78,9 +85,14 @@ def list_(*, source: Source, as_json: bool) -> None:
 @json_option
 def delete(*, name: str, source: Source, as_json: bool) -> None:
     """Deletes a snapshot."""
-    with open_versions(source) as store:
-        gone = store.delete_snapshot(name)
-    print_result(gone, f"deleted snapshot {gone['name']} of {gone['root_hash']}", as_json=as_json)
+    with source.open_service("versions") as service:
+        root = service.call(show_snapshot, name).root_hash
+        gone = service.call(delete_snapshot, name)
+    print_result(
+        {**msgspec.to_builtins(gone), "root_hash": root},
+        f"deleted snapshot {gone.name} of {root}",
+        as_json=as_json,
+    )
 
 
 @snapshot.command("rename")
@@ -90,9 +102,8 @@ def delete(*, name: str, source: Source, as_json: bool) -> None:
 @json_option
 def rename(*, name: str, new_name: str, source: Source, as_json: bool) -> None:
     """Gives a snapshot another name."""
-    with open_versions(source) as store:
-        renamed = store.rename_snapshot(name, new_name)
-    print_result(renamed, f"renamed snapshot {name} to {renamed['name']}", as_json=as_json)
+    renamed = source.call(rename_snapshot, name, SnapshotName(new_name))
+    print_result(renamed, f"renamed snapshot {name} to {renamed.name}", as_json=as_json)
 
 
 @snapshot.command("restore", short_help="Makes a snapshot HEAD again.")
@@ -101,16 +112,12 @@ def rename(*, name: str, new_name: str, source: Source, as_json: bool) -> None:
 @json_option
 def restore(*, name: str, source: Source, as_json: bool) -> None:
     """Makes a snapshot HEAD again; what HEAD is now stays in a snapshot of its own."""
-    with open_versions(source) as store:
-        restored = store.restore_snapshot(name)
-    if as_json:
-        print_json(restored)
-    elif restored["auto_snapshot"] is None:
-        click.echo(terminal_text(f"HEAD is the version of snapshot {restored['name']} already"))
+    done = source.call(restore_snapshot, SnapshotName(name))
+    if done.auto_snapshot is None:
+        text = f"HEAD is the version of snapshot {done.name} already"
     else:
-        before = restored["auto_snapshot"]
-        text = f"restored snapshot {restored['name']}; HEAD before it is snapshot {before}"
-        click.echo(terminal_text(text))
+        text = f"restored snapshot {done.name}; HEAD before it is snapshot {done.auto_snapshot}"
+    print_result(done, text, as_json=as_json)
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

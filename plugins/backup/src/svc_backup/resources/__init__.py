@@ -1,1 +1,0 @@
-"""The routes, all root's: export, diff, import, promote. Files stream, and are never held as a whole."""

@@ -1,1 +1,0 @@
-"""The routes of queries, searches and the state of the index."""

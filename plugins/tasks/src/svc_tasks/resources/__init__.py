@@ -1,1 +1,0 @@
-"""The routes of tasks and of schedules. All of them are root's."""
