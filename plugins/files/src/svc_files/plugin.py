@@ -17,6 +17,11 @@ COMMANDS = {
     "ls": ("svc_files.commands.listing:ls", "Lists a directory, or what matches a pattern."),
     "cat": ("svc_files.commands.cat:cat", "Writes files to standard output."),
     "rm": ("svc_files.commands.remove:rm", "Removes files, links and directories."),
+    "mv": ("svc_files.commands.changing:mv", "Moves or renames files, links and directories."),
+    "cp": ("svc_files.commands.changing:cp", "Copies files, links and directories."),
+    "mkdir": ("svc_files.commands.changing:mkdir", "Makes directories."),
+    "ln": ("svc_files.commands.changing:ln", "Makes a symbolic link."),
+    "deleted": ("svc_files.commands.deleted:deleted", "Lists what was deleted."),
     "load": ("svc_files.commands.load:load", "Imports a directory tree."),
     "dump": ("svc_files.commands.dump:dump", "Writes a directory tree onto the disk."),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
 
-from svc.errors import UsageError
+from svc.errors import BY_CODE, Conflict, UsageError
 from svc.operations import Call, DeclaredOperation, Page
 from svc.operations.values import pages_of, read_arguments
 from svc.paths import Path
@@ -151,7 +151,14 @@ class FileService:
             self._contexts[operation.module] = self._context_of(operation.module)
         call = FileCall(self.database, self._contexts[operation.module])
         call.deadline = operation.deadline(call.configuration)
-        answer: Any = operation.function(call, **arguments)  # type: ignore[call-arg]
+        try:
+            answer: Any = operation.function(call, **arguments)  # type: ignore[call-arg]
+        except Conflict as error:
+            # A batch conflicts whatever its operation is refused for; a client raises that instead.
+            kind = BY_CODE.get(str(error.details.get("reason")))
+            if kind is None:
+                raise
+            raise kind(error.message, **error.details) from None
         if isinstance(answer, dict):
             # What is hot may answer the JSON of what it declares.
             answer = msgspec.convert(answer, operation.signature.answer)

@@ -123,12 +123,15 @@ class Source:
             yield getattr(import_module(module), name)(opened)
 
     @contextmanager
-    def open_service(self, plugin_id: str | None = None, *, read_only: bool = False) -> Iterator[Service]:
+    def open_service(
+        self, plugin_id: str | None = None, *, read_only: bool = False, create: bool = False
+    ) -> Iterator[Service]:
         """Gives what calls operations, of a file or a server, for as long as the context lasts. Blocks.
 
         Args:
             plugin_id: the plugin that the command belongs to; None for commands of the kernel.
             read_only: open a file for reading.
+            create: make a file that is missing, with its first plugins enabled.
 
         Raises:
             DatabaseNotFound, PluginMissing, UsageError: as ``open``.
@@ -140,7 +143,7 @@ class Source:
         from svc.cli.opening import file_context_of
         from svc.cli.service import FileService
 
-        with self.open_file(plugin_id, read_only=read_only) as database:
+        with self.open_file(plugin_id, read_only=read_only, create=create) as database:
             yield FileService(database, lambda module: file_context_of(database, module))
 
     def call(self, operation: DeclaredOperation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

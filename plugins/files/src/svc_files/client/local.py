@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
+from typing import Any
 
 from svc.errors import Conflict, InvalidInput
 from svc.plugin import (
@@ -13,16 +14,19 @@ from svc.plugin import (
     EntryKind,
     Hold,
     Path,
+    Service,
     Transaction,
     Version,
     format_path,
     is_system_path,
 )
 from svc_files.client.importer import SinkImporter
-from svc_files.client.local_sink import LocalSink
+from svc_files.client.local_sink import LocalSink, ref_of
 from svc_files.client.source import ByteReader
 from svc_files.client.store import FileInfo, ImportListener, ImportOptions, PutOptions, ReadPoint, Stored
 from svc_files.content_types import choose_content_type
+from svc_files.models import AnyOperation, BatchBody, BatchResult, WriteQuery
+from svc_files.operations import batch
 from svc_files.resolving import find as find_path
 from svc_files.resolving import follow as follow_links
 
@@ -30,12 +34,12 @@ __all__ = ["LocalStore"]
 
 
 class LocalStore:
-    """The files of an open database."""
+    """The files of an opened database file; ``service`` is what ``Source.open_service`` gives for it."""
 
-    def __init__(self, database: Database, path: str, actor: str | None = None) -> None:
-        self._database = database
+    def __init__(self, service: Any, path: str) -> None:
+        self._service: Service = service
+        self._database: Database = service.database
         self._path = path
-        self._actor = actor
         self._own = _own_files(FilePath(path))
         self._hold: Hold | None = None
 
@@ -82,7 +86,8 @@ class LocalStore:
 
     def put(self, path: Path, body: ByteReader, size: int | None, options: PutOptions) -> Stored:
         """Stores one file in one commit; see ``FileStore.put``."""
-        target = follow_links(self._at(None), path).path
+        at = self._database.at(self._database.resolve_version(fork=options.fork))
+        target = follow_links(at, path).path
         if not target:
             raise InvalidInput("The path of a file is needed.", path="/")
         content = self._database.store(body)
@@ -92,7 +97,7 @@ class LocalStore:
                 if_match=(options.if_match,) if options.if_match is not None else None,
                 if_none_match=("*",) if options.create_only else None,
             )
-        with self._database.transaction(actor=self._actor) as transaction:
+        with self._database.transaction(ref=ref_of(options.fork)) as transaction:
             handle = transaction.put(
                 target,
                 content,
@@ -105,19 +110,13 @@ class LocalStore:
         assert result.after is not None, "a put leaves a file"
         return Stored(_info(target, result.after), result.before is None, _version_of(transaction))
 
-    def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
-        """Removes entries in one commit and returns the version; see ``FileStore.remove``."""
-        condition = Condition(if_match=(if_match,)) if if_match is not None else None
-        at = self._at(None)
-        with self._database.transaction(actor=self._actor) as transaction:
-            for path in paths:
-                target, _ = find_path(at, path, final=False)
-                transaction.delete(target, recursive=recursive, condition=condition)
-        return _version_of(transaction)
+    def batch(self, operations: Sequence[AnyOperation], *, fork: str | None = None) -> BatchResult:
+        """Does many writes in one commit; see ``FileStore.batch``."""
+        return self._service.call(batch, BatchBody(list(operations)), WriteQuery(fork=fork))
 
     def importer(self, options: ImportOptions, listener: ImportListener) -> SinkImporter:
         """Opens an import of many files."""
-        return SinkImporter(LocalSink(self._database, options, self._actor), options.jobs, listener)
+        return SinkImporter(LocalSink(self._database, options), options.jobs, listener)
 
     def is_own_file(self, device: int, inode: int) -> bool:
         """Whether a file is the database's own, or its directory of rebuildable state."""

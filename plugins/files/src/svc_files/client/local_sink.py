@@ -11,7 +11,7 @@ from svc_files.client.source import DescriptorReader, SourceFile, open_source
 from svc_files.client.store import ImportOptions
 from svc_files.content_types import choose_content_type
 
-__all__ = ["LocalSink"]
+__all__ = ["LocalSink", "ref_of"]
 
 FILES_PER_COMMIT = 5_000
 BYTES_PER_COMMIT = 64 * 1024 * 1024
@@ -25,10 +25,9 @@ class LocalSink:
 
     parallel = False
 
-    def __init__(self, database: Database, options: ImportOptions, actor: str | None) -> None:
+    def __init__(self, database: Database, options: ImportOptions) -> None:
         self._database = database
         self._options = options
-        self._actor = actor
         self.files_per_commit = FILES_PER_COMMIT
         self.bytes_per_commit = BYTES_PER_COMMIT
 
@@ -47,7 +46,8 @@ class LocalSink:
 
     def commit(self, operations: Sequence[Operation]) -> str:
         """Commits operations in one transaction."""
-        with self._database.transaction(actor=self._actor, message=self._options.message) as transaction:
+        ref = ref_of(self._options.fork)
+        with self._database.transaction(message=self._options.message, ref=ref) as transaction:
             for index, operation in enumerate(operations):
                 try:
                     self._add(transaction, operation)
@@ -75,3 +75,8 @@ class LocalSink:
             transaction.mkdir(operation.path, exist_ok=True, at_ms=operation.time_ms)
         else:
             transaction.delete(operation.path, recursive=True)
+
+
+def ref_of(fork: str | None) -> str:
+    """The reference that is written to: a fork's, or HEAD."""
+    return "HEAD" if fork is None else f"forks/{fork}"

@@ -14,6 +14,8 @@ from svc_files.client.importer import SinkImporter
 from svc_files.client.remote_sink import RemoteSink
 from svc_files.client.source import ByteReader
 from svc_files.client.store import FileInfo, ImportListener, ImportOptions, PutOptions, ReadPoint, Stored
+from svc_files.models import AnyOperation, BatchBody, BatchResult, WriteQuery
+from svc_files.operations import batch
 
 __all__ = ["RemoteStore"]
 
@@ -113,6 +115,7 @@ class RemoteStore:
             create_only=options.create_only,
             created_at=options.time_ms,
             updated_at=options.time_ms,
+            fork=options.fork,
         )
         info = FileInfo(
             parse_path(stored.path),
@@ -127,16 +130,9 @@ class RemoteStore:
             raise InternalError("The server stored other bytes than it was sent.", path=format_path(path))
         return Stored(info, stored.created, stored.version)
 
-    def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
-        """Removes entries and returns the version: one request for one path, else one batch."""
-        if len(paths) == 1:
-            return self._files.delete(paths[0], recursive=recursive, if_match=if_match)
-        operations = [
-            {"op": "delete", "path": format_path(path), "recursive": recursive}
-            | ({} if if_match is None else {"if_match": if_match})
-            for path in paths
-        ]
-        return self._files.batch(operations).version
+    def batch(self, operations: Sequence[AnyOperation], *, fork: str | None = None) -> BatchResult:
+        """Does many writes in one commit; see ``FileStore.batch``."""
+        return self._client.call(batch, BatchBody(list(operations)), WriteQuery(fork=fork))
 
     def importer(self, options: ImportOptions, listener: ImportListener) -> SinkImporter:
         """Opens an import of many files over several connections."""

@@ -50,7 +50,12 @@ class RemoteSink:
                     yield piece
 
             stored = self._client.files.put(
-                file.path, pieces, size=status.st_size, created_at=time_ms, updated_at=time_ms
+                file.path,
+                pieces,
+                size=status.st_size,
+                created_at=time_ms,
+                updated_at=time_ms,
+                fork=self._options.fork,
             )
         if stored.content_hash != sent.hexdigest():
             raise InternalError(
@@ -63,6 +68,7 @@ class RemoteSink:
         done = self._client.files.batch(
             [self._as_json(operation) for operation in operations],
             message=self._options.message,
+            fork=self._options.fork,
             repeatable=not any(isinstance(operation, Remove) for operation in operations),
         )
         return done.version

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from svc.plugin import EntryKind, Hash, Path, format_path
 from svc_files.client.source import ByteReader, SourceFile
+from svc_files.models import AnyOperation, BatchResult
 
 __all__ = [
     "CommitCounts",
@@ -97,12 +98,14 @@ class PutOptions(Struct, frozen=True):
         create_only: refuse when anything stands there.
         time_ms: of creation and of the last update; None means now, and that an overwritten file keeps the
             time of its creation.
+        fork: the fork that is written to; None means HEAD.
     """
 
     content_type: str | None = None
     if_match: str | None = None
     create_only: bool = False
     time_ms: int | None = None
+    fork: str | None = None
 
 
 class Stored(Struct, frozen=True):
@@ -122,6 +125,7 @@ class ImportOptions(Struct, frozen=True):
     jobs: int = 4
     keep_times: bool = False
     message: str | None = None
+    fork: str | None = None
 
 
 class CommitCounts(Struct, frozen=True):
@@ -219,11 +223,8 @@ class FileStore(Protocol):
         a file where a directory is needed.
         """
 
-    def remove(self, paths: Sequence[Path], *, recursive: bool, if_match: str | None = None) -> str:
-        """Removes entries, all in one commit where the store can, and returns the version.
-
-        Raises NotFound, and Conflict for a directory that is not empty unless ``recursive``.
-        """
+    def batch(self, operations: Sequence[AnyOperation], *, fork: str | None = None) -> BatchResult:
+        """Does many writes in one commit, or none of them; to HEAD, or to a fork."""
 
     def importer(self, options: ImportOptions, listener: ImportListener) -> Importer:
         """Opens an import of many files."""

@@ -11,6 +11,7 @@ from svc.errors import Conflict, SvcError
 from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, ReadPoint
 from svc_files.commands.dumper import Dumper, DumpOptions
+from svc_files.commands.exclusion import Exclusion, exclude_option
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.options import (
     PathText,
@@ -44,11 +45,12 @@ class _Request(Struct, frozen=True):
 @click.option("--merge", is_flag=True, help="Write into a DIR that is not empty; keep what differs there.")
 @click.option("--force", is_flag=True, help="Write into a DIR that is not empty; replace what differs there.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+@exclude_option
 @jobs_option
 @read_point_options
 @json_option
 @source_options
-def dump(
+def dump(  # noqa: PLR0913 - each is an option
     *,
     directory: str,
     path: str,
@@ -56,6 +58,7 @@ def dump(
     merge: bool,
     force: bool,
     quiet: bool,
+    excluded: Exclusion,
     jobs: int,
     point: ReadPoint,
     as_json: bool,
@@ -67,7 +70,7 @@ def dump(
     written is named, everything else is written, and the exit code is then 12.
     """
     existing = Existing.REPLACE if force else Existing.KEEP if merge else None
-    options = DumpOptions(jobs, keep_times, existing is not None)
+    options = DumpOptions(jobs, keep_times, existing is not None, excluded)
     request = _Request(directory, parse_path(path), point, existing, options, as_json, quiet)
     with open_store(source) as store:
         report = _run(store, request)

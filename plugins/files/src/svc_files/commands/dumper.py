@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from svc.errors import CorruptRecord, NotFound
 from svc.plugin import EntryKind, Path, format_path, parse_path
 from svc_files.client import FileInfo, FileStore
+from svc_files.commands.exclusion import NOTHING, Exclusion
 from svc_files.commands.interruption import Interruption
 from svc_files.commands.report import TransferReport
 from svc_files.commands.target_directory import TargetDirectory, TargetRefused
@@ -27,6 +28,7 @@ class DumpOptions(Struct, frozen=True):
     jobs: int = 4
     keep_times: bool = False
     compare: bool = False
+    excluded: Exclusion = NOTHING
 
 
 class _Outcome(Struct):
@@ -93,6 +95,8 @@ class Dumper:
         group: list[FileInfo] = []
         size = 0
         for child in self._store.children(path, self._version):
+            if self._options.excluded.fits(child.path[len(self._base) :]):
+                continue
             if child.kind is EntryKind.DIRECTORY:
                 directories.append(child.path)
                 if child.is_complete:
@@ -157,6 +161,11 @@ class Dumper:
         if target[: len(self._base)] != self._base:
             self._report.problem(
                 format_path(link.path), f"the link leads to {link.target}, outside of what is dumped"
+            )
+            return
+        if self._options.excluded.holds(target[len(self._base) :]):
+            self._report.problem(
+                format_path(link.path), f"the link leads to {link.target}, which is excluded"
             )
             return
         below = link.path[len(self._base) : -1]

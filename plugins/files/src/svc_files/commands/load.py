@@ -13,9 +13,10 @@ from msgspec import Struct
 from svc.errors import SvcError
 from svc.plugin import Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, Importer, ImportOptions, ReadPoint
+from svc_files.commands.exclusion import Exclusion, exclude_option
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.loader import Loader, LoadOptions, PlanImporter, resolve_base
-from svc_files.commands.options import PathText, jobs_option, json_option, open_store
+from svc_files.commands.options import PathText, fork_option, jobs_option, json_option, open_store
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable
 from svc_files.commands.report import TransferReport
 from svc_files.commands.source_tree import SourceTree, count_files
@@ -31,6 +32,8 @@ class _Request(Struct, frozen=True):
     path: Path
     options: LoadOptions
     jobs: int
+    excluded: Exclusion
+    fork: str | None
     dry_run: bool
     as_json: bool
     quiet: bool
@@ -44,10 +47,12 @@ class _Request(Struct, frozen=True):
 @click.option("--checksum", is_flag=True, help="Compare contents, also where size and time are equal.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+@exclude_option
+@fork_option
 @jobs_option
 @json_option
 @source_options
-def load(
+def load(  # noqa: PLR0913 - each is an option
     *,
     directory: str,
     path: str,
@@ -56,6 +61,8 @@ def load(
     checksum: bool,
     dry_run: bool,
     quiet: bool,
+    excluded: Exclusion,
+    fork: str | None,
     jobs: int,
     as_json: bool,
     source: Source,
@@ -66,7 +73,7 @@ def load(
     loaded, and the exit code is then 12.
     """
     options = LoadOptions(keep_times, mirror, checksum)
-    request = _Request(directory, parse_path(path), options, jobs, dry_run, as_json, quiet)
+    request = _Request(directory, parse_path(path), options, jobs, excluded, fork, dry_run, as_json, quiet)
     with (
         contextlib.nullcontext() if source.is_remote else _giving_way(),
         open_store(source, writable=not dry_run, create=not dry_run) as store,
@@ -103,9 +110,9 @@ def _giving_way() -> Iterator[None]:
 
 
 def _run(store: FileStore, request: _Request) -> TransferReport:
-    version = store.pin(ReadPoint())
+    version = store.pin(ReadPoint(fork=request.fork))
     base, known = resolve_base(store, version, request.path)
-    tree = SourceTree(request.directory, base, store)
+    tree = SourceTree(request.directory, base, store, request.excluded)
     with ProgressLine("loading", wanted=not (request.as_json or request.quiet)) as progress:
         report = TransferReport(progress, quiet_problems=request.as_json)
         if progress.is_shown:
@@ -119,7 +126,7 @@ def _run(store: FileStore, request: _Request) -> TransferReport:
             except SvcError as error:
                 report.failure = error
     # Commits that were made side by side are not heard of in their order.
-    report.version = version if report.version is None else store.pin(ReadPoint())
+    report.version = version if report.version is None else store.pin(ReadPoint(fork=request.fork))
     return report
 
 
@@ -127,4 +134,6 @@ def _importer(store: FileStore, request: _Request, report: TransferReport) -> Im
     if request.dry_run:
         return PlanImporter(report, (lambda line: None) if request.as_json else click.echo)
     message = f"load {printable(request.directory)}"
-    return store.importer(ImportOptions(request.jobs, request.options.keep_times, message), report)
+    return store.importer(
+        ImportOptions(request.jobs, request.options.keep_times, message, request.fork), report
+    )

@@ -79,6 +79,8 @@ class Loader:
         children: dict[str, FileInfo] = {}
         if at.known is not None:
             children = {child.name: child for child in self._store.children(at.path, self._version)}
+            # What is excluded is not removed either.
+            found.names.update(name for name, child in children.items() if self._tree.excludes(child.path))
         for file in found.files:
             self._interruption.check()
             self._file(file, children.get(file.path[-1]))

@@ -27,6 +27,7 @@ from svc_files.resolving import find
 __all__ = [
     "PLUGIN_ID",
     "PathText",
+    "fork_option",
     "jobs_option",
     "json_option",
     "open_store",
@@ -44,13 +45,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def open_store(source: Source, *, writable: bool = False, create: bool = False) -> Iterator[FileStore]:
     """Opens the store that a command works on; PluginMissing where a database has not enabled the plugin."""
     try:
-        with source.open(PLUGIN_ID, read_only=not writable, create=create) as opened:
-            if isinstance(opened, Database):
-                yield LocalStore(opened, source.database)
+        with source.open_service(PLUGIN_ID, read_only=not writable, create=create) as service:
+            if not source.is_remote:
+                yield LocalStore(service, source.database)
                 return
             from svc_files.client.remote import RemoteStore
 
-            yield RemoteStore(opened)
+            yield RemoteStore(service)  # type: ignore[arg-type] # a server's is its client
     except SvcError as error:
         say_in_shell_words(error, _IN_SHELL_WORDS)
         name_path(error)
@@ -108,6 +109,12 @@ def read_point_options(command: Command) -> Command:
         return command(*args, point=ReadPoint(snapshot, version, fork, at), **options)
 
     return with_point  # type: ignore[return-value]
+
+
+def fork_option(command: Command) -> Command:
+    """Adds ``--fork`` to a command that writes; the command gets it as ``fork``."""
+    option = click.option("--fork", metavar="NAME", help="Write to this fork instead of HEAD.")
+    return option(command)
 
 
 def json_option(command: Command) -> Command:

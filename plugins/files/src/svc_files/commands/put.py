@@ -7,12 +7,13 @@ import stat
 import sys
 
 import click
+from msgspec.structs import replace
 
 from svc.errors import Forbidden, InvalidInput, NotFound, UsageError
 from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
-from svc_files.client import FileStore, PutOptions, SourceUnreadable, Stored, open_source
+from svc_files.client import FileStore, PutOptions, ReadPoint, SourceUnreadable, Stored, open_source
 from svc_files.client.source import DescriptorReader, time_in_ms
-from svc_files.commands.options import PathText, json_option, open_store
+from svc_files.commands.options import PathText, fork_option, json_option, open_store
 from svc_files.commands.output import json_line, printable, size_text
 
 __all__ = ["put"]
@@ -25,6 +26,7 @@ __all__ = ["put"]
 @click.option("--if-match", metavar="HASH", help="Replace only a file with this content hash.")
 @click.option("--create-only", is_flag=True, help="Refuse when something stands at PATH.")
 @click.option("--keep-times", is_flag=True, help="Store FILE's own modification time.")
+@fork_option
 @json_option
 @source_options
 def put(
@@ -35,6 +37,7 @@ def put(
     if_match: str | None,
     create_only: bool,
     keep_times: bool,
+    fork: str | None,
     as_json: bool,
     source: Source,
 ) -> None:
@@ -48,9 +51,9 @@ def put(
         raise UsageError("Standard input has neither a name nor a time of its own.")
     if file != "-":
         _require_file(file)
-    options = PutOptions(content_type, _hash_text(if_match), create_only)
+    options = PutOptions(content_type, _hash_text(if_match), create_only, fork=fork)
     with open_store(source, writable=True, create=True) as store:
-        where = _destination(store, file, path)
+        where = _destination(store, file, path, fork)
         try:
             stored = _put(store, file, where, options, keep_times)
         except SourceUnreadable as error:
@@ -98,13 +101,13 @@ def _put(store: FileStore, file: str, where: Path, options: PutOptions, keep_tim
     with open_source(os.path.realpath(file)) as (descriptor, status):
         if keep_times:
             time_ms = time_in_ms(status.st_mtime_ns)
-            options = PutOptions(options.content_type, options.if_match, options.create_only, time_ms)
+            options = replace(options, time_ms=time_ms)
         # A file that the system makes up, as below /proc, has a size of 0 whatever it holds.
         size = status.st_size or None
         return store.put(where, DescriptorReader(descriptor, file, size), size, options)
 
 
-def _destination(store: FileStore, file: str, path: str) -> Path:
+def _destination(store: FileStore, file: str, path: str, fork: str | None) -> Path:
     """The path of the file itself, when the argument names the directory that it goes into."""
     where = parse_path(path)
     if file == "-":
@@ -113,7 +116,7 @@ def _destination(store: FileStore, file: str, path: str) -> Path:
     if path.endswith("/") or not where:
         return parse_path(f"{format_path(where)}/{name}")
     try:
-        info = store.stat(where)
+        info = store.stat(where, store.pin(ReadPoint(fork=fork)) if fork is not None else None)
     except NotFound:
         return where
     if info.kind is EntryKind.DIRECTORY:

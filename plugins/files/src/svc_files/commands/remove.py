@@ -6,9 +6,10 @@ import click
 
 from svc.errors import NotFound, UsageError
 from svc.plugin import Path, Source, format_path, parse_path, source_options
-from svc_files.client import FileStore
-from svc_files.commands.options import PathText, json_option, open_store
+from svc_files.client import FileStore, ReadPoint
+from svc_files.commands.options import PathText, fork_option, json_option, open_store
 from svc_files.commands.output import count_of, json_line
+from svc_files.models import DeleteOperation
 
 __all__ = ["rm"]
 
@@ -18,6 +19,7 @@ __all__ = ["rm"]
 @click.option("-r", "--recursive", is_flag=True, help="Remove directories with everything below them.")
 @click.option("-f", "--force", is_flag=True, help="It is no error when a PATH is not there.")
 @click.option("--if-match", metavar="HASH", help="Remove only a file with this content hash (one PATH).")
+@fork_option
 @json_option
 @source_options
 def rm(
@@ -26,6 +28,7 @@ def rm(
     recursive: bool,
     force: bool,
     if_match: str | None,
+    fork: str | None,
     as_json: bool,
     source: Source,
 ) -> None:
@@ -40,12 +43,15 @@ def rm(
         raise UsageError("--if-match needs exactly one PATH.")
     with open_store(source, writable=True) as store:
         if force:
-            wanted = [path for path in wanted if _is_there(store, path)]
+            present = store.pin(ReadPoint(fork=fork))
+            wanted = [path for path in wanted if _is_there(store, path, present)]
         version = None
         if wanted:
-            version = store.remove(
-                wanted, recursive=recursive, if_match=if_match.strip('"').lower() if if_match else None
-            )
+            tag = if_match.strip('"').lower() if if_match else None
+            removals = [
+                DeleteOperation(path=format_path(path), recursive=recursive, if_match=tag) for path in wanted
+            ]
+            version = store.batch(removals, fork=fork).version
     if as_json:
         json_line(
             {"deleted": bool(wanted), "paths": [format_path(path) for path in wanted], "version": version}
@@ -54,9 +60,9 @@ def rm(
         click.echo(f"removed {count_of(len(wanted), 'path')}")
 
 
-def _is_there(store: FileStore, path: Path) -> bool:
+def _is_there(store: FileStore, path: Path, version: str) -> bool:
     try:
-        store.stat(path, follow=False)
+        store.stat(path, version, follow=False)
     except NotFound:
         return False
     return True

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from svc.errors import InvalidPath
 from svc.plugin import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path, parse_path
 from svc_files.client import SourceFile
+from svc_files.commands.exclusion import NOTHING, Exclusion
 
 __all__ = ["OwnFiles", "Problem", "SourceDirectory", "SourceLink", "SourceTree", "count_files"]
 
@@ -76,10 +77,15 @@ class OwnFiles(Protocol):
 class SourceTree:
     """A directory tree on the disk, as it is to appear in a database."""
 
-    def __init__(self, root: str, base: Path, own: OwnFiles) -> None:
+    def __init__(self, root: str, base: Path, own: OwnFiles, excluded: Exclusion = NOTHING) -> None:
         self.root = os.path.realpath(root)
         self.base = base
         self._own = own
+        self._excluded = excluded
+
+    def excludes(self, path: Path) -> bool:
+        """Whether what has a path in the database is left out."""
+        return self._excluded.fits(path[len(self.base) :])
 
     def read(self, path: Path, location: str) -> SourceDirectory:
         """Reads one directory; what cannot be stored or read is in its ``problems``."""
@@ -104,6 +110,8 @@ class SourceTree:
             found.problems.append(Problem(entry.path, "another name here is the same in Unicode form C"))
             return
         found.names.add(name)
+        if self.excludes((*found.path, name)):
+            return
         try:
             self._classify(entry, (*found.path, name), found)
         except OSError as error:
