@@ -14,10 +14,34 @@ from msgspec import UNSET
 from svc import errors
 from svc.hashing import content_hasher
 from svc.operations.system import disable_plugin, enable_plugin, list_findings, list_plugins
+from svc.paths import parse_path
 from svc_backup.models import DiffQuery, ExportReport, ImportQuery, ImportReport, PromoteBody
 from svc_backup.operations import diff_versions, export_version, import_version, promote_version
 from svc_client import Client, EntryType, ReadAt
 from svc_client.transport import Body
+from svc_files.models import (
+    BatchBody,
+    DeletedQuery,
+    DeleteOperation,
+    DownloadBody,
+    LinkBody,
+    MakeDirectoryBody,
+    MakeDirectoryOperation,
+    MovedEntry,
+    PutOperation,
+    RenameBody,
+)
+from svc_files.operations import (
+    batch,
+    change_path,
+    delete_path,
+    download,
+    list_deleted,
+    make_directory,
+    make_link,
+    store_chunk,
+)
+from svc_files.uploads import upload_file
 from svc_history import operations as history
 from svc_history.models import CompareQuery, HistoryQuery, LogQuery, PathChange
 from svc_testing import start_server
@@ -87,17 +111,20 @@ class TestFiles:
         with pytest.raises(errors.PreconditionFailed):
             client.files.put(f"{top}/f", b"2", create_only=True)
         client.files.put(f"{top}/f", b"2", if_match=stored.content_hash)
-        for write in (client.files.put, client.files.delete):
-            with pytest.raises(errors.PreconditionFailed):
-                write(
-                    f"{top}/f", *([b"3"] if write == client.files.put else []), if_match=stored.content_hash
-                )
+        with pytest.raises(errors.PreconditionFailed):
+            client.files.put(f"{top}/f", b"3", if_match=stored.content_hash)
+        path, condition = parse_path(f"{top}/f"), {"If-Match": f'"{stored.content_hash}"'}
+        with pytest.raises(errors.PreconditionFailed):
+            client.stream(delete_path, path, headers=condition)
         with pytest.raises(errors.PreconditionFailed):
             client.files.get(f"{top}/f", if_match=stored.content_hash)
-        assert client.files.delete(f"{top}/f") != stored.version
+        assert client.call(delete_path, path).version != stored.version
 
     def test_what_is_not_there_is_not_found_with_its_path_and_request(self, client: Client, top: str) -> None:
-        for ask in (client.files.stat, client.files.read, client.files.delete):
+        def delete(path: str) -> None:
+            client.call(delete_path, parse_path(path))
+
+        for ask in (client.files.stat, client.files.read, delete):
             with pytest.raises(errors.NotFound) as raised:
                 ask(f"{top}/nothing")
             assert raised.value.details["path"] == f"{top}/nothing"
@@ -105,9 +132,7 @@ class TestFiles:
 
     def test_a_listing_is_read_page_by_page(self, client: Client, top: str) -> None:
         names = [f"{number:03}" for number in range(25)]
-        client.files.batch(
-            [{"op": "put", "path": f"{top}/{name}", "content_base64": name.encode()} for name in names]
-        )
+        client.call(batch, BatchBody([PutOperation(path=f"{top}/{name}", content=name) for name in names]))
         page = client.files.page(top, limit=10)
         assert (len(page.items), page.total) == (10, 25)
         rest = client.files.page(top, limit=100, after=page.next_cursor)
@@ -120,27 +145,26 @@ class TestFiles:
         self, client: Client, top: str
     ) -> None:
         with pytest.raises(errors.NotFound) as raised:
-            client.files.batch(
-                [{"op": "mkdir", "path": f"{top}/d"}, {"op": "delete", "path": f"{top}/nothing"}]
-            )
+            made, gone = MakeDirectoryOperation(path=f"{top}/d"), DeleteOperation(path=f"{top}/nothing")
+            client.call(batch, BatchBody([made, gone]))
         assert raised.value.details["operation"] == 1
         with pytest.raises(errors.NotFound):
             client.files.stat(f"{top}/d")
 
     def test_directories_links_and_moves(self, client: Client, top: str) -> None:
-        client.files.make_directory(f"{top}/d")
+        client.call(make_directory, MakeDirectoryBody(f"{top}/d"))
         with pytest.raises(errors.AlreadyExists):
-            client.files.make_directory(f"{top}/d")
+            client.call(make_directory, MakeDirectoryBody(f"{top}/d"))
         client.files.put(f"{top}/d/f", b"x")
-        client.files.make_link(f"{top}/link", f"{top}/d")
+        client.call(make_link, parse_path(f"{top}/link"), LinkBody(f"{top}/d"))
         assert client.files.stat(f"{top}/link").path == f"{top}/d"
         assert client.files.stat(f"{top}/link", follow=False).target == f"{top}/d"
-        client.files.move(f"{top}/d/f", f"{top}/g")
+        client.stream(change_path, parse_path(f"{top}/d/f"), RenameBody(f"{top}/g")).json(MovedEntry)
         with pytest.raises(errors.Conflict):
-            client.files.move(f"{top}/g", f"{top}/d")
+            client.stream(change_path, parse_path(f"{top}/g"), RenameBody(f"{top}/d"))
         assert [item.name for item in client.files.list(top)] == ["d", "g", "link"]
-        client.files.delete(f"{top}/g")
-        assert [gone.path for gone in client.files.deleted(top)] == [f"{top}/g"]
+        client.call(delete_path, parse_path(f"{top}/g"))
+        assert [gone.path for gone in client.items(list_deleted, DeletedQuery(path=top))] == [f"{top}/g"]
 
     def test_a_directory_is_no_file(self, client: Client) -> None:
         with pytest.raises(errors.ServiceUnavailable, match="directory"):
@@ -150,8 +174,8 @@ class TestFiles:
         import zipfile
 
         client.files.put(f"{top}/f", b"zipped")
-        with client.files.archive([top]) as pieces:
-            archive = zipfile.ZipFile(io.BytesIO(b"".join(pieces)))
+        with client.stream(download, DownloadBody([top])) as response:
+            archive = zipfile.ZipFile(io.BytesIO(response.content()))
         assert [archive.read(name) for name in archive.namelist() if name.endswith("/f")] == [b"zipped"]
 
 
@@ -160,15 +184,15 @@ class TestBlobs:
         content = os.urandom(3_000_000)
         hash = content_hasher().update(content).hexdigest()
         told: list[tuple[int, int]] = []
-        done = client.blobs.upload(
-            f"{top}/f", io.BytesIO(content), progress=lambda *bytes: told.append(bytes)
+        done = upload_file(
+            client, f"{top}/f", io.BytesIO(content), progress=lambda *bytes: told.append(bytes)
         )
         assert (done.bytes_sent, done.file.content_hash, told[-1]) == (
             len(content),
             hash,
             (len(content),) * 2,
         )
-        again = client.blobs.upload(f"{top}/g", io.BytesIO(content))
+        again = upload_file(client, f"{top}/g", io.BytesIO(content))
         assert (again.bytes_sent, again.file.created) == (0, True)
         assert client.files.read(f"{top}/g") == content
 
@@ -188,13 +212,13 @@ class TestBlobs:
                 return content
 
         with pytest.raises(OSError, match="gone"):
-            client.blobs.upload(f"{top}/f", Ends(content))
-        done = client.blobs.upload(f"{top}/f", io.BytesIO(content))
+            upload_file(client, f"{top}/f", Ends(content))
+        done = upload_file(client, f"{top}/f", io.BytesIO(content))
         assert 0 < done.bytes_sent < 600_000
         assert client.files.read(f"{top}/f") == content
 
     def test_an_empty_file_has_no_chunks(self, client: Client, top: str) -> None:
-        assert client.blobs.upload(f"{top}/f", io.BytesIO()).file.size == 0
+        assert upload_file(client, f"{top}/f", io.BytesIO()).file.size == 0
 
     def test_a_file_that_changes_while_it_is_sent_is_refused(self, client: Client, top: str) -> None:
         class Changes(io.BytesIO):
@@ -204,11 +228,11 @@ class TestBlobs:
                 return super().seek(place, whence)
 
         with pytest.raises(errors.InvalidInput, match="changed"):
-            client.blobs.upload(f"{top}/f", Changes(os.urandom(100_000)))
+            upload_file(client, f"{top}/f", Changes(os.urandom(100_000)))
 
     def test_a_chunk_under_another_hash_is_refused(self, client: Client) -> None:
         with pytest.raises(errors.InvalidInput):
-            client.blobs.put("00" * 32, b"other")
+            client.stream(store_chunk, "00" * 32, content=b"other")
 
 
 class TestVersions:
@@ -287,7 +311,7 @@ class TestVersions:
     def test_a_comparison_is_read_while_it_comes(self, client: Client, top: str) -> None:
         before = resolve(client, "HEAD")
         names = [f"{number:05}-é" for number in range(3000)]
-        client.files.batch([{"op": "put", "path": f"{top}/{name}", "content": name} for name in names])
+        client.call(batch, BatchBody([PutOperation(path=f"{top}/{name}", content=name) for name in names]))
         asked = CompareQuery(source=before)
         changes = client.stream(history.compare_versions, asked).items("changes", PathChange)
         found: list[PathChange] = []

@@ -26,7 +26,7 @@ def test_the_samples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             exec(compile(sample.replace("http://127.0.0.1:6830", server.url), "client.md", "exec"), names)
 
 
-@pytest.mark.parametrize("part", ["files", "blobs"])
+@pytest.mark.parametrize("part", ["files"])
 def test_every_method_of_a_part_is_named(part: str) -> None:
     [row] = re.findall(rf"^\| `client\.{part}` \|(.*)$", PAGE, re.MULTILINE)
     with Client("http://127.0.0.1:1") as client:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svc_client.address import Credentials, ServerAddress
-from svc_client.blobs import ChunkedFile, Upload
 from svc_client.client import Client
 from svc_client.credentials import CredentialStore, SignIn
-from svc_client.files import BatchResult, Content, ReadAt
+from svc_client.files import Content, ReadAt
 from svc_client.models import (
     EntryInfo,
     EntryType,
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
-    "BatchResult",
-    "ChunkedFile",
     "Client",
     "Content",
     "CredentialStore",
@@ -40,7 +37,6 @@ __all__ = [
     "ServerAddress",
     "SignIn",
     "StoredFile",
-    "Upload",
 ]
 
 

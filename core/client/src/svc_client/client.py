@@ -10,7 +10,6 @@ from svc.errors import ServiceUnavailable
 from svc.operations.system import HEALTH_TEMPLATE
 from svc.operations.system_models import Health
 from svc_client.address import Credentials, ServerAddress
-from svc_client.blobs import Blobs
 from svc_client.credentials import CredentialStore, SignIn, StoredTokens
 from svc_client.failures import foreign_answer
 from svc_client.files import Files
@@ -37,7 +36,6 @@ class Client(Operations):
         address: where the server is.
         sends_secrets_in_clear: whether credentials leave this machine unencrypted.
         files: files, directories, links.
-        blobs: contents in chunks.
 
     Raises:
         UsageError: the URL, a credential or the file of authorities cannot be used.
@@ -64,7 +62,6 @@ class Client(Operations):
             self.address.secure or self.address.is_loopback
         )
         self.files = Files(self.transport)
-        self.blobs = Blobs(self.transport)
 
     def __enter__(self) -> Self:
         return self

@@ -1,10 +1,9 @@
-"""Files, directories and links of a server."""
+"""Files of a server: what streams, and what header fields say. All else is called by its operation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from typing import Self
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -13,11 +12,11 @@ from msgspec import Struct
 from svc.errors import NotFound, ServiceUnavailable, SvcError
 from svc.paths import Path, format_path, parse_path
 from svc_client.failures import foreign_answer
-from svc_client.models import DeletedFile, EntryInfo, EntryType, Page, StoredFile
+from svc_client.models import EntryInfo, EntryType, Page, StoredFile
 from svc_client.paging import all_items
 from svc_client.transport import Body, Response, Transport
 
-__all__ = ["BatchResult", "Content", "Files", "ReadAt", "file_url"]
+__all__ = ["Content", "Files", "ReadAt", "file_url"]
 
 _KINDS = {"file": EntryType.FILE, "directory": EntryType.DIRECTORY, "symlink": EntryType.SYMLINK}
 
@@ -75,29 +74,12 @@ class Content:
         return self._response.read(size)
 
 
-class BatchResult(Struct, frozen=True):
-    """What a batch did: one result for each operation, and the version that it made."""
-
-    results: list[dict[str, Any]]
-    version: str
-
-
 class _Listing(Struct):
     path: str
     items: list[EntryInfo]
     has_more: bool
     total: int | None = None
     next_cursor: str | None = None
-
-
-class _Deleted(Struct):
-    items: list[DeletedFile]
-    has_more: bool
-    next_cursor: str | None = None
-
-
-class _Version(Struct):
-    version: str
 
 
 class Files:
@@ -240,30 +222,6 @@ class Files:
         stored = response.json(StoredFile)
         return msgspec.structs.replace(stored, created=response.status == 201)
 
-    def delete(
-        self,
-        path: str | Path,
-        *,
-        recursive: bool = False,
-        if_match: str | None = None,
-        fork: str | None = None,
-    ) -> str:
-        """Removes a file, a link or a directory, and returns the version that this made.
-
-        Raises:
-            NotFound: nothing is there.
-            Conflict: a directory is not empty, and ``recursive`` is false.
-            PreconditionFailed: ``if_match`` does not hold.
-        """
-        query = _fork(fork)
-        if recursive:
-            query["recursive"] = "true"
-        headers = {} if if_match is None else {"If-Match": _tag(if_match)}
-        url = file_url("/files/", path)
-        return self._transport.json(
-            "DELETE", url, _Version, query=query, headers=headers, repeatable=False
-        ).version
-
     def page(
         self,
         path: str | Path = "/",
@@ -301,75 +259,6 @@ class Files:
     ) -> Iterator[EntryInfo]:
         """Yields the entries of a directory, page by page; see ``page``."""
         return all_items(lambda after: self.page(path, at, depth=depth, glob=glob, after=after))
-
-    def deleted(self, path: str | Path = "/") -> Iterator[DeletedFile]:
-        """Yields what was deleted below a path, and is not there again, page by page."""
-
-        def page_of(after: str | None) -> Page[DeletedFile]:
-            query = {"path": _text(path)} | ({} if after is None else {"after": after})
-            found = self._transport.json("GET", "/files/deleted", _Deleted, query=query)
-            return Page(found.items, found.next_cursor if found.has_more else None)
-
-        return all_items(page_of)
-
-    def make_directory(self, path: str | Path, *, exist_ok: bool = False) -> EntryInfo:
-        """Makes a directory and its parents.
-
-        Raises:
-            AlreadyExists: it is there, and ``exist_ok`` is false.
-        """
-        value = {"path": _text(path), "exist_ok": exist_ok}
-        return self._transport.json("POST", "/files/mkdir", EntryInfo, value=value, repeatable=exist_ok)
-
-    def make_link(self, path: str | Path, target: str | Path) -> None:
-        """Stores a symbolic link to an absolute path of the database."""
-        self._transport.json(
-            "PUT", file_url("/links/", path), dict[str, Any], value={"target": _text(target)}
-        )
-
-    def move(self, path: str | Path, to: str | Path, *, overwrite: bool = False) -> EntryInfo:
-        """Renames a file, a link or a directory with everything below it."""
-        value = {"to": _text(to), "overwrite": overwrite}
-        return self._transport.json(
-            "PATCH", file_url("/files/", path), EntryInfo, value=value, repeatable=False
-        )
-
-    def batch(
-        self,
-        operations: Sequence[Mapping[str, Any]],
-        *,
-        message: str | None = None,
-        fork: str | None = None,
-        repeatable: bool = False,
-    ) -> BatchResult:
-        """Does many writes in one commit, or none of them.
-
-        Args:
-            operations: as the route takes them; ``content_base64`` may be ``bytes``.
-            message: text for the log.
-            fork: the fork to write to; None means HEAD.
-            repeatable: whether the batch may be sent again when its answer is lost.
-
-        Raises:
-            Conflict: an operation was refused; ``operation`` in the details is its index.
-        """
-        value: dict[str, Any] = {"operations": operations}
-        if message is not None:
-            value["message"] = message
-        return self._transport.json(
-            "POST", "/files/batch", BatchResult, query=_fork(fork), value=value, repeatable=repeatable
-        )
-
-    @contextmanager
-    def archive(self, paths: Iterable[str | Path]) -> Iterator[Iterator[bytes]]:
-        """Gives the bytes of a ZIP archive of files and directories, for as long as the context lasts."""
-        body = msgspec.json.encode({"paths": [_text(path) for path in paths]})
-        headers = {"Content-Type": "application/json"}
-        response = self._transport.request(
-            "POST", "/files/download", headers=headers, body=body, repeatable=True
-        )
-        with response:
-            yield response.pieces()
 
 
 def file_url(route: str, path: str | Path) -> str:

@@ -7,14 +7,11 @@ does not have.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
 __all__ = [
-    "BlobConfig",
-    "CommittedFile",
-    "DeletedFile",
     "EntryInfo",
     "EntryType",
     "Page",
@@ -79,36 +76,3 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     updated_at: int
     version: str
     created: bool = False
-
-
-class CommittedFile(Struct, frozen=True):
-    """A file that a commit of chunks made."""
-
-    path: str
-    size: int
-    content_type: str | None
-    content_hash: str
-    created: bool
-
-
-class DeletedFile(Struct, frozen=True, kw_only=True):
-    """A file or link that was deleted, and is not there again."""
-
-    path: str
-    name: str
-    entry_type: EntryType
-    deleted_at: int
-    size: int
-    content_hash: str
-    content_type: str | None = None
-    created_at: int | None = None
-    updated_at: int | None = None
-
-
-class BlobConfig(Struct, frozen=True):
-    """How a server takes chunks. ``chunking`` says how it cuts contents itself."""
-
-    hash_algorithm: str
-    chunk_size: int
-    chunk_hash_prefix: str
-    chunking: dict[str, Any]

@@ -48,6 +48,7 @@ class Operations:
         *args: Any,
         content: Body = None,
         headers: Mapping[str, str] | None = None,
+        repeatable: bool | None = None,
         **kwargs: Any,
     ) -> Response:
         """Returns the answer of an operation once its head has arrived; raises as ``call``.
@@ -57,9 +58,10 @@ class Operations:
             args: its arguments.
             content: a raw body, where it takes one.
             headers: further header fields of the request.
+            repeatable: whether it may be sent again when its answer is lost; None: as is declared.
             kwargs: its arguments by name.
         """
-        return self._send(operation, args, kwargs, content, headers or {})
+        return self._send(operation, args, kwargs, content, headers or {}, repeatable)
 
     def request(
         self,
@@ -92,6 +94,7 @@ class Operations:
         kwargs: Mapping[str, Any],
         content: Body,
         headers: Mapping[str, str],
+        repeatable: bool | None = None,
     ) -> Response:
         said = bind_arguments(operation, args, kwargs)
         return self.transport.request(
@@ -100,7 +103,7 @@ class Operations:
             query=said.query,
             headers=headers if said.body is None else {**_JSON, **headers},
             body=content if said.body is None else said.body,
-            repeatable=operation.repeatable,
+            repeatable=operation.repeatable if repeatable is None else repeatable,
         )
 
 

@@ -44,7 +44,7 @@ class ServerSource:
         AuthRequired and ServiceUnavailable are raised: to go on would lose what it may have.
         """
         try:
-            content: bytes = self._client.blobs.get(hash.hex())
+            content: bytes = self._client.request("GET", f"/blobs/{hash.hex()}").content()
         except _UNUSABLE:
             return None
         return content

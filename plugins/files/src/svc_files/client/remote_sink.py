@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from svc.errors import InternalError
 from svc.plugin import content_hasher, format_path
@@ -11,6 +10,17 @@ from svc_client import Client
 from svc_files.client.operations import Link, MakeDirectory, Operation, Put, Remove, Stored
 from svc_files.client.source import DescriptorReader, SourceFile, open_source
 from svc_files.client.store import ImportOptions
+from svc_files.models import (
+    AnyOperation,
+    BatchBody,
+    BatchResult,
+    DeleteOperation,
+    LinkOperation,
+    MakeDirectoryOperation,
+    PutOperation,
+    WriteQuery,
+)
+from svc_files.operations import batch
 
 __all__ = ["RemoteSink"]
 
@@ -65,29 +75,25 @@ class RemoteSink:
 
     def commit(self, operations: Sequence[Operation]) -> str:
         """Sends operations as one batch; one that only adds may be sent again when its answer is lost."""
-        done = self._client.files.batch(
-            [self._as_json(operation) for operation in operations],
-            message=self._options.message,
-            fork=self._options.fork,
-            repeatable=not any(isinstance(operation, Remove) for operation in operations),
-        )
-        return done.version
+        body = BatchBody([self._as_batched(operation) for operation in operations], self._options.message)
+        adds = not any(isinstance(operation, Remove) for operation in operations)
+        query = WriteQuery(fork=self._options.fork)
+        return self._client.stream(batch, body, query, repeatable=adds).json(BatchResult).version
 
-    def _as_json(self, operation: Operation) -> dict[str, Any]:
+    def _as_batched(self, operation: Operation) -> AnyOperation:
         if isinstance(operation, Put):
             time_ms = operation.file.time_ms if self._options.keep_times else None
-            path = format_path(operation.file.path)
-            return _timed({"op": "put", "path": path, "content_base64": operation.content}, time_ms)
+            # JSON has bytes in base64.
+            return PutOperation(
+                path=format_path(operation.file.path),
+                content_base64=operation.content,
+                created_at=time_ms,
+                updated_at=time_ms,
+            )
         path = format_path(operation.path)
         if isinstance(operation, Link):
-            return _timed({"op": "link", "path": path, "target": operation.target}, operation.time_ms)
+            time_ms = operation.time_ms
+            return LinkOperation(path=path, target=operation.target, created_at=time_ms, updated_at=time_ms)
         if isinstance(operation, MakeDirectory):
-            made: dict[str, Any] = {"op": "mkdir", "path": path}
-            return made if operation.time_ms is None else {**made, "at": operation.time_ms}
-        return {"op": "delete", "path": path, "recursive": True}
-
-
-def _timed(operation: dict[str, Any], time_ms: int | None) -> dict[str, Any]:
-    if time_ms is not None:
-        operation["created_at"] = operation["updated_at"] = time_ms
-    return operation
+            return MakeDirectoryOperation(path=path, at=operation.time_ms)
+        return DeleteOperation(path=path, recursive=True)
