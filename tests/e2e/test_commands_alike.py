@@ -19,6 +19,9 @@ from svc.cli.lazy_command import LazyCommand
 from svc.cli.program import root
 from svc_testing import Completed, run_svc, start_server
 
+# Two stories of two worlds: minutes on a machine with other work.
+pytestmark = pytest.mark.timeout(400)
+
 ONE_PLACE = {
     *("start", "background", "status", "verify", "completion", "compact", "reset-root-key"),
     *("login", "logout", "whoami", "auth-file check", "auth-file new-key", "plugins new", "plugins doctor"),
@@ -49,6 +52,20 @@ dump copied /tree
 rm /docs/b.txt
 rm /docs/b.txt
 rm /docs
+mkdir /made
+mkdir /made
+mv /docs/a.txt /made
+mv /made/a.txt /docs/a.txt
+mv /none /made
+cp /docs/a.txt /made
+cp /docs/a.txt /made
+cp /none /made
+ln /docs/a.txt /made/link
+ln /docs/a.txt /docs/a.txt
+ls -l /made
+rm -r /made
+deleted /
+deleted /none
 snapshot create one
 snapshot create one
 snapshot create two --metadata {"a":1}
