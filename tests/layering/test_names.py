@@ -35,7 +35,7 @@ WORDS = {
     ("declaration.py", "query"): "the query of a URL",
     ("openapi.py", "query"): "the query of a URL",
     ("values.py", "query"): "the query of a URL",
-    ("api_command.py", "query"): "the query of a URL",
+    ("any_operation.py", "query"): "the query of a URL",
     ("operations.py", "query"): "the query of a URL",
     ("plugins_command.py", "files"): "files that hold settings",
     ("view_environment.py", "files"): "the directory of a view that keeps files",
