@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import click
@@ -102,25 +101,6 @@ class Source:
             return
         with self.open_file(plugin_id, read_only=read_only, create=create) as database:
             yield database
-
-    @contextmanager
-    def open_store(
-        self, plugin_id: str, *, local: str, remote: str, read_only: bool = False
-    ) -> Iterator[Any]:
-        """Gives what a plugin's commands work on: the same methods over a file and over a server. Blocks.
-
-        Args:
-            plugin_id: the plugin that the command belongs to.
-            local: ``module:class`` that is made of a ``Database``; imported where a file is named.
-            remote: the same of the client of a server.
-            read_only: open a file for reading.
-
-        Raises:
-            DatabaseNotFound, PluginMissing, UsageError: as ``open``.
-        """
-        module, _, name = (remote if self.is_remote else local).partition(":")
-        with self.open(plugin_id, read_only=read_only) as opened:
-            yield getattr(import_module(module), name)(opened)
 
     @contextmanager
     def open_service(
