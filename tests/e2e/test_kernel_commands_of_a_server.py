@@ -69,6 +69,8 @@ def test_an_operation_is_called_by_its_method_and_url(served: Server) -> None:
         ("POST /versions/snapshots name:=1", 2),
         ("POST /versions/snapshots name:=", 2),
         ("POST /versions/snapshots name", 2),
+        ("GET /versions/snapshots/%FF", 2),
+        ("GET versions/snapshots", 2),
     ],
 )
 def test_a_call_is_refused_with_the_same_words(served: Server, words: str, code: int) -> None:

@@ -52,6 +52,8 @@ def api(method: str, target: str, fields: tuple[str, ...], input_file: Any, sour
     every operation of the server can be called, on a file all that do not stream.
     """
     path, _, query_text = target.partition("?")
+    if not path.startswith("/"):
+        raise UsageError("URL begins with a slash, as /system/users does.", field="url")
     query: dict[str, list[str]] = parse_qs(query_text, keep_blank_values=True)
     values = dict(_field(text) for text in fields)
     body = None if input_file is None else input_file.read(_MOST_INPUT + 1)

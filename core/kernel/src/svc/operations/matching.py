@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from svc.errors import MethodNotAllowed, NotFound
+from svc.errors import InvalidPath, MethodNotAllowed, NotFound
 from svc.operations.declaration import TEMPLATE_FIELD, DeclaredOperation
 from svc.paths import parse_path
 
@@ -47,7 +47,10 @@ def match_operation(
     _, _, operation, template, match = min(taking, key=lambda each: each[:2])
     fields: dict[str, Any] = {}
     for name, converter in TEMPLATE_FIELD.findall(template):
-        text = unquote(match[name] or "", errors="strict")
+        try:
+            text = unquote(match[name] or "", errors="strict")
+        except UnicodeDecodeError:
+            raise InvalidPath("The URL's path is not valid UTF-8.") from None
         fields[name] = parse_path(text) if converter == "path" else text
     return FoundOperation(operation, fields)
 
