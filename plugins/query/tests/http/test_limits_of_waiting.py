@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import socket
 import time
 from pathlib import Path
@@ -15,8 +17,26 @@ from svc_testing import Server, start_server
 JSON = {"Content-Type": "application/json"}
 
 
+def configure(http: Any, **settings: float) -> None:
+    answer = http("PUT", "/system/plugins/query/configuration", json=settings)
+    assert answer.status_code == 200, answer.text
+
+
 def set_waiting(http: Any, seconds: float) -> None:
-    answer = http("PUT", "/system/plugins/query/configuration", json={"wait_seconds": seconds})
+    configure(http, wait_seconds=seconds)
+
+
+class Slow(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        time.sleep(0.6)
+        return super().read(size)
+
+
+def test_the_time_of_a_query_begins_when_its_body_is_there(books: Any) -> None:
+    books.finish()
+    configure(books, query_seconds=0.5)
+    body = json.dumps({"path": "/books", "where": {"field": "year", "op": "gt", "value": 0}}).encode()
+    answer = books("POST", "/query", body=body, headers=JSON, extras={"wsgi.input": Slow(body)})
     assert answer.status_code == 200, answer.text
 
 

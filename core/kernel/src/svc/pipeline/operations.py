@@ -59,13 +59,13 @@ def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
 
     def respond(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
         call: RequestContext = req.context  # type: ignore[assignment]  # the pipeline's own
-        if is_limited:
-            call.deadline = operation.deadline(call.configuration)
         if query is not None:
             arguments["query"] = read_query(query, req.params)
         if body is not None and (needs_body or has_body(req)):
             limit = getattr(call.configuration, BODY_LIMIT, None) if most is None else most
             arguments["body"] = read_json(req, body, limit)
+        if is_limited:
+            call.deadline = operation.deadline(call.configuration)
         answer = function(call, **arguments)
         answered = status
         if creates:
