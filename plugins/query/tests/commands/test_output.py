@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
+from svc_query.commands.contents import samples_of
 from svc_query.commands.options import aggregate_of, fields_of, filter_of, orders_of
 from svc_query.commands.plans import plan_lines
 from svc_query.commands.sampling import Spread, parse_plainly
 from svc_query.commands.snippets import marked
 from svc_query.commands.tables import cell_text, print_csv, print_rows
 
-from svc.errors import InvalidInput, UsageError
+from svc.errors import InvalidInput, NotFound, UsageError
+from svc.plugin import EntryKind, Source
 
 EVIL = "\x1b[31mred\x07\u202e[bold]x[/bold] :smile:"
 
@@ -142,3 +145,23 @@ def test_json_and_texts_are_read_without_a_parser() -> None:
     assert parse_plainly(("a.json",), None, b"{") is None
     assert parse_plainly(("a.json",), None, b"[" * 100_000) is None
     assert parse_plainly(("a.png",), "image/png", b"{}") is None
+
+
+def test_a_file_of_a_server_that_is_gone_again_is_a_sample_without_a_document() -> None:
+    def read(path: tuple[str, ...]) -> bytes:
+        if path == ("gone.json",):
+            raise NotFound("There is nothing at this path.")
+        return b'{"a": 1}'
+
+    listed = [
+        SimpleNamespace(
+            path=f"/{name}.json", entry_type=EntryKind.FILE, content_type="application/json", size=8
+        )
+        for name in ("gone", "here")
+    ]
+    client = SimpleNamespace(files=SimpleNamespace(list=lambda *_args, **_options: listed, read=read))
+    found = samples_of(client, Source("http://localhost"), (), 10)
+    assert [(sample.path, sample.document) for sample in found] == [
+        (("gone.json",), None),
+        (("here.json",), {"a": 1}),
+    ]

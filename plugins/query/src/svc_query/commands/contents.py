@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.errors import ServiceUnavailable, SvcError
+from svc.errors import NotFound, ServiceUnavailable, SvcError
 from svc.plugin import EntryKind, Path, Service, Source, Version, parse_path
 from svc_query.answers import answer_form
 from svc_query.commands.sampling import MAXIMUM_SAMPLE, Spread, parse_plainly
@@ -75,13 +75,7 @@ def fitting(answer: Document, form: type[msgspec.Struct]) -> None:
 def read_file(service: Any, source: Source, path: Path) -> bytes | None:
     """Returns the content of a file; None when there is none."""
     if source.is_remote:
-        from svc.errors import NotFound
-
-        try:
-            content: bytes = service.files.read(path)
-        except NotFound:
-            return None
-        return content
+        return _content_of(service, path)
     version = service.database.at()
     entry = version.get(path)
     return None if entry is None or entry.kind is not EntryKind.FILE else version.read_all(entry)
@@ -111,6 +105,14 @@ def samples_of(service: Any, source: Source, path: Path, count: int) -> Iterator
     return (_of_server if source.is_remote else _of_file)(service, path, count)
 
 
+def _content_of(client: Any, path: Path) -> bytes | None:
+    try:
+        content: bytes = client.files.read(path)
+    except NotFound:
+        return None
+    return content
+
+
 def _of_server(client: Any, path: Path, count: int) -> Iterator[Sample]:
     chosen: Spread[tuple[Path, str | None, int]] = Spread(count)
     for seen, entry in enumerate(client.files.list(path, depth=-1)):
@@ -121,7 +123,8 @@ def _of_server(client: Any, path: Path, count: int) -> Iterator[Sample]:
     for where, content_type, size in chosen.items:
         document = None
         if size <= MAXIMUM_SAMPLE:
-            document = parse_plainly(where, content_type, client.files.read(where))
+            content = _content_of(client, where)
+            document = None if content is None else parse_plainly(where, content_type, content)
         yield Sample(where, content_type, document)
 
 
