@@ -12,6 +12,7 @@ from svc.plugin import Page
 __all__ = [
     "AggregateBody",
     "Damage",
+    "FilterBody",
     "IndexDirectory",
     "IndexFailure",
     "IndexField",
@@ -30,8 +31,52 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-Number = Annotated[int, msgspec.Meta(ge=0)]
-Names = Annotated[list[str], msgspec.Meta(max_length=100)]
+Number = Annotated[int, Meta(ge=0)]
+Names = Annotated[list[str], Meta(max_length=100)]
+
+
+class FilterBody(Struct, frozen=True, omit_defaults=True):
+    """A condition, with ``field`` and ``op``, or a combination, with nothing but one of and, or, not.
+
+    Operators of plugins may take further members. A request's filter is not read as this struct, which says
+    what one may hold: operators have options of their own, and errors name the place.
+    """
+
+    field: Annotated[
+        str | UnsetType, Meta(description="A field of indexes.json, or one that begins with @.")
+    ] = UNSET
+    op: Annotated[
+        str | UnsetType,
+        Meta(
+            description="eq, ne, gt, gte, lt, lte, between, in, prefix, contains, similar, fuzzy, phonetic, "
+            "match, search, exists, or what a plugin adds."
+        ),
+    ] = UNSET
+    value: Annotated[Any, Meta(description="Of in an array; of exists true or false.")] = UNSET
+    value2: Annotated[Any, Meta(description="Of between: the upper end, included.")] = UNSET
+    threshold: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | UnsetType,
+        Meta(description="Of similar, and of fuzzy by jaro_winkler: the least likeness."),
+    ] = UNSET
+    fuzziness: Annotated[
+        int | Literal["auto"] | UnsetType, Meta(description="Of fuzzy: edits at most, or auto.")
+    ] = UNSET
+    algorithm: Annotated[
+        Literal["damerau_levenshtein", "jaro_winkler"] | UnsetType, Meta(description="Of fuzzy.")
+    ] = UNSET
+    and_: Annotated[list[FilterBody] | UnsetType, Meta(description="All must match.")] = msgspec.field(
+        default=UNSET, name="and"
+    )
+    or_: Annotated[list[FilterBody] | UnsetType, Meta(description="At least one must match.")] = (
+        msgspec.field(default=UNSET, name="or")
+    )
+    not_: Annotated[FilterBody | UnsetType, Meta(description="Must not match.")] = msgspec.field(
+        default=UNSET, name="not"
+    )
+
+
+# With Any it is decoded as it is; ``parse_filter`` reads it. The document shows the rest.
+Where = FilterBody | list[FilterBody] | Any
 
 
 class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,56 +98,57 @@ class AggregateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
 
 
 class _Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    limit: Number | None = None
-    offset: Number = 0
-    consistency: Literal["strict", "eventual"] = "strict"
-    snapshot: str | None = None
-    version: str | None = None
-    fork: str | None = None
+    limit: Annotated[Number | None, Meta(description="Rows; null: as the settings say.")] = None
+    offset: Annotated[Number, Meta(description="Rows that are skipped.")] = 0
+    consistency: Annotated[
+        Literal["strict", "eventual"],
+        Meta(description="strict waits until the index holds all earlier writes, eventual does not."),
+    ] = "strict"
+    snapshot: Annotated[
+        str | None, Meta(description="Name of the snapshot to query; goes before version and fork.")
+    ] = None
+    version: Annotated[
+        str | None, Meta(description="Root hash of the version to query; goes before fork.")
+    ] = None
+    fork: Annotated[str | None, Meta(description="Name of the fork to query.")] = None
 
 
 class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A query.
+    """A query of a directory and everything below it."""
 
-    Attributes:
-        limit: rows of the answer; None takes the default of the settings.
-        offset: rows that are skipped.
-        order_by: the order; behind it the score and the path decide.
-        after: cursor: rows behind it.
-        before: cursor: rows before it.
-        include_total: whether all matches are counted.
-        include_matches: whether each row says where it matches.
-        select: members of the rows; None gives the usual ones.
-        aggregate: aggregates instead of rows.
-        explain: ``plan``, ``analyze``, or true for ``plan``.
-        consistency: ``strict`` waits until the index holds all earlier writes, ``eventual`` does not.
-        snapshot: name of a snapshot to query; goes before ``version`` and ``fork``.
-        version: root hash of a version to query; goes before ``fork``.
-    """
-
-    path: str
-    where: Any
-    order_by: Annotated[list[OrderBody], msgspec.Meta(max_length=16)] = []
-    after: str | None = None
-    before: str | None = None
-    include_total: bool = False
-    include_matches: bool = False
-    select: Names | None = None
-    aggregate: AggregateBody | None = None
-    explain: bool | Literal["plan", "analyze"] = False
+    path: Annotated[str, Meta(description="The directory.")]
+    where: Annotated[
+        Where,
+        Meta(
+            description="The filter; of an array all must match, of an empty one every file does.",
+            extra_json_schema={"type": ["object", "array"]},
+        ),
+    ]
+    order_by: Annotated[
+        list[OrderBody],
+        Meta(max_length=16, description="The order; behind it the score and the path decide."),
+    ] = []
+    after: Annotated[str | None, Meta(description="Cursor: rows behind it.")] = None
+    before: Annotated[str | None, Meta(description="Cursor: rows before it.")] = None
+    include_total: Annotated[bool, Meta(description="Whether all matches are counted.")] = False
+    include_matches: Annotated[bool, Meta(description="Whether each row says where it matches.")] = False
+    select: Annotated[Names | None, Meta(description="Members of the rows; null: the usual ones.")] = None
+    aggregate: Annotated[AggregateBody | None, Meta(description="Aggregates instead of rows.")] = None
+    explain: Annotated[
+        bool | Literal["plan", "analyze"],
+        Meta(description="plan, or true: the plan alone; analyze: rows, and the plan with times."),
+    ] = False
 
 
 class SearchBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A search, below a directory or everywhere; other members are as in a query.
+    """A search, below a directory or everywhere: by words, by a filter, or by both."""
 
-    Attributes:
-        query: words, as the operator ``search`` takes them.
-        where: a filter beside it, or instead of it.
-    """
-
-    query: str | None = None
-    where: Any = None
-    path: str = "/"
+    query: Annotated[str | None, Meta(description="Words, as the operator search takes them.")] = None
+    where: Annotated[
+        Where,
+        Meta(description="A filter, as of a query.", extra_json_schema={"type": ["object", "array", "null"]}),
+    ] = None
+    path: Annotated[str, Meta(description="The directory.")] = "/"
 
 
 class RebuildBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,46 +166,58 @@ class StatusQuery(Struct, frozen=True, kw_only=True):
 
 
 class PlanNode(Struct, frozen=True, kw_only=True):
-    """A step of the plan of a query; the actual figures are there for ``analyze``."""
+    """A step of the plan of a query; the actual figures are there for ``analyze``.
+
+    The first step has the strategy, and whether indexes serve the state that is asked for.
+    """
 
     operator: str
-    field: str | UnsetType | None = UNSET
-    index: str | UnsetType | None = UNSET
-    estimated_rows: int | UnsetType | None = UNSET
+    strategy: str | UnsetType = UNSET
+    indexed: bool | UnsetType = UNSET
+    field: str | UnsetType = UNSET
+    index: Annotated[str | UnsetType, Meta(description="The index that answers, or walk.")] = UNSET
+    estimated_rows: int | None
     actual_rows: int | UnsetType | None = UNSET
-    duration_ms: float | UnsetType | None = UNSET
+    duration_ms: float | UnsetType = UNSET
     children: list[PlanNode] | UnsetType = UNSET
 
 
 class _Found(Page[Document], frozen=True, kw_only=True):
-    results: list[Document] | UnsetType = UNSET
     has_more: bool | UnsetType = UNSET  # type: ignore[assignment]
-    next_cursor: str | UnsetType | None = UNSET  # type: ignore[assignment]
-    total_count: int | UnsetType | None = UNSET
+    next_cursor: str | UnsetType = UNSET  # type: ignore[assignment]
+    total_count: int | UnsetType = UNSET
     meta: Document | UnsetType = UNSET
 
 
-class QueryAnswer(_Found, frozen=True, kw_only=True):
+class _Asked(_Found, frozen=True, kw_only=True):
+    prev_cursor: Annotated[str | UnsetType, Meta(description="Leads to the page before.")] = UNSET
+    default_limit_hit: Annotated[bool | UnsetType, Meta(description="The query had no limit.")] = UNSET
+    default_limit: int | UnsetType = UNSET
+
+
+class QueryAnswer(_Asked, frozen=True):
     """Rows, or aggregates in their place, or the plan of the query.
 
     A row is a file: its path, size, times and score, or the members that ``select`` names. ``meta`` says what
     is not as usual, such as a version that no index knows.
     """
 
-    prev_cursor: Annotated[str | UnsetType | None, Meta(description="Leads to the page before.")] = UNSET
+    plan: PlanNode | UnsetType = UNSET
+    results: list[Document] | UnsetType = UNSET
+    groups: Annotated[
+        list[Document] | UnsetType, Meta(description="With group_by: the aggregates for each key.")
+    ] = UNSET
     count: int | UnsetType = UNSET
     sum: Document | UnsetType = UNSET
     avg: Document | UnsetType = UNSET
     min: Document | UnsetType = UNSET
     max: Document | UnsetType = UNSET
-    groups: Annotated[
-        list[Document] | UnsetType, Meta(description="With group_by: the aggregates for each key.")
-    ] = UNSET
-    plan: Document | UnsetType = UNSET
 
 
-class SearchAnswer(_Found, frozen=True, kw_only=True):
+class SearchAnswer(_Found, frozen=True):
     """The files that match best, with snippets. The next part is asked for with ``offset``."""
+
+    results: list[Document]
 
 
 class Rebuilding(Struct, frozen=True):
