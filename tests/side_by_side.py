@@ -73,6 +73,7 @@ TESTED_WITH = {
     "tasks": ("files", "events"),
     "events": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
     "events-sse": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
+    "files": ("versions",),
     "sharing": ("events",),
     "task-gc": ("events",),
     "users": ("events",),
