@@ -11,12 +11,22 @@ from svc.errors import PluginError
 from svc.operations import Created, Page, operation, operations_of, public, requires
 from svc.operations.matching import match_operation
 from svc.pipeline import check_route
+from svc.pipeline.binding import endpoints_of
+from svc.pipeline.openapi import has_schema
 from svc.plugins import Operation, Route, RouteRegistry
 from svc.plugins.registry import routes_of
 
 
+class Custom:
+    """What JSON has no form for."""
+
+
 class Thing(Struct, frozen=True):
     name: str
+
+
+class OddQuery(Struct, frozen=True):
+    when: dict[str, int]
 
 
 class Question(Struct, frozen=True):
@@ -111,9 +121,27 @@ def raw(call: Any) -> bytes:
     return b""
 
 
+def odd_query(call: Any, query: OddQuery) -> Thing:
+    """Asks for what no text of a URL stands for."""
+    return Thing("")
+
+
+def custom_answer(call: Any) -> Custom:
+    """Answers what msgspec has no schema for."""
+    return Custom()
+
+
+def maybe_query(call: Any, query: Question | None = None) -> Thing:
+    """Asks by what may be no struct."""
+    return Thing("")
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        (declared(odd_query), "can't be read from a URL"),
+        (declared(maybe_query), "can't be read from a URL"),
+        (declared(show_thing.function, "/x/{name}", headers={"X-Size": "size"}), "no answer has it"),
         (declared(no_annotation), "has no annotation"),
         (declared(other_argument), "'other'"),
         (declared(unknown_form), "can't be evaluated"),
@@ -132,6 +160,25 @@ def test_a_wrong_declaration_is_refused_when_it_is_registered(wrong: Any, words:
     registry.begin("test")
     with pytest.raises(PluginError, match=words):
         registry.add_operations([wrong])
+
+
+def test_two_operations_behind_one_text_are_refused() -> None:
+    """A text takes the rest of a URL whole, so that the pipeline could serve one of them only."""
+    registry = RouteRegistry()
+    registry.begin("test")
+    both = ("/x/{name:text}/left", "/x/{name:text}/right")
+    with pytest.raises(PluginError, match="at one text"):
+        registry.add_operations(declared(show_thing.function, template) for template in both)
+
+
+def test_an_operation_without_a_schema_is_described_without_its_types(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    described = operation("GET", "/custom", public)(custom_answer)
+    (route,) = routes_of([described], "test")
+    (endpoint,) = endpoints_of(route).values()
+    assert not has_schema(endpoint)
+    assert "custom_answer" in caplog.text
 
 
 def test_two_operations_at_one_url_are_refused() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from svc.errors import InvalidInput, InvalidPath
-from svc.operations import bind_arguments, operation, public, read_query, write_query
-from svc.operations.values import read_arguments
+from svc.operations import Page, bind_arguments, operation, public, read_query, write_query
+from svc.operations.values import next_arguments, read_arguments
 
 
 class Question(Struct, frozen=True):
@@ -23,6 +23,21 @@ class Question(Struct, frozen=True):
     tags: list[str] = []
     offset: int = 0
     days: Annotated[float, Meta(ge=0)] | None = None
+
+
+class Paged(Struct, frozen=True):
+    offset: int = 0
+    after: str | None = None
+
+
+class Parts(Page[int], frozen=True):
+    parts: list[int]
+
+
+@operation("GET", "/parts", public)
+def list_parts(call: Any, query: Paged = Paged()) -> Parts:
+    """Lists parts."""
+    return Parts([])
 
 
 class Needed(Struct, frozen=True):
@@ -113,6 +128,12 @@ def test_a_call_on_a_file_reads_arguments_as_a_server_does() -> None:
 def test_it_refuses_what_a_server_refuses(arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises((InvalidInput, InvalidPath), match=words):
         read_arguments(change_thing, arguments, {})
+
+
+def test_another_page_is_asked_for_by_its_cursor_alone() -> None:
+    """What was skipped on the first page is not skipped again."""
+    asked = next_arguments(list_parts, {"query": Paged(offset=3)}, "c")
+    assert asked == {"query": Paged(offset=0, after="c")}
 
 
 def test_arguments_that_do_not_fit_are_a_mistake_of_the_program() -> None:

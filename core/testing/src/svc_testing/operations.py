@@ -7,7 +7,7 @@ runs it twice, on an opened file and against the application that serves another
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -40,6 +40,7 @@ _OPEN_TO_ALL = (AccessKind.PUBLIC, AccessKind.IDENTITY, AccessKind.ACCOUNT, Acce
 _OF_THE_MACHINE = (InsufficientStorage, ServiceUnavailable)
 """Errors that a story can't provoke: a full disk, a server that is busy."""
 _LEFT_WITHIN_S = 1.0
+DOCUMENT_URL = "/system/openapi.json"
 
 
 @dataclass
@@ -184,10 +185,12 @@ class OperationsContract:
 
     Attributes:
         plugin_id: the plugin under test.
+        beside: plugins that its story needs beside those that it requires.
         files: contents of files that are there before the story begins, by their paths.
     """
 
     plugin_id: ClassVar[str]
+    beside: ClassVar[Sequence[str]] = ()
     files: ClassVar[Mapping[str, bytes]] = {}
 
     def story(self, call: Teller) -> None:
@@ -209,7 +212,7 @@ class OperationsContract:
     @classmethod
     def plugins(cls) -> Plugins:
         """The plugin and those that it needs."""
-        return load_with_testing_auth(*used_by(cls.plugin_id))
+        return load_with_testing_auth(*used_by(cls.plugin_id, *cls.beside))
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -247,6 +250,13 @@ class OperationsContract:
         """The story has all of them."""
         declared = {operation.name for operation in self._declared(plugins)}
         assert declared == {told.operation.name for told in over_http.teller.told if told.error is None}
+
+    def test_the_document_describes_every_operation(self, over_http: Served) -> None:
+        """All that is taken and answered has a schema."""
+        document = over_http.client.simulate_get(DOCUMENT_URL).json
+        described = {one["operationId"] for path in document["paths"].values() for one in path.values()}
+        called = {f"{self.plugin_id}.{told.operation.name}" for told in over_http.teller.told}
+        assert called <= described
 
     def test_every_declared_error_is_reached(self, plugins: Plugins, over_http: Served) -> None:
         """What an operation says it raises, it raises."""

@@ -267,6 +267,9 @@ class DeclaredOperation(Generic[P, R_co]):
         raw = bytes in (signature.body, signature.answer) or bytes in typing.get_args(signature.answer)
         if raw and self.responder is None:
             raise PluginError(f"{self!r} takes or answers bytes, and names no responder that does so.")
+        for name, member in self.headers.items():
+            if self.responder is None and not hasattr(signature.answer, member):
+                raise PluginError(f"The header {name} of {self!r} repeats {member!r}: no answer has it.")
 
     @cached_property
     def _words(self) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, inspect
 
-from svc.errors import InvalidInput
+from svc.errors import InvalidInput, PluginError
 from svc.operations.declaration import TEMPLATE_FIELD, DeclaredOperation, Page
 from svc.operations.json import decode_json, encode_json
 from svc.paths import format_path, parse_path
@@ -23,6 +23,7 @@ from svc.paths import format_path, parse_path
 __all__ = [
     "Arguments",
     "bind_arguments",
+    "check_query",
     "next_arguments",
     "pages_of",
     "read_arguments",
@@ -153,6 +154,20 @@ def read_query(form: type[S], values: QueryValues) -> S:
     return form(**found)
 
 
+def check_query(operation: DeclaredOperation[..., Any]) -> None:
+    """Refuses an operation whose query can't be read from a URL.
+
+    Raises:
+        PluginError: its query is no struct, or a member has a type that no text stands for.
+    """
+    form = operation.signature.query
+    try:
+        if form is not None:
+            _readers(form)
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"The query of {operation!r} can't be read from a URL: {error}") from error
+
+
 def next_arguments(
     operation: DeclaredOperation[..., Any], arguments: Mapping[str, Any], cursor: str
 ) -> dict[str, Any]:
@@ -160,7 +175,10 @@ def next_arguments(
     name = operation.signature.asked_in
     assert name is not None, f"{operation!r} answers no pages"
     asked = arguments.get(name) or getattr(operation.signature, name)()
-    return {**arguments, name: msgspec.structs.replace(asked, after=cursor)}
+    changed = {
+        member: value for member, value in (("after", cursor), ("offset", 0)) if hasattr(asked, member)
+    }
+    return {**arguments, name: msgspec.structs.replace(asked, **changed)}
 
 
 Reader = Callable[[str, "str | list[str]"], Any]
@@ -169,7 +187,8 @@ Reader = Callable[[str, "str | list[str]"], Any]
 @cache
 def _readers(form: type[Struct]) -> list[tuple[str, str, bool, Reader]]:
     kind = inspect.type_info(form)
-    assert isinstance(kind, inspect.StructType)
+    if not isinstance(kind, inspect.StructType):
+        raise TypeError(f"{form!r} is no struct.")
     return [(field.name, field.encode_name, field.required, _reader_of(field.type)) for field in kind.fields]
 
 

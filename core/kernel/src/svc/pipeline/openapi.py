@@ -6,8 +6,10 @@ words from docstrings and from ``Meta(description=...)`` of fields.
 
 from __future__ import annotations
 
+import logging
 import typing
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -38,7 +40,9 @@ if typing.TYPE_CHECKING:
     from svc.database import Database
     from svc.pipeline.routing import Endpoint
 
-__all__ = ["describe_operations"]
+__all__ = ["describe_operations", "has_schema"]
+
+logger = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
@@ -70,6 +74,10 @@ def _described(plugins: Plugins, enabled: frozenset[str]) -> Document:
         for route in all_routes(plugins)
         if route.plugin_id == KERNEL or route.plugin_id in enabled
         for method, endpoint in endpoints_of(route).items()
+    ]
+    endpoints = [
+        (template, method, endpoint if has_schema(endpoint) else replace(endpoint, operation=None))
+        for template, method, endpoint in endpoints
     ]
     types = _Schemas(endpoint.operation for _, _, endpoint in endpoints if endpoint.operation is not None)
     paths: Document = {}
@@ -114,9 +122,7 @@ class _Schemas:
     def __init__(self, operations: Iterable[DeclaredOperation[..., Any]]) -> None:
         types: list[Any] = [Error]
         for operation in operations:
-            signature = operation.signature
-            types += [form for form in (signature.query, signature.body) if form not in (None, bytes)]
-            types += _json_answers(signature)
+            types += _json_forms(operation.signature)
         unique = list({repr(form): form for form in types}.values())
         schemas, self.components = msgspec.json.schema_components(unique, ref_template=_REFERENCE)
         self.errors: Document = {}
@@ -151,6 +157,23 @@ def _without_null(schema: Document) -> Document:
     if found.get("default", ...) is None:
         del found["default"]
     return found
+
+
+def _json_forms(signature: Signature) -> list[Any]:
+    asked = [form for form in (signature.query, signature.body) if form not in (None, bytes)]
+    return asked + _json_answers(signature)
+
+
+def has_schema(endpoint: Endpoint) -> bool:
+    """Whether all that an operation takes and answers has a schema; one without is logged."""
+    if endpoint.operation is None:
+        return True
+    try:
+        msgspec.json.schema_components(_json_forms(endpoint.operation.signature))
+    except TypeError as error:
+        logger.warning("%r of the plugin %s has no schema: %s", endpoint.operation, endpoint.plugin_id, error)
+        return False
+    return True
 
 
 def _json_answers(signature: Signature) -> list[Any]:

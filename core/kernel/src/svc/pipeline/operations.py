@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from svc.errors import PluginError
 from svc.operations import DeclaredOperation, read_query
+from svc.operations.values import check_query
 from svc.pipeline.bodies import read_json
 from svc.pipeline.context import RequestContext
 from svc.pipeline.parameters import has_body
@@ -33,6 +34,7 @@ def responder_of(operation: DeclaredOperation[..., Any]) -> Responder:
         PluginError: the declaration can't be served.
     """
     operation.check()
+    check_query(operation)
     if operation.responder is not None:
         module, _, attribute = operation.responder.partition(":")
         found: Any = import_module(module)

@@ -279,6 +279,11 @@ class RouteRegistry(Registry[Route]):
             raise PluginError(f"The route {route.template!r} belongs to the kernel.")
         if self._check is not None:
             self._check(route)
+        for other in self.all():
+            shared = {*route.methods} & {*other.methods}
+            if shape != _shape(other.template) and shared and _text_stem(route) == _text_stem(other) != "":
+                both = f"{other.template!r} and {route.template!r}"
+                raise PluginError(f"The routes {both} take {min(shared)} at one text.")
         self._insert(shape, route, shown=route.template)
 
     def all(self) -> tuple[Route, ...]:
@@ -350,6 +355,12 @@ class CommandRegistry(Registry[Command]):
 
 def _shape(template: str) -> str:
     return _FIELD.sub(lambda match: "{}", template)
+
+
+def _text_stem(route: Route) -> str:
+    """A route's template up to its first text, which takes the rest of a URL whole; "" without one."""
+    stem, separator, _ = route.template.partition(":text}")
+    return _shape(stem + separator) if separator else ""
 
 
 def _is_template(value: object) -> bool:
