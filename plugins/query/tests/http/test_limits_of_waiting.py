@@ -61,7 +61,8 @@ def test_files_that_wait_for_their_parsers_are_counted(http: Any) -> None:
     fields = [{"name": "rows", "type": "exact", "source": ["rows", "", "a"]}]
     http.write({"/d/.svc-config/indexes.json": {"glob": "**/*", "indexes": fields}})
     http.query([])
-    set_waiting(http, 0.01)
+    # Enough for the index to follow, also where the machine has other work; nothing here reads contents.
+    set_waiting(http, 0.5)
     http.write({f"/d/{number}.csv": "a,b\n1,2\n" for number in range(3)}, content_type="text/csv")
     where = {"field": "rows", "op": "exists"}
     error = http.refused(where, "/d", status=503)

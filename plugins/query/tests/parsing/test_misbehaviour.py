@@ -74,7 +74,8 @@ def test_it_costs_one_parse_and_is_told(
     assert pool.parse(Misbehaving(), b"fine", source) == ParseResult("fine")
 
 
-def test_a_document_that_grows_beyond_the_memory_when_it_is_encoded_is_told(pool, source) -> None:
+def test_a_document_that_grows_beyond_the_memory_when_it_is_encoded_is_told(patient_pool, source) -> None:
+    pool = patient_pool
     failure = pool.parse(Misbehaving(), b"bomb", source).failure
     assert failure in (FAILURES["memory"], FAILURES["crash"])  # The encoder may not survive the want of it.
     assert pool.parse(Misbehaving(), b"fine", source) == ParseResult("fine")
