@@ -23,6 +23,7 @@ from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep
 from svc.database import Condition as Condition
+from svc.database import ConfigurationList as ConfigurationList
 from svc.database import Database as Database
 from svc.database import DatabaseTotals as DatabaseTotals
 from svc.database import Hold as Hold
@@ -39,6 +40,7 @@ from svc.database import View as View
 from svc.database import ViewBatch as ViewBatch
 from svc.database import ViewReader as ViewReader
 from svc.database import ViewStorage as ViewStorage
+from svc.database import at_field as at_field
 from svc.database import attempt as attempt
 from svc.database import collect as collect
 from svc.database import compact as compact

@@ -10,9 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from svc_tasks.api import list_tasks
+from svc_tasks.models import Schedule
 from svc_tasks.queue import Queue, finished
 from svc_tasks.records import SCHEDULES
-from svc_tasks.schedules.configuration import CRON_FILE, Schedule
+from svc_tasks.schedules.configuration import CRON
 from svc_tasks.schedules.scheduler import LATE_MS, SET_BACK_MS, TOGETHER, Scheduler
 from svc_tasks.schedules.store import CronStore
 
@@ -49,7 +50,7 @@ class Bench:
     def store(self, *schedules: dict[str, Any]) -> None:
         with self.work.database.transaction() as changes:
             content = json.dumps({"schedules": schedules}).encode()
-            changes.put(CRON_FILE, content, updated_ms=self.clock.now)
+            changes.put(CRON.path, content, updated_ms=self.clock.now)
 
     def look(self, forward: int = MINUTE) -> int:
         """Lets time pass, looks, and ends what was enqueued; returns how many tasks were."""
@@ -205,7 +206,7 @@ def test_one_that_cannot_start_its_task_keeps_no_other_back(bench: Bench, caplog
     # As an import brings it, which checks nothing.
     bench.work.database.use_content_checks([])
     with bench.work.database.transaction() as changes:
-        changes.put(CRON_FILE, json.dumps(content).encode(), updated_ms=bench.clock.now)
+        changes.put(CRON.path, json.dumps(content).encode(), updated_ms=bench.clock.now)
     assert sum(bench.look() for _ in range(10)) == 2
     told = [record.fields["reason"] for record in caplog.records if record.message == "schedule"]
     assert len(told) == 3

@@ -8,6 +8,7 @@ from __future__ import annotations
 from svc.database.attempts import attempt
 from svc.database.collection import CollectionReport, collect, compact
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
+from svc.database.configuration_lists import ConfigurationList, at_field
 from svc.database.database import Database
 from svc.database.head import Head
 from svc.database.holds import Hold
@@ -41,6 +42,7 @@ __all__ = [
     "CommitResult",
     "CommitStep",
     "Condition",
+    "ConfigurationList",
     "Damage",
     "Database",
     "DatabaseTotals",
@@ -59,6 +61,7 @@ __all__ = [
     "ViewBatch",
     "ViewReader",
     "ViewStorage",
+    "at_field",
     "attempt",
     "collect",
     "compact",

@@ -22,7 +22,8 @@ from svc_tasks.records import (
     now_ms,
     schedule_file,
 )
-from svc_tasks.schedules.configuration import CRON_FILE, readable_schedules
+from svc_tasks.schedules.configuration import CRON
+from svc_tasks.schedules.store import stored_schedules
 from svc_tasks.schedules.times import due_after, time_zone
 
 __all__ = ["LATE_MS", "SET_BACK_MS", "TOGETHER", "Scheduler"]
@@ -76,8 +77,8 @@ class Scheduler:
         A schedule that fails keeps no other back, and is tried again the next time.
         """
         version = self._database.at()
-        entry = version.get(CRON_FILE)
-        schedules = [] if entry is None else readable_schedules(version.read_all(entry), self._tell)
+        entry = version.get(CRON.path)
+        schedules = stored_schedules(version, self._tell)
         begun_ms = 0 if entry is None else entry.updated_ms
         types = self._types()
         enabled = [schedule for schedule in schedules if schedule.enabled]

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from svc.errors import AlreadyExists, NotFound
-from svc.plugin import Database, Extension, Transaction, attempt, read_record, same_content
+from svc.plugin import Database, Extension, Transaction, Version, attempt, read_record
 from svc_tasks.api import TASK_TYPES, TaskType
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.models import Schedule, ScheduleChange, ShownSchedule
@@ -20,14 +19,8 @@ from svc_tasks.records import (
     now_ms,
     schedule_file,
 )
-from svc_tasks.schedules.configuration import (
-    CRON_FILE,
-    CronFile,
-    check_schedule,
-    parse_cron_file,
-    readable_schedules,
-)
-from svc_tasks.schedules.times import next_times
+from svc_tasks.schedules.configuration import CRON, check_schedule, parse_cron_file
+from svc_tasks.schedules.times import check_expression, next_times
 
 if TYPE_CHECKING:
     from svc.plugin import Call
@@ -35,14 +28,19 @@ if TYPE_CHECKING:
 __all__ = ["CronStore", "cron_store", "stored_schedules"]
 
 Types = Mapping[str, Extension[TaskType]]
-Change = Callable[[list[Schedule]], list[Schedule]]
 
 
-def stored_schedules(database: Database) -> list[Schedule]:
-    """Returns the schedules of a database in the order of the file; what can't be read of it is left out."""
-    version = database.at()
-    entry = version.get(CRON_FILE)
-    return [] if entry is None else readable_schedules(version.read_all(entry), _ignore)
+def _ignore(fault: str) -> None:
+    """The scheduler is who speaks of it."""
+    del fault
+
+
+def stored_schedules(version: Version, note: Callable[[str], None] = _ignore) -> list[Schedule]:
+    """Returns the schedules of a version in the order of the file; what can't be read of it is left out.
+
+    ``note`` is called with a sentence for each part that is left out.
+    """
+    return CRON.stored(version, lambda schedule: check_expression(schedule.schedule), note)
 
 
 def cron_store(call: Call) -> CronStore:
@@ -61,7 +59,7 @@ class CronStore:
 
     def schedules(self) -> list[Schedule]:
         """Returns the schedules in the order of the file; what can't be read of it is left out."""
-        return stored_schedules(self._database)
+        return stored_schedules(self._database.at())
 
     def answer(self, schedule: Schedule) -> ShownSchedule:
         """Returns a schedule as it is shown: with the next three times, and its last run."""
@@ -76,53 +74,40 @@ class CronStore:
 
     def get(self, schedule_id: str) -> Schedule:
         """Returns a schedule."""
-        return _found(self.schedules(), schedule_id)
+        return CRON.find(self.schedules(), schedule_id)
 
     def add(self, schedule: Schedule, actor: str | None = None) -> Schedule:
         """Adds a schedule that is valid; AlreadyExists where there is one of this id."""
-
-        def change(present: list[Schedule]) -> list[Schedule]:
-            if any(one.id == schedule.id for one in present):
-                raise AlreadyExists(f"There is a schedule {schedule.id!r} already.", id=schedule.id)
-            return [*present, schedule]
-
         check_schedule(schedule, self._types, self._database)
-        self._change(change, f"add schedule {schedule.id}", actor)
+        CRON.add(
+            self._database,
+            schedule,
+            actor=actor,
+            also=lambda changes: self._note_begin(changes, [], [schedule]),
+        )
         return schedule
 
     def update(self, schedule_id: str, wanted: ScheduleChange, actor: str | None = None) -> Schedule:
         """Changes members of a schedule."""
         members = {name: value for name, value in asdict(wanted).items() if value is not UNSET}
-        changed: list[Schedule] = []
 
-        def change(present: list[Schedule]) -> list[Schedule]:
-            old = _found(present, schedule_id)
+        def change(old: Schedule, changes: Transaction) -> Schedule:
             new = msgspec.structs.replace(old, **members)
             check_schedule(new, self._types, self._database, old)
-            changed[:] = [new]
-            return [new if one.id == schedule_id else one for one in present]
+            self._note_begin(changes, [old], [new])
+            return new
 
-        self._change(change, f"change schedule {schedule_id}", actor)
-        return changed[0]
+        return CRON.replace(self._database, schedule_id, change, actor=actor)
 
     def remove(self, schedule_id: str, actor: str | None = None) -> Schedule:
         """Removes a schedule."""
-        removed: list[Schedule] = []
-
-        def change(present: list[Schedule]) -> list[Schedule]:
-            removed[:] = [_found(present, schedule_id)]
-            return [one for one in present if one.id != schedule_id]
-
-        self._change(change, f"remove schedule {schedule_id}", actor)
-        return removed[0]
+        return CRON.replace(
+            self._database, schedule_id, lambda _old, _changes: None, verb="remove", actor=actor
+        )
 
     def read_file(self) -> bytes:
         """Returns the file as it is."""
-        version = self._database.at()
-        entry = version.get(CRON_FILE)
-        if entry is None:
-            raise NotFound("There is no /.config/cron.json.", path="/.config/cron.json")
-        return version.read_all(entry)
+        return CRON.read(self._database.at())
 
     def write_file(self, content: bytes, actor: str | None = None) -> list[Schedule]:
         """Stores a whole file, byte for byte."""
@@ -131,26 +116,11 @@ class CronStore:
         def work() -> None:
             before = self.schedules()
             with self._database.transaction(actor=actor, message="store schedules") as changes:
-                changes.put(CRON_FILE, content, content_type="application/json")
+                changes.put(CRON.path, content, content_type="application/json")
                 self._note_begin(changes, before, schedules)
 
         attempt(work, "The file of schedules")
         return schedules
-
-    def _change(self, change: Change, message: str, actor: str | None) -> None:
-        def work() -> None:
-            version = self._database.at()
-            entry = version.get(CRON_FILE)
-            present = [] if entry is None else _strictly(version.read_all(entry))
-            new = change(present)
-            content = msgspec.json.format(msgspec.json.encode(CronFile(schedules=new)), indent=2)
-            with self._database.transaction(actor=actor, message=message) as changes:
-                changes.put(
-                    CRON_FILE, content, content_type="application/json", condition=same_content(entry)
-                )
-                self._note_begin(changes, present, new)
-
-        attempt(work, "The file of schedules")
 
     def _note_begin(self, changes: Transaction, before: list[Schedule], after: list[Schedule]) -> None:
         """Notes since when a schedule is to run that begins with this commit, also while no server runs."""
@@ -162,26 +132,3 @@ class CronStore:
                     considered_until=now_ms(), schedule=schedule.schedule, timezone=self._timezone
                 )
                 changes.put_system(schedule_file(schedule.id), encode(state))
-
-
-def _strictly(content: bytes) -> list[Schedule]:
-    """The schedules of a file that is to be written again: nothing of it may get lost."""
-    from svc.errors import Conflict
-
-    faults: list[str] = []
-    found = readable_schedules(content, faults.append)
-    if faults:
-        raise Conflict(f"{faults[0][:1].upper()}{faults[0][1:]}; store a valid file first.")
-    return found
-
-
-def _found(schedules: list[Schedule], schedule_id: str) -> Schedule:
-    for schedule in schedules:
-        if schedule.id == schedule_id:
-            return schedule
-    raise NotFound(f"There is no schedule {schedule_id[:100]!r}.", id=schedule_id[:100])
-
-
-def _ignore(fault: str) -> None:
-    """The scheduler is who speaks of it."""
-    del fault
