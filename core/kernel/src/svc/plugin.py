@@ -189,6 +189,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hookspec",
         "read_settings",
     ),
+    "svc.state_files": ("StateFile",),
     "svc.tree": (
         "Change",
         "Entry",

@@ -162,6 +162,7 @@ from svc.plugins import SystemPaths as SystemPaths
 from svc.plugins import hookimpl as hookimpl
 from svc.plugins import hookspec as hookspec
 from svc.plugins import read_settings as read_settings
+from svc.state_files import StateFile as StateFile
 from svc.tree import Change as Change
 from svc.tree import Entry as Entry
 from svc.tree import EntryKind as EntryKind

@@ -334,9 +334,10 @@ def list_tasks(database: Database, task_type: str | None = None) -> list[Task]:
 
 def progress_of(database: Database) -> dict[str, TaskProgress]:
     """Returns how far the running tasks are, by id, as their runner last said. Reads a small file."""
-    from svc_tasks.state import read_progress
+    from svc_tasks.state import runner_file
 
-    return read_progress(database.state_directory)
+    said = runner_file(database.state_directory).read()
+    return {} if said is None else {one.task_id: one for one in said[0].tasks}
 
 
 def task_changes(commit: FeedCommit) -> Iterator[TaskChange | None]:

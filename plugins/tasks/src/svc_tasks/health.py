@@ -6,7 +6,7 @@ from svc.plugin import HealthCheck, HealthReport, HealthStatus, PluginContext
 from svc_tasks.api import Task
 from svc_tasks.queue import Queue
 from svc_tasks.records import now_ms
-from svc_tasks.state import read_state
+from svc_tasks.state import runner_file
 
 __all__ = ["TaskHealth"]
 
@@ -25,8 +25,8 @@ class TaskHealth(HealthCheck):
         now = now_ms()
         waiting = [task for task in tasks if task.status == "pending"]
         oldest = min((task.created_at for task in waiting), default=now)
-        state = read_state(context.database.state_directory)
-        beat_ms = 0 if state is None else state.beat_ms
+        said = runner_file(context.database.state_directory).read()
+        beat_ms = 0 if said is None else said[1]
         if now - oldest > _WAIT_MS and now - beat_ms > _BEAT_MS:
             return HealthReport(
                 HealthStatus.DEGRADED,

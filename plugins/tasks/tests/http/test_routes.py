@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from svc_tasks.api import TaskProgress
 from svc_tasks.queue import Queue, finished
-from svc_tasks.state import StateFile
+from svc_tasks.state import RunnerState, runner_file
 
 from svc.plugin import Identity
 from svc_testing import PathRights
@@ -142,7 +142,7 @@ def test_a_running_task_shows_its_progress(http: Any) -> None:
         total_count=8,
         message="x",
     )
-    StateFile(http.database.state_directory).beat([progress])
+    runner_file(http.database.state_directory).beat(RunnerState(1, (progress,)))
     assert http.get(f"/system/tasks/{made['id']}").json["progress"] == msgspec.to_builtins(progress)
     asked = http.delete(f"/system/tasks/{made['id']}").json
     assert (asked["status"], asked["cancel_requested"]) == ("running", True)

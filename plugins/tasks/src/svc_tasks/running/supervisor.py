@@ -24,7 +24,7 @@ from svc_tasks.records import TASKS, now_ms
 from svc_tasks.running.choosing import next_task
 from svc_tasks.running.process import TaskProcess
 from svc_tasks.running.protocol import Cancelled, Completed, Failed, Order
-from svc_tasks.state import StateFile
+from svc_tasks.state import RunnerState, runner_file
 
 __all__ = ["Supervisor"]
 
@@ -57,7 +57,7 @@ class Supervisor:
         self._only = only
         self._queue = Queue(database)
         self._running: dict[str, TaskProcess] = {}
-        self._file = StateFile(database.state_directory)
+        self._file = runner_file(database.state_directory)
         self._seen: Hash | None = None
         self._active: list[Task] = []
         self._turns: dict[str, int] = {}
@@ -84,7 +84,8 @@ class Supervisor:
         self._look_at_records()
         self._enforce()
         self._start()
-        self._file.beat(process.progress for process in self._running.values())
+        progress = tuple(process.progress for process in self._running.values())
+        self._file.beat(RunnerState(os.getpid(), progress))
 
     def stop(self) -> None:
         """Ends all tasks so that they can go on later. Blocks for about a second at most."""
