@@ -1,4 +1,4 @@
-"""What an event type is made of, and how other plugins read events: the public module of the driver.
+"""What event types and event sinks are made of, and how others read events: the public module of the driver.
 
 An extension imports this module and nothing else of the plugin. Events are the commits of the log read aloud:
 an event type is a function from a commit to what happened in it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from svc.plugin import Family, NamedRegistry, hookspec
 
 if TYPE_CHECKING:
-    from svc.plugin import Database
+    from svc.plugin import Database, PluginContext, Transaction
     from svc_events.commits import FeedCommit, RecordGone, SystemChange
     from svc_events.feed import EventBatch, EventFeed, FeedEvent
     from svc_events.places import BEGINNING, Place, parse_place
@@ -24,14 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BEGINNING",
+    "EVENT_SINKS",
     "EVENT_TYPES",
     "FAMILIES",
     "GAP",
+    "DeliveryFailed",
+    "Destination",
+    "DestinationState",
     "Event",
     "EventBatch",
     "EventData",
     "EventFeed",
     "EventFilter",
+    "EventSink",
     "EventType",
     "FeedCommit",
     "FeedEvent",
@@ -40,6 +45,9 @@ __all__ = [
     "RecordGone",
     "SeenBy",
     "SystemChange",
+    "begin_destination",
+    "deliver_again",
+    "destination_states",
     "feed_of",
     "parse_event_names",
     "parse_place",
@@ -136,6 +144,128 @@ def check_event_type(thing: object) -> str | None:
     return None
 
 
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a sink delivers events to. Each has a place of its own in the log, and its own order.
+
+    A sink adds members by a subclass; what differs from before counts at once.
+
+    Attributes:
+        id: 1 to 100 letters, digits, dots, hyphens and underscores, unique in its sink.
+        names: only events of these types; None: of all.
+        path_prefix: only events with a path that begins so.
+    """
+
+    id: str
+    names: frozenset[str] | None = None
+    path_prefix: str | None = None
+
+
+class DeliveryFailed(Exception):
+    """The receiver did not take events; they are delivered again, later and later.
+
+    Args:
+        message: why, for operators; without secrets.
+        delivered: how many of the events it has taken nevertheless, from the first on.
+        retry_after: seconds that the receiver asks to be left alone; None: it does not say.
+    """
+
+    def __init__(self, message: str, *, delivered: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.delivered = delivered
+        self.retry_after = retry_after
+
+
+class EventSink(ABC):
+    """Takes events, in order, to somewhere else. Its methods are called in the background process alone.
+
+    The driver keeps in the database how far each destination is. What was delivered less than a second or so
+    before a kill is delivered again: at least once, in order, whatever happens. Each destination has a thread
+    of its own, so that one that hangs or fails holds up no other; a sink has at most 256.
+
+    Attributes:
+        name: lower-case words joined by underscores; the places of its destinations are kept by it.
+        maximum_batch: most events in one call of ``deliver``.
+    """
+
+    name: ClassVar[str]
+    maximum_batch: ClassVar[int] = 100
+
+    @abstractmethod
+    def destinations(self, context: PluginContext) -> Iterable[Destination]:
+        """Returns where to deliver to. Called twice a second, so it looks before it reads; may block.
+
+        A new destination gets what happens from then on. What is no longer returned is forgotten, and its
+        place with it. An exception leaves everything as it was.
+        """
+
+    @abstractmethod
+    def deliver(self, destination: Destination, events: Sequence[FeedEvent], context: PluginContext) -> None:
+        """Delivers events, and returns when the receiver has all of them. Blocks, in a thread of its own.
+
+        A ``gap`` comes to every destination, whatever it asks for.
+
+        Raises:
+            DeliveryFailed: not all were taken. Any other exception counts as that, and is logged.
+        """
+
+    def onlooker(self, destination: Destination, context: PluginContext) -> Onlooker | None:
+        """Returns through whose eyes a destination sees events: root's, unless overridden.
+
+        Called for each batch. None holds its events back for now, as where its user is deactivated.
+        """
+        from svc_events.selecting import Onlooker
+
+        return Onlooker(None)
+
+
+def check_event_sink(thing: object) -> str | None:
+    """Returns what is wrong with an event sink; None when it is fine."""
+    if not isinstance(thing, EventSink):
+        return "must be an instance of svc_events.api.EventSink"
+    name = getattr(thing, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"the name {name!r} is not lower-case words joined by underscores"
+    if type(thing.maximum_batch) is not int or thing.maximum_batch < 1:
+        return "its maximum_batch must be an integer above 0"
+    return None
+
+
+class DestinationState(msgspec.Struct, frozen=True, kw_only=True):
+    """How a destination is, as the background process said last. Times are Unix milliseconds.
+
+    Attributes:
+        sink: the sink.
+        id: the destination.
+        place: the id of the event behind which it stands.
+        commits_behind: how many commits it has not looked at yet.
+        delivered: events delivered since the background process began.
+        failures: tries that failed since the last that did not.
+        failing_since: the first of them.
+        error: why the last one failed.
+        retry_at: when it is tried again.
+        busy_since: when the call that goes on began.
+    """
+
+    sink: str
+    id: str
+    place: str
+    commits_behind: int
+    delivered: int
+    failures: int = 0
+    failing_since: int | None = None
+    error: str | None = None
+    retry_at: int | None = None
+    busy_since: int | None = None
+
+
+@hookspec
+def svc_register_event_sinks(event_sinks: NamedRegistry[EventSink]) -> None:
+    """Adds event sinks: ``event_sinks.add(MySink())``.
+
+    Called at boot, in the background process.
+    """
+
+
 @hookspec
 def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
     """Adds event types: ``event_types.add(MyEvents())``.
@@ -147,7 +277,43 @@ def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
 EVENT_TYPES: Family[EventType] = Family(
     "event_types", "event type", check_event_type, lambda thing: thing.names
 )
-FAMILIES = (EVENT_TYPES,)
+EVENT_SINKS: Family[EventSink] = Family("event_sinks", "event sink", check_event_sink)
+FAMILIES = (EVENT_TYPES, EVENT_SINKS)
+
+
+def destination_states(database: Database, sink: str) -> dict[str, DestinationState]:
+    """Returns how the destinations of a sink are, by id; any process of the machine may ask. Reads one file.
+
+    Those that the background process has not taken up yet are missing.
+    """
+    from svc_events.sinks.states import states_file
+
+    said = states_file(database.state_directory).read()
+    return {} if said is None else {one.id: one for one in said[0].destinations if one.sink == sink}
+
+
+def begin_destination(changes: Transaction, sink: str, destination_id: str, place: Place) -> None:
+    """Says, in the transaction that makes a new destination, from where on it gets events."""
+    from svc_events.sinks.records import begin
+
+    begin(changes, sink, destination_id, place)
+
+
+def deliver_again(
+    database: Database, sink: str, destination_id: str, since: Place | None = None, *, actor: str | None
+) -> None:
+    """Ends the pause of a destination that fails, by a commit; the background process heeds it in a second.
+
+    Args:
+        database: the open database.
+        sink: the sink.
+        destination_id: the destination.
+        since: the place behind which it goes on, back or ahead; None: where it stands.
+        actor: who asks.
+    """
+    from svc_events.sinks.records import ask_again
+
+    ask_again(database, sink, destination_id, since, actor)
 
 
 def feed_of(database: Database) -> EventFeed:

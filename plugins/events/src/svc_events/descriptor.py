@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
 
 __all__ = ["PLUGIN"]
 
@@ -13,4 +13,6 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     implementation="svc_events.plugin",
     families="svc_events.api",
+    # How far this machine has delivered: a copy elsewhere begins with what happens there.
+    system_paths=(SystemPath("events", BackupRule.SKIP),),
 )

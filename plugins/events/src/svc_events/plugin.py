@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its event types, its command, and the feed of each database."""
+"""The hooks of the plugin: its event types, its command, the feed of each database, and the job of sinks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry, NamedRegistry, PluginContext
+    from svc.plugin import CommandRegistry, HealthCheck, JobRegistry, NamedRegistry, PluginContext
     from svc_events.api import EventType
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_event_types", "svc_start", "svc_stop"]
+__all__ = [
+    "COMMANDS",
+    "svc_background",
+    "svc_register_commands",
+    "svc_register_event_types",
+    "svc_register_health_checks",
+    "svc_start",
+    "svc_stop",
+]
 
 COMMANDS = {"events": ("svc_events.commands.events:events", "Shows what happens in the database.")}
 """Where each command is, and its line in the help."""
@@ -30,6 +38,23 @@ def svc_stop(context: PluginContext) -> None:
     from svc_events.feeds import stop_feed
 
     stop_feed(context)
+
+
+@hookimpl
+def svc_background(context: PluginContext, jobs: JobRegistry) -> None:
+    """Adds the job that delivers to event sinks."""
+    from svc_events.sinks.job import SinkJob
+
+    del context
+    jobs.add(SinkJob())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of event sinks."""
+    from svc_events.sinks.states import SinkHealth
+
+    health_checks.add(SinkHealth())
 
 
 @hookimpl
