@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -50,10 +51,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_svc(
-    *arguments: object, check: bool = True, stdin: bytes | None = None
+    *arguments: object,
+    check: bool = True,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs an ``svc`` command to its end; with ``check`` it must exit 0. A faster ``server.run_svc``."""
-    variables = {name: value for name, value in svc_environment().items() if name != "PYTEST_CURRENT_TEST"}
+    """Runs an ``svc`` command to its end; with ``check`` it must exit 0. A faster ``server.run_svc``.
+
+    ``env`` is set on top of this process's variables; each set of them takes a process that is kept.
+    """
+    present = {**svc_environment(), **(env or {})}
+    variables = {name: value for name, value in present.items() if name != "PYTEST_CURRENT_TEST"}
     process = _process(frozenset(variables.items()))
     assert process.stdin is not None
     assert process.stdout is not None
@@ -61,7 +70,7 @@ def run_svc(
     with tempfile.TemporaryDirectory(prefix="svc-prepared-") as directory:
         place = Path(directory)
         (place / "in").write_bytes(stdin or b"")
-        process.stdin.write(json.dumps([directory, os.getcwd(), words]).encode() + b"\n")
+        process.stdin.write(json.dumps([directory, str(cwd or os.getcwd()), words]).encode() + b"\n")
         process.stdin.flush()
         code = int(process.stdout.readline())
         output, errors = (place / "out").read_bytes(), (place / "err").read_bytes()
@@ -93,19 +102,22 @@ def _serve() -> None:
 
 
 def _import_what_commands_use() -> None:
-    """The kernel and the plugins, which commands import when they run."""
+    """The kernel, the client and the plugins, which commands import when they run."""
     import importlib
+    import pkgutil
 
-    for module in (
-        "svc.database",
-        "svc.plugins",
-        "svc.pipeline",
-        "svc.cli.progress",
-        "svc_files",
-        "svc_history",
-        "svc_versions",
-    ):
+    from svc.plugins import load_descriptors
+
+    for module in ("svc.database", "svc.plugins", "svc.pipeline", "svc.cli.progress", "svc.cli.service"):
         importlib.import_module(module)
+    importlib.import_module("svc_client")
+    for descriptor in load_descriptors():
+        for name in descriptor.operations:
+            importlib.import_module(name)
+        package = importlib.import_module(descriptor.implementation.partition(".")[0])
+        for part in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".commands" in part.name:
+                importlib.import_module(part.name)
 
 
 def _become(directory: Path, working_directory: str, words: list[str]) -> NoReturn:
