@@ -74,6 +74,7 @@ TESTED_WITH = {
     "events": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
     "events-sse": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
     "files": ("versions",),
+    "events-webhook": ("files",),
     "sharing": ("events",),
     "task-gc": ("events",),
     "users": ("events",),

@@ -11,6 +11,7 @@ PLUGINS = (
     "backup",
     "events",
     "events.sse",
+    "events.webhook",
     "files",
     "history",
     "index.exact",

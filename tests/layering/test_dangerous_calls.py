@@ -41,6 +41,7 @@ BY_CHANCE = {
     "plugins/query/src/svc_query/commands/sampling.py": "which files are looked at for a proposal",
     "plugins/query/src/svc_query/testing/index_types.py": "makes histories for tests, the same each time",
     "plugins/query/src/svc_query/testing/library.py": "makes histories for tests, the same each time",
+    "plugins/events/src/svc_events/sinks/courier.py": "when a delivery is tried again",
     "plugins/query/src/svc_query/testing/parsers.py": "breaks files for tests, the same each time",
     "plugins/tasks/src/svc_tasks/testing/contract.py": "when a process is killed in a test",
 }

@@ -26,6 +26,8 @@ NO_SECRETS = {
     ("svc.findings", "Finding", "code"),  # which finding
     ("svc.operations.system_models", "PublicFinding", "code"),
     ("svc.pipeline.openapi", "Error", "code"),
+    ("svc_events_webhook.configuration", "WebhookConfiguration", "allow_private"),  # whether addresses may be
+    ("svc_events_webhook.models", "ShownWebhook", "has_secret"),  # whether there is one
     ("svc_query.executing.matching", "Row", "key"),  # the place of a row in an order
     ("svc_query.parsing.protocol", "Request", "token"),  # which of several requests
     ("svc_tasks.queue", "Wanted", "key"),  # by which equal tasks are one

@@ -11,7 +11,7 @@ from svc.errors import InvalidInput
 from svc.plugin import Operation, Path
 
 if TYPE_CHECKING:
-    from svc.plugin import RequestContext
+    from svc.plugin import Identity, RequestContext
     from svc_events.feed import FeedEvent
 
 __all__ = ["EventFilter", "Onlooker", "parse_event_names"]
@@ -42,10 +42,14 @@ class Onlooker:
 
     @classmethod
     def of(cls, context: RequestContext) -> Onlooker:
-        """Returns the caller of a request: a path is seen by who may read or list it."""
+        """Returns the caller of a request."""
+        return cls.of_identity(context.identity)
+
+    @classmethod
+    def of_identity(cls, identity: Identity) -> Onlooker:
+        """Returns somebody as one who looks on: a path is seen by who may read or list it."""
         from svc.plugin import permitted
 
-        identity = context.identity
         if identity.is_unrestricted_root:
             return cls(None, identity.user_id)
 

@@ -76,11 +76,11 @@ def running_sinks(database: Database, *, killed: bool = False) -> Iterator[SinkR
         feed.close()
 
 
-def wait_for(condition: Callable[[], Any], what: str) -> None:
-    """Waits until something holds, and fails when it does not for a minute."""
-    deadline = time.monotonic() + _PATIENCE_S
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = _PATIENCE_S) -> None:
+    """Waits until something holds, and fails when it does not for so long."""
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"In {_PATIENCE_S:g} seconds it did not come to this: {what}"
+        assert time.monotonic() < deadline, f"In {seconds:g} seconds it did not come to this: {what}"
         time.sleep(0.01)
 
 

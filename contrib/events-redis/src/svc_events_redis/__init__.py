@@ -1,0 +1,1 @@
+"""Events of svc in a Redis stream."""

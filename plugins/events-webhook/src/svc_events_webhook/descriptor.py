@@ -1,0 +1,21 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc_events_webhook.configuration import WebhookConfiguration
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="events.webhook",
+    version="0.1.0",
+    summary="Events as signed requests to URLs",
+    api=(1, 1),
+    configuration=WebhookConfiguration,
+    implementation="svc_events_webhook.plugin",
+    operations=("svc_events_webhook.operations",),
+    needs=("events", "users"),
+    extends=("events:event_sinks",),
+    system_paths=(SystemPath("webhooks", BackupRule.SECRET),),
+)

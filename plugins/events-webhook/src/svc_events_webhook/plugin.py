@@ -1,0 +1,42 @@
+"""The hooks of the plugin: its sink, its command, and the check of its file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc_events.api import EventSink
+
+    from svc.plugin import CommandRegistry, ContentCheck, NamedRegistry
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_content_checks", "svc_register_event_sinks"]
+
+COMMANDS = {"webhook": ("svc_events_webhook.commands.webhook:webhook", "Lists, adds and tests webhooks.")}
+"""Where each command is, and its line in the help."""
+
+
+@hookimpl
+def svc_register_event_sinks(event_sinks: NamedRegistry[EventSink]) -> None:
+    """Adds the sink."""
+    from svc_events_webhook.sink import WebhookSink
+
+    event_sinks.add(WebhookSink())
+
+
+@hookimpl
+def svc_register_content_checks(content_checks: NamedRegistry[ContentCheck]) -> None:
+    """Adds the check of ``/.config/webhooks.json``."""
+    from svc_events_webhook.store import WebhookCheck
+
+    content_checks.add(WebhookCheck())
+
+
+@hookimpl
+def svc_register_commands(commands: CommandRegistry) -> None:
+    """Adds ``svc webhook``."""
+    from svc.plugin import LazyCommand
+
+    for name, (home, summary) in COMMANDS.items():
+        commands.add(LazyCommand(name, home, summary))
