@@ -1,8 +1,8 @@
 """Makes sure that the programs which the tests drive as real clients are installed.
 
-The end-to-end and compatibility tests use curl, git, openssl, nginx, redis and chromium of Debian, the crash
-tests libfiu and mkfs, those of retention libfaketime. As root on a Debian system what is missing is installed
-with apt-get; anywhere else a message says what to install, and the exit code is 1.
+The end-to-end and compatibility tests use curl, git, openssl, nginx, prometheus, redis and chromium of
+Debian, the crash tests libfiu and mkfs, those of retention libfaketime. As root on a Debian system what is
+missing is installed with apt-get; anywhere else a message says what to install, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ PROGRAMS = {
     "faketime": ("faketime",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
     "nginx-light": ("nginx",),
+    "prometheus": ("promtool",),
     "redis-server": ("redis-server",),
 }
 """Debian package, and the names that its program may have."""

@@ -18,6 +18,7 @@ PLUGINS = (
     "index.fulltext",
     "index.phonetic",
     "index.trigram",
+    "metrics",
     "parsers",
     "query",
     "sharing",

@@ -86,6 +86,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "parse_hash",
     ),
     "svc.lines": ("matching_blocks",),
+    "svc.metrics": ("Counter", "Histogram", "Series", "counting_processes", "read_metrics"),
     "svc.native_locks": ("held_across_waits", "native_lock"),
     "svc.operations": (
         "ArrayPage",
@@ -189,6 +190,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hookspec",
         "read_settings",
     ),
+    "svc.processes.state_file": ("view_places",),
     "svc.state_files": ("StateFile",),
     "svc.tree": (
         "Change",

@@ -66,6 +66,11 @@ from svc.hashing import hash_content as hash_content
 from svc.hashing import hash_object as hash_object
 from svc.hashing import parse_hash as parse_hash
 from svc.lines import matching_blocks as matching_blocks
+from svc.metrics import Counter as Counter
+from svc.metrics import Histogram as Histogram
+from svc.metrics import Series as Series
+from svc.metrics import counting_processes as counting_processes
+from svc.metrics import read_metrics as read_metrics
 from svc.native_locks import held_across_waits as held_across_waits
 from svc.native_locks import native_lock as native_lock
 from svc.operations import ArrayPage as ArrayPage
@@ -162,6 +167,7 @@ from svc.plugins import SystemPaths as SystemPaths
 from svc.plugins import hookimpl as hookimpl
 from svc.plugins import hookspec as hookspec
 from svc.plugins import read_settings as read_settings
+from svc.processes.state_file import view_places as view_places
 from svc.state_files import StateFile as StateFile
 from svc.tree import Change as Change
 from svc.tree import Entry as Entry

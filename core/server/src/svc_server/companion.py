@@ -9,6 +9,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from svc.metrics import begin_metrics
 from svc.processes.registration import Registration
 from svc_server.diagnosis import Reporter, Surroundings
 
@@ -41,6 +42,7 @@ class Companion:
     ) -> None:
         self._application = application
         self._registration = Registration(directory, "worker", keeps_background=keeps_background)
+        begin_metrics(directory)
         self._reporter = Reporter(self._registration, "worker", application.service.plugins.allowed)
         self._surroundings = surroundings
         self._supervisor = supervisor

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_metrics.api import GaugeSource
+
     from svc.plugin import CommandRegistry, HealthCheck, JobRegistry, NamedRegistry, PluginContext
     from svc_events.api import EventType
 
@@ -15,6 +17,7 @@ __all__ = [
     "svc_background",
     "svc_register_commands",
     "svc_register_event_types",
+    "svc_register_gauge_sources",
     "svc_register_health_checks",
     "svc_start",
     "svc_stop",
@@ -55,6 +58,14 @@ def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> Non
     from svc_events.sinks.states import SinkHealth
 
     health_checks.add(SinkHealth())
+
+
+@hookimpl
+def svc_register_gauge_sources(gauge_sources: NamedRegistry[GaugeSource]) -> None:
+    """Adds how far event sinks are."""
+    from svc_events.sinks.gauges import SinkGauges
+
+    gauge_sources.add(SinkGauges())
 
 
 @hookimpl

@@ -15,7 +15,7 @@ PLUGIN = PluginDescriptor(
     configuration=TasksConfiguration,
     implementation="svc_tasks.plugin",
     operations=("svc_tasks.operations",),
-    extends=("events:event_types",),
+    extends=("events:event_types", "metrics:gauge_sources"),
     families="svc_tasks.api",
     # Work of this database on this machine: in a copy elsewhere it would be done twice.
     system_paths=(SystemPath("tasks", BackupRule.SKIP),),

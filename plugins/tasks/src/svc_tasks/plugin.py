@@ -8,6 +8,7 @@ from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
     from svc_events.api import EventType
+    from svc_metrics.api import GaugeSource
 
     from svc.plugin import (
         CommandRegistry,
@@ -25,6 +26,7 @@ __all__ = [
     "svc_register_commands",
     "svc_register_content_checks",
     "svc_register_event_types",
+    "svc_register_gauge_sources",
     "svc_register_health_checks",
 ]
 
@@ -78,6 +80,14 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_gauge_sources(gauge_sources: NamedRegistry[GaugeSource]) -> None:
+    """Adds how many tasks wait and run."""
+    from svc_tasks.gauges import TaskGauges
+
+    gauge_sources.add(TaskGauges())
 
 
 @hookimpl

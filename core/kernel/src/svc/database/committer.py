@@ -31,6 +31,7 @@ from svc.database.operations import Operation, OperationResult, SetRef
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
+from svc.metrics import Histogram
 from svc.native_locks import native_lock
 from svc.objects.key_index import PackedPlace, Place, pack_place
 from svc.objects.store import PendingObjects
@@ -44,6 +45,14 @@ _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
 _GATHERING_SECONDS = 0.003
 _MOST_ON_THE_LOOP = 256
+
+LOCK_SECONDS = Histogram("svc_commit_lock_seconds", "How long a process waited for the commit lock.")
+COMMIT_SECONDS = Histogram("svc_commit_seconds", "How long a batch of transactions took to commit.")
+COMMIT_TRANSACTIONS = Histogram(
+    "svc_commit_transactions",
+    "Transactions in a batch.",
+    bounds=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+)
 """Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
 
 
@@ -201,7 +210,9 @@ class Committer:
         began = time.monotonic()
         try:
             self._gather()
+            asked = time.monotonic()
             with self._state.commit_lock():
+                LOCK_SECONDS.observe(time.monotonic() - asked)
                 batch = self._take_batch()
                 is_done = not batch or self._commit(batch)
             if not is_done:
@@ -223,6 +234,9 @@ class Committer:
         finally:
             self._batch_seconds = time.monotonic() - began
             self._hand_over(batch)
+            if batch:
+                COMMIT_SECONDS.observe(self._batch_seconds)
+                COMMIT_TRANSACTIONS.observe(len(batch))
 
     def _gather(self) -> None:
         """Waits for those who were answered with the last batch, while the loop has other work.

@@ -23,12 +23,15 @@ from svc.errors import CorruptRecord, DatabaseLatched, NotFound, ServiceUnavaila
 from svc.executor import Executor
 from svc.hashing import Hash, ObjectKind
 from svc.log import Log, SharedCell, boot_id, record_size
+from svc.metrics import Histogram
 from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, PackedPlace, Place
 from svc.objects.store import EMPTY_ROOT, EMPTY_SYSTEM_ROOT, ObjectStore
 
 __all__ = ["SharedState"]
 
 logger = logging.getLogger(__name__)
+
+SYNC_SECONDS = Histogram("svc_log_sync_seconds", "How long the disk took to make a commit durable.")
 
 
 class SharedState:
@@ -219,7 +222,9 @@ class SharedState:
             except SvcError:
                 self.publish(head)
                 raise
+            began = time.perf_counter()
             self.log.sync()
+            SYNC_SECONDS.observe(time.perf_counter() - began)
         except OSError as error:
             raise self._latch(error) from error
         return offset

@@ -8,14 +8,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from svc.metrics import Counter, Histogram
 from svc.pipeline.bodies import BodyStream
 from svc.pipeline.framework import Fields
 from svc.redaction import leave_request
 
 if TYPE_CHECKING:
     from svc.pipeline.context import RequestContext
+    from svc.pipeline.routing import Endpoint
 
-__all__ = ["AnswerBody", "Exchange", "fields_for", "first_piece", "log_error", "pairs_of"]
+__all__ = ["AnswerBody", "Exchange", "count_request", "fields_for", "first_piece", "log_error", "pairs_of"]
+
+REQUEST_SECONDS = Histogram(
+    "svc_http_request_seconds",
+    "How long requests took, to the last byte of the answer.",
+    ("route", "method", "status"),
+)
+SENT_BYTES = Counter("svc_http_sent_bytes", "Bytes of the bodies of answers.")
+RECEIVED_BYTES = Counter("svc_http_received_bytes", "Bytes of the bodies of requests.")
 
 _access = logging.getLogger("svc.access")
 _errors = logging.getLogger("svc.error")
@@ -24,19 +34,21 @@ _errors = logging.getLogger("svc.error")
 class Exchange:
     """An answer that is more than one piece, or is to be logged, with the body of its request (``source``).
 
-    ``began`` is by ``time.perf_counter``; None where no line is wanted in the log.
+    ``began`` is by ``time.perf_counter``; ``logs`` says whether a line is wanted in the log.
     """
 
-    __slots__ = ("_began", "source", "status_line")
+    __slots__ = ("_began", "_logs", "source", "status_line")
 
-    def __init__(self, source: BodyStream, status_line: str, began: float | None) -> None:
+    def __init__(self, source: BodyStream, status_line: str, began: float, *, logs: bool) -> None:
         self.source = source
         self.status_line = status_line
         self._began = began
+        self._logs = logs
 
-    def log(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
-        """Writes the access line."""
-        if self._began is None or not _access.isEnabledFor(logging.INFO):
+    def end(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
+        """Counts the request, and writes the access line."""
+        count_request(environ, self.status_line, self._began, sent, self.source.received)
+        if not self._logs or not _access.isEnabledFor(logging.INFO):
             return
         context: RequestContext | None = environ.get("svc.context")
         identity = context.identity_or_none if context is not None else None
@@ -119,9 +131,20 @@ class AnswerBody:
             if self._on_close is not None:
                 self._on_close()
         finally:
-            self._exchange.log(self._environ, self._sent, self._complete)
+            self._exchange.end(self._environ, self._sent, self._complete)
             leave_request()
             self._exchange.finish_connection()
+
+
+def count_request(environ: dict[str, Any], status_line: str, began: float, sent: int, received: int) -> None:
+    """Counts an answered request by its route, not by its URL, of which there may be any number."""
+    endpoint: Endpoint | None = environ.get("svc.endpoint")
+    route, method = ("", "") if endpoint is None else (endpoint.template, environ["REQUEST_METHOD"])
+    REQUEST_SECONDS.observe(time.perf_counter() - began, route, method, status_line[:3])
+    if sent:
+        SENT_BYTES.add(sent)
+    if received:
+        RECEIVED_BYTES.add(received)
 
 
 def pairs_of(fields: Fields) -> list[tuple[str, str]]:

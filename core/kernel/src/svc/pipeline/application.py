@@ -14,7 +14,15 @@ from svc.errors import CorruptRecord, ServiceUnavailable
 from svc.executor import current_executor
 from svc.operations.access import error_page_of
 from svc.operations.json import JSON_MEDIA_TYPE, json_body
-from svc.pipeline.access import AnswerBody, Exchange, fields_for, first_piece, log_error, pairs_of
+from svc.pipeline.access import (
+    AnswerBody,
+    Exchange,
+    count_request,
+    fields_for,
+    first_piece,
+    log_error,
+    pairs_of,
+)
 from svc.pipeline.binding import add_routes, all_routes, bind_routes
 from svc.pipeline.bodies import body_of
 from svc.pipeline.caching import NO_STORE, CachePolicy, vary_by
@@ -91,13 +99,14 @@ class Application(LeanApp[SvcRequest]):
         enter_request(env)
         source = env["svc.input"] = body_of(env, self._body_timeout_s)
         env["svc.request_id"] = request_id_of(env)
-        began = time.perf_counter() if self._logs_access else None
+        began = time.perf_counter()
         fields: Fields = []
         try:
             status_line, fields, body = self.answer(env)
             if isinstance(body, list):
-                if source.is_finished and began is None:
+                if source.is_finished and not self._logs_access:
                     # Nothing is left to do behind it.
+                    count_request(env, status_line, began, sum(map(len, body)), source.received)
                     start_response(status_line, fields_for(env, fields))
                     leave_request()
                     return body
@@ -106,12 +115,13 @@ class Application(LeanApp[SvcRequest]):
                 pieces, close = first_piece(body)
         except current_executor().abandoned:
             # nginx's number for a client that closed its connection; nobody reads it but the log.
-            Exchange(source, "499 Client Closed Request", began).log(env, 0, complete=False)
+            gone = Exchange(source, "499 Client Closed Request", began, logs=self._logs_access)
+            gone.end(env, 0, complete=False)
             raise
         except Exception as error:  # noqa: BLE001 - the last place that can still answer
             status_line, fields, late = self._late_answer(env, fields, error)
             pieces, close = iter([late]), None
-        exchange = Exchange(source, status_line, began)
+        exchange = Exchange(source, status_line, began, logs=self._logs_access)
         exchange.prepare_connection()
         start_response(status_line, fields_for(env, fields))
         return AnswerBody(env, exchange, pieces, close)

@@ -55,7 +55,13 @@ def endpoints_of(route: Route) -> dict[str, Endpoint]:
     for method, operation in route.operations.items():
         responder = responder_of(operation)
         endpoints[method] = Endpoint(
-            route.plugin_id, operation.access, path_fields, responder, takes_query_token(responder), operation
+            route.plugin_id,
+            operation.access,
+            path_fields,
+            responder,
+            takes_query_token(responder),
+            operation,
+            route.template,
         )
     for method, responder in route.responders().items():
         where = f"The responder for {method} {route.template}"
@@ -67,7 +73,12 @@ def endpoints_of(route: Route) -> dict[str, Endpoint]:
                 f"{where} needs the path field {{{access.path_field}:path}}; the route lacks it."
             )
         endpoints[method] = Endpoint(
-            route.plugin_id, access, path_fields, responder, takes_query_token(responder)
+            route.plugin_id,
+            access,
+            path_fields,
+            responder,
+            takes_query_token(responder),
+            template=route.template,
         )
     return endpoints
 

@@ -17,8 +17,8 @@ __all__ = ["BoundRoute", "Endpoint"]
 class Endpoint:
     """One method of one route, with the template fields that hold paths.
 
-    ``prefix``, of an endpoint that serves another template's URL, is what stands before its path there. One
-    of the kernel is always there, whatever plugins are.
+    ``template`` is that of the route. ``prefix``, of an endpoint that serves another template's URL, is what
+    stands before its path there. One of the kernel is always there, whatever plugins are.
     """
 
     plugin_id: str
@@ -27,6 +27,7 @@ class Endpoint:
     responder: Callable[..., None]
     query_token: bool = False
     operation: DeclaredOperation[..., Any] | None = None
+    template: str = ""
     prefix: str | None = None
     is_public: bool = field(init=False)
     is_of_kernel: bool = field(init=False)

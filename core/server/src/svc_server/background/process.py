@@ -23,6 +23,7 @@ from svc.database import Database
 from svc.errors import SvcError
 from svc.log import NO_BACKENDS, StorageBackend, scheme_of
 from svc.log.creation import make_state_directory
+from svc.metrics import begin_metrics
 from svc.plugins import PluginProblem, Plugins, plugin_findings
 from svc.processes.election import Candidate
 from svc.processes.registration import Registration
@@ -97,6 +98,7 @@ def run_background(
         directory = place.state_directory
         make_state_directory(directory)
         registration = Registration(directory, "standby")
+        begin_metrics(directory)
         reporter = Reporter(registration, "background", plugins.allowed)
         try:
             reporter.tell(plugin_findings(plugins))

@@ -1,0 +1,119 @@
+"""What processes count is added up, whichever of them has ended, and however."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svc.metrics import Counter, Histogram, counting_processes, read_metrics
+
+COUNT = """
+import os, signal, sys
+from pathlib import Path
+from svc.metrics import Counter, Histogram, begin_metrics
+before = Counter("t_before", "Counted before the process shares.", ("who",))
+before.add(2, "a")
+begin_metrics(Path(sys.argv[1]))
+before.add(1, "a")
+sizes = Histogram("t_sizes", "Sizes.", bounds=(1, 10))
+for size in (0.5, 1, 5, 50):
+    sizes.observe(size)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def start(directory: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", COUNT, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.communicate("\n")
+
+
+def totals(directory: Path) -> dict[str, tuple[float, ...]]:
+    return {one.declared.name: one.values for one in read_metrics(directory)}
+
+
+def test_what_two_processes_count_is_added_up(tmp_path: Path) -> None:
+    both = [start(tmp_path), start(tmp_path)]
+    assert totals(tmp_path) == {"t_before": (6.0,), "t_sizes": (4.0, 2.0, 2.0, 113.0)}
+    assert counting_processes(tmp_path) == sorted(process.pid for process in both)
+    for process in both:
+        end(process)
+
+
+def test_nothing_is_lost_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    stays = start(tmp_path)
+    for _ in range(3):
+        killed = start(tmp_path)
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        assert stays.pid in counting_processes(tmp_path)
+        assert killed.pid not in counting_processes(tmp_path)
+    assert totals(tmp_path)["t_before"] == (12.0,)
+    last = start(tmp_path)
+    # What those that have ended left is in one file now, and counted once.
+    assert len(list((tmp_path / "counters").glob("*.series"))) == 2
+    assert totals(tmp_path)["t_before"] == (15.0,)
+    end(stays)
+    end(last)
+
+
+def test_a_server_that_starts_alone_begins_with_zero(tmp_path: Path) -> None:
+    end(start(tmp_path))
+    assert totals(tmp_path)["t_before"] == (3.0,)
+    again = start(tmp_path)
+    assert totals(tmp_path)["t_before"] == (3.0,)
+    end(again)
+
+
+def test_a_kill_between_two_steps_of_adding_up_counts_nothing_twice(tmp_path: Path) -> None:
+    stays = start(tmp_path)
+    end(start(tmp_path))
+    left = {path.name: path.read_bytes() for path in (tmp_path / "counters").glob("*.*")}
+    third = start(tmp_path)
+    before = totals(tmp_path)
+    for name, content in left.items():
+        if not (tmp_path / "counters" / name).exists() and name != "ended.new":
+            (tmp_path / "counters" / name).write_bytes(content)
+    assert totals(tmp_path) == before
+    end(third)
+    end(start(tmp_path))
+    assert totals(tmp_path)["t_before"] == (12.0,)
+    end(stays)
+
+
+@pytest.mark.parametrize("content", [b"", b"rot", b'["t", "t", null, [], 9999999]\n', b'{"a": 1}\n[1, 2]\n'])
+def test_what_cannot_be_read_is_left_out(tmp_path: Path, content: bytes) -> None:
+    process = start(tmp_path)
+    directory = tmp_path / "counters"
+    (directory / "1-1.series").write_bytes(content)
+    (directory / "1-1.values").write_bytes(b"short")
+    (directory / "2-2.series").write_bytes(content)
+    (directory / "ended.json").write_bytes(content)
+    assert totals(tmp_path)["t_before"] == (3.0,)
+    end(process)
+
+
+def test_a_metric_has_so_many_series_at_most() -> None:
+    counter = Counter("t_many", "Many.", ("number",))
+    for number in range(2_100):
+        counter.add(1, str(number))
+    assert len(counter._first) == 2_001
+    histogram = Histogram("t_no_room", "No room.", ("number",), bounds=range(1, 100))
+    for number in range(2_000):
+        histogram.observe(1, str(number))

@@ -1,0 +1,36 @@
+"""How far event sinks are, for whoever reads metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svc_metrics.api import Gauge, GaugeSource
+
+from svc.plugin import PluginContext
+from svc_events.sinks.states import states_file
+
+__all__ = ["SinkGauges"]
+
+
+class SinkGauges(GaugeSource):
+    """Two gauges for each destination of a sink."""
+
+    name = "events"
+
+    def gauges(self, context: PluginContext) -> Iterator[Gauge]:
+        """Reads what the background process said last."""
+        said = states_file(context.database.state_directory).read()
+        for one in () if said is None else said[0].destinations:
+            labels = {"sink": one.sink, "destination": one.id}
+            yield Gauge(
+                "svc_sink_commits_behind",
+                "Commits that a destination of an event sink has not looked at.",
+                one.commits_behind,
+                labels,
+            )
+            yield Gauge(
+                "svc_sink_failures",
+                "Deliveries of a destination that failed since the last that did not.",
+                one.failures,
+                labels,
+            )

@@ -1,0 +1,1 @@
+"""What a server has done and how it is, for Prometheus."""
