@@ -26,12 +26,12 @@ pytestmark = pytest.mark.timeout(400)
 ONE_PLACE = {
     *("start", "background", "status", "verify", "completion", "compact", "reset-root-key"),
     *("login", "logout", "whoami", "auth-file check", "auth-file new-key", "plugins new", "plugins doctor"),
-    *("share with-me", "index rebuild"),
+    *("share with-me", "index rebuild", "webhook enable", "webhook retry"),
 }
 """Commands that take only a file, only a server, or neither; and those that look at one of them, or that a
 server does later."""
 
-COUNTING = ("gc", "task", "info", "index")
+COUNTING = ("gc", "task", "info", "index", "webhook")
 """Commands whose figures depend on what else is in the file."""
 
 STORY = """
@@ -174,6 +174,19 @@ gc
 task show {task}
 task cancel {task}
 task watch {task}
+webhook add https://example.org/hook --id hook --events entries_created --disabled
+webhook add https://example.org/hook --id hook --disabled
+webhook add ftp://example.org/ --id other
+webhook list
+webhook change hook --path /docs/
+webhook change hook --to http://localhost/
+webhook change none --path /docs/
+webhook rotate hook
+webhook disable hook
+webhook test hook
+webhook deliveries hook
+webhook remove hook
+webhook remove hook
 info
 plugins list
 plugins info files
@@ -188,6 +201,7 @@ api GET /system/none
 _FORMS = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
     (r"svc_k_[\w-]+", "KEY"),
+    (r"whsec_[\w+/=]+", "SECRET"),
     (r"https?://[\w.:/?=&%#-]+", "URL"),
     (r"\b[0-9a-f]{10,64}\b", "HASH"),
     (r"\b1[6-9]\d{11}\b", "MS"),

@@ -64,6 +64,7 @@ def list_(*, source: Source, as_json: bool) -> None:
 @click.option("--events", metavar="TYPE,...", help="Only events of these types.")
 @click.option("--path", "prefix", metavar="PREFIX", help="Only events with a path that begins so.")
 @click.option("--user", metavar="USER", help="Only what this user may see.")
+@click.option("--disabled", is_flag=True, help="Deliver nothing until it is enabled.")
 @click.option("--format", "form", type=_FORMATS, default="envelope", show_default=True, help="What is sent.")
 @source_options
 @json_option
@@ -75,6 +76,7 @@ def add(
     prefix: str | None,
     user: str | None,
     form: str,
+    disabled: bool,
     source: Source,
     as_json: bool,
 ) -> None:
@@ -85,6 +87,7 @@ def add(
         events=[name.strip() for name in (events or "").split(",") if name.strip()],
         path_prefix=prefix,
         user_id=user,
+        enabled=not disabled,
         format=form,  # type: ignore[arg-type]  # one of the choices
     )
     made = source.call(op.add_webhook, wanted)
