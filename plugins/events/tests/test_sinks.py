@@ -366,3 +366,32 @@ def test_a_record_of_another_form_is_none(database: Database) -> None:
         wait_for(lambda: read_sink_record(database.system(), "lists", "one")[1], "it is noted")
         _, record = read_sink_record(database.system(), "lists", "one")
         assert isinstance(record, SinkRecord)
+
+
+def test_settings_that_change_deliver_nothing_twice(database: Database) -> None:
+    """The next courier waits for the call of the one before, and goes on where that came to."""
+    sink, begun, go_on = Lists(), threading.Event(), threading.Event()
+
+    def wait(_name: str) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    context: Any = Context(database)
+    types = extensions_of(database, "events", EVENT_TYPES)
+    feed = EventFeed(database, lambda: types)
+    used = {"lists": Extension(sink, context)}
+    runner = SinkRunner(database, feed, lambda: used)
+    runner.tick()
+    wait_for(lambda: runner.is_delivering, "it has its destination")
+    sink.before = wait
+    put(database, "/a")
+    assert begun.wait(60)
+    used["lists"] = Extension(sink, context)
+    runner.tick()
+    wait_for(lambda: runner.is_delivering, "the next one has it")
+    put(database, "/b")
+    sink.before = lambda _name: None
+    go_on.set()
+    wait_for(lambda: sink.paths() == ["/a", "/b"], "both have arrived once")
+    runner.stop()
+    feed.close()

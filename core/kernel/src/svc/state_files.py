@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["StateFile"]
+__all__ = ["StateFile", "replace_content"]
 
 _WRITE_SECONDS = 0.25
 _BEAT_SECONDS = 2.0
@@ -43,7 +43,8 @@ class StateFile(Generic[T]):
             return
         with contextlib.suppress(OSError):
             if value != self._written or not self._path.exists():
-                self._replace(msgspec.json.encode(value))
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+                replace_content(self._path, msgspec.json.encode(value))
                 self._written = value
             os.utime(self._path)
         self._after = now + _WRITE_SECONDS
@@ -62,17 +63,22 @@ class StateFile(Generic[T]):
         except (OSError, msgspec.DecodeError):
             return None
 
-    def _replace(self, content: bytes) -> None:
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        unnamed = self._path.with_suffix(".new")
-        try:
-            with open(unnamed, "wb", opener=_private) as file:
-                file.write(content)
-            os.replace(unnamed, self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                unnamed.unlink()
-            raise
+
+def replace_content(path: Path, content: bytes) -> None:
+    """Puts a content in the place of a file, so that no reader finds a part of it; not durable.
+
+    Raises:
+        OSError: it can't be written; the file is as before.
+    """
+    unnamed = path.with_name(f"{path.name}.new")
+    try:
+        with open(unnamed, "wb", opener=_private) as file:
+            file.write(content)
+        os.replace(unnamed, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            unnamed.unlink()
+        raise
 
 
 def _private(path: str, flags: int) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from svc.state_files import replace_content
+
 __all__ = ["BackgroundState", "JobState", "Report", "StateFile", "ViewState", "read_report", "view_places"]
 
 _NAME = "background.json"
@@ -86,7 +88,7 @@ class StateFile:
         content = msgspec.json.encode(msgspec.structs.replace(state, crashes=self._crashes))
         with contextlib.suppress(OSError):
             if content != self._written or not self._path.exists():
-                self._replace(content)
+                replace_content(self._path, content)
                 self._written = content
         with contextlib.suppress(OSError):
             os.utime(self._path)
@@ -95,17 +97,6 @@ class StateFile:
         """Takes the file away, at an orderly end."""
         with contextlib.suppress(OSError):
             self._path.unlink()
-
-    def _replace(self, content: bytes) -> None:
-        temporary = self._path.with_name(f"{_NAME}.new")
-        try:
-            with open(temporary, "wb", opener=_private) as file:
-                file.write(content)
-            os.replace(temporary, self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
 
 
 def read_report(directory: Path) -> Report | None:
@@ -124,10 +115,6 @@ def _crashes_before(left: Report | None) -> int:
         return 0
     lasted_ms = left.heartbeat_ms - left.state.elected_ms
     return left.state.crashes + 1 if lasted_ms < LASTING_SECONDS * 1000 else 1
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def view_places(state_directory: Path) -> dict[str, int]:

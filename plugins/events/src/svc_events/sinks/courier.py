@@ -125,7 +125,10 @@ class Courier:
 
     def _run(self) -> None:
         if self._before is not None:
-            self._before.join()  # the order is kept: its last call ends first
+            # The order is kept: its last call ends first, and what that has delivered is not delivered again.
+            self._before.join()
+            if self._before.asked == self.asked and self._before.place > self.place:
+                self.place = self._before.place
             self._before = None
         with self._feed.watch.joined(lambda: self._is_stopping):
             while not self._is_stopping:

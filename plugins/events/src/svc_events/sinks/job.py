@@ -127,9 +127,11 @@ class SinkRunner:
     def tick(self) -> None:
         """Follows which sinks are in use, stores how far their destinations are, and tells about it."""
         sinks = self._sinks()
-        for name in list(self._threads):
-            if sinks.get(name) is not self._threads[name].extension:
-                self._threads.pop(name).stop()
+        ended = [name for name, one in self._threads.items() if sinks.get(name) is not one.extension]
+        if ended:
+            self._store(list(self._couriers()), 0)
+        for name in ended:
+            self._threads.pop(name).stop()
         for name, extension in sinks.items():
             if name not in self._threads:
                 self._threads[name] = _SinkThread(self._feed, extension)
