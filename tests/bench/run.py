@@ -35,6 +35,7 @@ import starting
 import streaming
 import verifying
 import versioning
+import webhooks
 from measurement import Bench
 from report import Report
 
@@ -60,6 +61,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "open": opening.opening,
     "start": starting.starts,
     "streams": streaming.streams,
+    "webhooks": webhooks.deliveries,
     "versions": versioning.versions,
     "history": versioning.history,
     "backup": backing_up.backups,

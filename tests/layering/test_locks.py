@@ -57,6 +57,10 @@ REVIEWED = {
         "greenlets that read; held while one of them waits for a native thread, which does not take it",
     ),
     "plugins/events-webhook/src/svc_events_webhook/deliveries.py": ("threading.Lock", _BACKGROUND),
+    "plugins/events-webhook/src/svc_events_webhook/sending.py": (
+        "threading.Lock",
+        "greenlets of requests, or threads of the background process; held without a wait",
+    ),
     "plugins/events-webhook/src/svc_events_webhook/sink.py": ("threading.Lock", _BACKGROUND),
     "plugins/events/src/svc_events/sinks/courier.py": ("threading.Lock threading.Event", _BACKGROUND),
     "plugins/events/src/svc_events/sinks/job.py": ("threading.Event", _BACKGROUND),

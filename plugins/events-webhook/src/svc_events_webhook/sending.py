@@ -7,7 +7,7 @@ import http.client
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -26,6 +26,8 @@ _SHOWN = 1_024
 """Bytes of an answer's body that are read to be shown."""
 _DRAINED = 65_536
 """A longer rest is not read: the connection ends instead."""
+_LOOK_S = 0.05
+_QUIET_S = 5.0
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,10 +97,7 @@ class Sender:
             connection = self._connection = self._open(target, remaining)
         connection.timeout = remaining
         # A receiver that sends a byte now and then outlasts every timeout of a socket.
-        timer = threading.Timer(remaining, _end, (connection,))
-        timer.daemon = True
-        timer.start()
-        try:
+        with _deadlines.held(connection, deadline):
             if connection.sock is None:
                 connection.connect()
             else:
@@ -117,8 +116,6 @@ class Sender:
             if not is_whole or response.headers.get("Connection", "").lower() == "close":
                 self.close()
             return _answer(response.status, response.headers, shown)
-        finally:
-            timer.cancel()
 
     def _open(self, target: Target, seconds: float) -> HTTPConnection:
         if target.scheme == "http":
@@ -136,10 +133,45 @@ class Sender:
         )
 
 
-def _end(connection: Any) -> None:
-    """Ends a connection while another thread waits for it."""
-    with contextlib.suppress(OSError, AttributeError):
-        connection.sock.shutdown(2)
+class _Deadlines:
+    """Ends connections whose time is over. One thread looks after all of them, while there are some."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[int, tuple[float, Any]] = {}
+        self._is_running = False
+
+    @contextlib.contextmanager
+    def held(self, connection: Any, deadline: float) -> Iterator[None]:
+        """Ends a connection if the context lasts longer than until ``deadline``, by ``time.monotonic``."""
+        key = id(connection)
+        with self._lock:
+            self._held[key] = deadline, connection
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="svc-webhook-deadlines", daemon=True).start()
+        try:
+            yield
+        finally:
+            del self._held[key]
+
+    def _run(self) -> None:
+        quiet_since = time.monotonic()
+        while True:
+            time.sleep(_LOOK_S)
+            now = time.monotonic()
+            for deadline, connection in list(self._held.values()):
+                quiet_since = now
+                if deadline <= now:
+                    with contextlib.suppress(OSError, AttributeError):
+                        connection.sock.shutdown(2)
+            with self._lock:
+                if not self._held and now - quiet_since > _QUIET_S:
+                    self._is_running = False
+                    return
+
+
+_deadlines = _Deadlines()
 
 
 def _answer(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
