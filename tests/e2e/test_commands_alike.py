@@ -174,13 +174,13 @@ gc
 task show {task}
 task cancel {task}
 task watch {task}
-webhook add https://example.org/hook --id hook --events entries_created --disabled
+webhook add https://example.org/hook --id hook --type entries_created --disabled
 webhook add https://example.org/hook --id hook --disabled
 webhook add ftp://example.org/ --id other
 webhook list
-webhook change hook --path /docs/
+webhook change hook --path-prefix /docs/
 webhook change hook --to http://localhost/
-webhook change none --path /docs/
+webhook change none --path-prefix /docs/
 webhook rotate hook
 webhook disable hook
 webhook test hook

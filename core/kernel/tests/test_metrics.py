@@ -117,3 +117,19 @@ def test_a_metric_has_so_many_series_at_most() -> None:
     histogram = Histogram("t_no_room", "No room.", ("number",), bounds=range(1, 100))
     for number in range(2_000):
         histogram.observe(1, str(number))
+
+
+def test_a_full_disk_ends_no_process(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], check=False)
+    if mounted.returncode:
+        pytest.skip("this needs the right to mount")
+    try:
+        process = start(small)
+        assert process.poll() is None
+        end(process)
+        assert process.returncode == 0
+        assert totals(small) == {}
+    finally:
+        subprocess.run(["umount", str(small)], check=True)

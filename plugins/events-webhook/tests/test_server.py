@@ -70,7 +70,7 @@ def test_all_of_it_by_the_shell(server: Server, receiver: Receiver) -> None:
         assert done.exit_code == code, done
         return json.loads(done.stdout) if done.stdout else None
 
-    made = svc("add", receiver.url, "--id", "one", "--events", "entries_created")
+    made = svc("add", receiver.url, "--id", "one", "--type", "entries_created")
     tested = svc("test", "one")
     assert (tested["status"], tested["answer"]) == (200, "thanks")
     assert server.request("PUT", "/files/a.txt", body=b"x").status == 201

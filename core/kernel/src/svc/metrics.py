@@ -108,7 +108,12 @@ class _Memory:
             base = directory / f"{os.getpid()}-{_start_of(os.getpid())}"
             values, series = base.with_suffix(".values"), base.with_suffix(".series")
             with open(values, "w+b") as file:
-                file.truncate(_SLOTS * _FLOAT)
+                try:
+                    # To write into a hole of a mapped file kills the process where the disk is full.
+                    os.posix_fallocate(file.fileno(), 0, _SLOTS * _FLOAT)
+                except OSError:
+                    values.unlink()
+                    raise
                 shared = memoryview(mmap.mmap(file.fileno(), _SLOTS * _FLOAT)).cast("d")
             shared[: self.used] = self.slots[: self.used]
             self._series = open(series, "ab", buffering=0)  # noqa: SIM115 - as long as the process
@@ -208,6 +213,7 @@ class Histogram(_Metric):
 def begin_metrics(state_directory: Path) -> None:
     """Shares what this process counts with the others of a database. Called once, after a fork."""
     directory = state_directory / _DIRECTORY
+    # Where the disk is full it counts for itself: nobody reads that.
     with contextlib.suppress(OSError):
         directory.mkdir(mode=0o700, exist_ok=True)
         with _locked(directory):

@@ -61,8 +61,8 @@ def list_(*, source: Source, as_json: bool) -> None:
 @webhook.command()
 @click.argument("target", metavar="URL")
 @click.option("--id", "webhook_id", metavar="ID", help="Its id; one is made if there is none.")
-@click.option("--events", metavar="TYPE,...", help="Only events of these types.")
-@click.option("--path", "prefix", metavar="PREFIX", help="Only events with a path that begins so.")
+@click.option("--type", "types", metavar="NAME", multiple=True, help="Only events of this type; repeatable.")
+@click.option("--path-prefix", "prefix", metavar="PREFIX", help="Only events with a path that begins so.")
 @click.option("--user", metavar="USER", help="Only what this user may see.")
 @click.option("--disabled", is_flag=True, help="Deliver nothing until it is enabled.")
 @click.option("--format", "form", type=_FORMATS, default="envelope", show_default=True, help="What is sent.")
@@ -72,7 +72,7 @@ def add(
     *,
     target: str,
     webhook_id: str | None,
-    events: str | None,
+    types: tuple[str, ...],
     prefix: str | None,
     user: str | None,
     form: str,
@@ -84,7 +84,7 @@ def add(
     wanted = NewWebhook(
         url=target,
         id=webhook_id,
-        events=[name.strip() for name in (events or "").split(",") if name.strip()],
+        events=list(types),
         path_prefix=prefix,
         user_id=user,
         enabled=not disabled,
@@ -118,9 +118,11 @@ def disable(*, webhook_id: str, source: Source, as_json: bool) -> None:
 @webhook.command()
 @click.argument("webhook_id", metavar="ID")
 @click.option("--to", "target", metavar="URL", help="Where events go to from now on.")
-@click.option("--events", metavar="TYPE,...", help="Only events of these types; '' for all.")
 @click.option(
-    "--path", "prefix", metavar="PREFIX", help="Only events with a path that begins so; '' for all."
+    "--type", "types", metavar="NAME", multiple=True, help="Only events of this type; repeatable; '' for all."
+)
+@click.option(
+    "--path-prefix", "prefix", metavar="PREFIX", help="Only events with a path that begins so; '' for all."
 )
 @source_options
 @json_option
@@ -128,16 +130,15 @@ def change(
     *,
     webhook_id: str,
     target: str | None,
-    events: str | None,
+    types: tuple[str, ...],
     prefix: str | None,
     source: Source,
     as_json: bool,
 ) -> None:
     """Changes where a webhook goes to, and what it gets."""
-    names = None if events is None else [name.strip() for name in events.split(",") if name.strip()]
     wanted = WebhookChange(
         url=UNSET if target is None else target,
-        events=UNSET if names is None else names,
+        events=[name for name in types if name] if types else UNSET,
         path_prefix=UNSET if prefix is None else prefix or None,
     )
     changed = source.call(op.change_webhook, webhook_id, wanted)
