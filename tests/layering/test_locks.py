@@ -24,6 +24,10 @@ REVIEWED = {
         "threading.Event",
         "one waits for it; a native thread asks again by itself",
     ),
+    "core/kernel/src/svc/database/configuration_lists.py": (
+        "threading.Lock",
+        "greenlets of requests; threads where gevent patches nothing",
+    ),
     "core/kernel/src/svc/database/verification/log_pass.py": (
         "queue.SimpleQueue queue.SimpleQueue",
         "threads of a command, or of a task's process",
@@ -61,7 +65,10 @@ REVIEWED = {
         "threading.Lock",
         "greenlets of requests, or threads of the background process; held without a wait",
     ),
-    "plugins/events-webhook/src/svc_events_webhook/sink.py": ("threading.Lock", _BACKGROUND),
+    "plugins/events-webhook/src/svc_events_webhook/sink.py": (
+        "threading.Lock threading.Lock",
+        _BACKGROUND,
+    ),
     "plugins/events/src/svc_events/sinks/courier.py": ("threading.Lock threading.Event", _BACKGROUND),
     "plugins/events/src/svc_events/sinks/job.py": ("threading.Event", _BACKGROUND),
     "plugins/events/src/svc_events/watch.py": (

@@ -113,3 +113,25 @@ def test_it_passes_the_contract(distributions: DistributionFactory, tmp_path: Pa
     )
     assert done.returncode == 0, done.stdout
     assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("body", ["raise RuntimeError('broken')", "import sys; sys.exit(3)"])
+def test_operations_that_cannot_be_imported_cost_no_other(tmp_path: Path, body: str) -> None:
+    made = DistributionFactory(tmp_path / "broken")
+    descriptor = (
+        "from svc.plugin import PluginDescriptor\n"
+        'PLUGIN = PluginDescriptor(id="acme.broken", version="1", summary="Broken", api=(1, 1),'
+        ' implementation="broken_ops.plugin", operations=("broken_ops.operations",))\n'
+    )
+    modules = {"broken_ops.plugin": descriptor, "broken_ops.operations": body}
+    made.install("broken-ops", modules=modules, entry_points={"acme.broken": "broken_ops.plugin:PLUGIN"})
+    place = str(tmp_path / "x.svcdb")
+    try:
+        words = ("api", "GET", "/system/plugins", "-D", place)
+        environment = {**made.environment(), "SVC_PLUGINS": "files,acme.broken"}
+        assert run_svc("mkdir", "/d", "-D", place, env=environment).exit_code == 0
+        done = run_svc(*words, env=environment)
+        assert done.exit_code == 0, done
+        assert "Traceback" not in done.stderr
+    finally:
+        made.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -75,3 +78,17 @@ def test_where_nothing_can_be_written_nothing_fails() -> None:
     log = DeliveryLog(Path("/proc/none"), WebhookConfiguration())
     log.add("a", delivery(1), b"")
     assert log.page("a", 10, None).deliveries == []
+
+
+def test_one_that_another_holds_or_that_is_gone_loses_nothing_else(tmp_path: Path) -> None:
+    log = DeliveryLog(tmp_path, WebhookConfiguration())
+    log.add("a", delivery(1), b"")
+    path = tmp_path / "webhooks" / "deliveries.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        log.add("a", delivery(2), b"")
+        other.execute("ROLLBACK")
+    assert [one.event_id for one in log.page("a", 10, None).deliveries] == ["1"]
+    shutil.rmtree(path.parent)
+    log.add("a", delivery(3), b"")
+    assert [one.event_id for one in log.page("a", 10, None).deliveries] == ["3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from svc_events_webhook.models import (
     WebhookChange,
 )
 from svc_events_webhook.signing import make_secret
-from svc_events_webhook.store import WEBHOOKS
+from svc_events_webhook.store import WEBHOOKS, secrets_of
 
 from svc.errors import AlreadyExists, Conflict
 from svc.plugin import Database, Identity
@@ -161,3 +162,47 @@ def test_a_file_that_is_not_valid_is_refused_and_the_old_one_stays(served: Any, 
     with pytest.raises(InvalidInput), database.transaction() as changes:
         changes.put(WEBHOOKS.path, content)
     assert WEBHOOKS.read(database.at()) == good
+
+
+def test_what_the_settings_would_not_let_in_any_more_can_be_removed(served: Any) -> None:
+    from svc.plugins import enable
+
+    client, database, _ = served
+    plugins = load_with_testing_auth(*used_by("events.webhook"))
+    enable(database, plugins, "events.webhook", {"allow_private": True})
+    for number in range(4):
+        assert send(client, "POST", "", {"url": "http://127.0.0.1/", "id": str(number)}).status_code == 201
+    enable(database, plugins, "events.webhook", {"allow_private": False, "maximum_webhooks": 2})
+    assert send(client, "PATCH", "/0", {"enabled": False}).status_code == 200
+    assert send(client, "PATCH", "/1", {"path_prefix": "/d/"}).status_code == 400
+    assert send(client, "PATCH", "/1", {"url": URL}).status_code == 200
+    assert send(client, "POST", "/2/rotate", {}).status_code == 200
+    for number in range(4):
+        assert send(client, "DELETE", f"/{number}").status_code == 200
+
+
+def test_of_rotations_at_once_the_answered_secrets_count(served: Any) -> None:
+    client, database, _ = served
+    send(client, "POST", "", {"url": URL, "id": "one"})
+    together = threading.Barrier(4)
+    answers: list[Any] = []
+
+    def rotate() -> None:
+        together.wait()
+        answers.append(send(client, "POST", "/one/rotate", {}))
+
+    threads = [threading.Thread(target=rotate) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    given = [answer.json["secret"] for answer in answers if answer.status_code == 200]
+    record = secrets_of(WEBHOOKS.stored(database.at())[0], database.system())
+    assert record is not None
+    assert {record.secret, record.old_secret} <= set(given)
+
+
+def test_an_event_that_is_not_there_yet_is_no_place(served: Any) -> None:
+    client, _, _ = served
+    send(client, "POST", "", {"url": URL, "id": "one"})
+    assert send(client, "POST", "/one/retry", {"since": "999999999999.000001"}).status_code == 400

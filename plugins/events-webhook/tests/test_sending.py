@@ -86,6 +86,26 @@ def test_one_that_takes_too_long_is_left(receiver: Receiver, answer: Any) -> Non
     assert error == "no answer within 0.5 seconds"
 
 
+def test_interim_answers_without_end_are_an_error(receiver: Receiver) -> None:
+    """The library reads them in a loop, in which nobody else of an event loop has a turn."""
+
+    def flood(handler: Any) -> None:
+        for _ in range(200_000):
+            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+    receiver.answer = flood
+    began = time.monotonic()
+    answer = send(receiver)
+    assert answer.error is not None
+    assert time.monotonic() - began < 1
+    receiver.answer = lambda handler: (
+        handler.send_response_only(100),
+        handler.end_headers(),
+        reply(handler, 204),
+    )
+    assert send(receiver).status == 204
+
+
 def test_what_counts_is_the_head_of_an_answer(receiver: Receiver) -> None:
     """A body that comes slowly or not wholly takes no longer, and changes nothing."""
     receiver.answer = drip_body

@@ -163,3 +163,40 @@ def test_a_dead_receiver_delays_no_other(server: Server, receiver: Receiver) -> 
             server.request("PUT", f"/files/{number}.txt", body=b"x")
         wait_for(lambda: len(paths(receiver)) == 21, "all has arrived")
         assert time.monotonic() - began < 10
+
+
+def test_enabling_loses_nothing_and_makes_up_for_nothing(server: Server, receiver: Receiver) -> None:
+    def change(**members: Any) -> None:
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(members).encode()
+        assert server.request("PATCH", "/system/webhooks/one", body=body, headers=headers).status == 200
+
+    def put(name: str) -> None:
+        assert server.request("PUT", f"/files/{name}", body=b"x").status == 201
+
+    add(server, receiver.url, "one", enabled=False)
+    put("0")
+    for number in range(1, 4):
+        change(enabled=True)
+        put(f"{number}")
+        wait_for(lambda number=number: paths(receiver)[-1:] == [f"/{number}"], "it has arrived")
+        change(enabled=False)
+        time.sleep(random.choice([0.1, 1.2]))
+        put(f"{number}-not")
+    assert paths(receiver) == ["/1", "/2", "/3"]
+
+
+def test_one_of_the_same_id_gets_nothing_of_the_one_before(server: Server, receiver: Receiver) -> None:
+    with receiving() as before:
+        before.answer = lambda handler: reply(handler, 500)
+        for number in range(3):
+            add(server, before.url, "one")
+            time.sleep(0.7)
+            server.request("PUT", f"/files/old-{number}", body=b"x")
+            assert server.request("DELETE", "/system/webhooks/one").status == 200
+            time.sleep(number * 0.4)
+            add(server, receiver.url, "one")
+            server.request("PUT", f"/files/new-{number}", body=b"x")
+            wait_for(lambda number=number: f"/new-{number}" in paths(receiver), "it has arrived")
+            assert server.request("DELETE", "/system/webhooks/one").status == 200
+    assert [path for path in paths(receiver) if path.startswith("/old")] == []

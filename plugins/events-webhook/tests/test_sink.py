@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,18 +13,18 @@ from typing import Any
 import msgspec
 import pytest
 from standardwebhooks import Webhook as Verifier
-from svc_events.api import destination_states
+from svc_events.api import EVENT_SINKS, destination_states
 from svc_events.testing import EventSinkContract
 from svc_events.testing import Receiver as Taken
 from svc_events.testing.sinks import running_sinks, wait_for
 from svc_events_webhook.signing import make_secret
-from svc_events_webhook.sink import SINK, WebhookSink
+from svc_events_webhook.sink import SINK, WebhookHealth, WebhookSink
 from svc_events_webhook.store import WEBHOOKS, SecretRecord, Webhook, put_secret
 
-from svc.plugin import Database
+from svc.plugin import Database, HealthStatus, extensions_of
 from svc.plugins import enable, load_plugins
 from svc_testing import used_by
-from svc_users.api import checked_grant, own_group, put_grant
+from svc_users.api import checked_grant, grants_at, own_group, put_grant, remove_grant
 from svc_users.users import create_user
 
 from .conftest import LOCAL, Receiver, receiving, reply  # noqa: TID252
@@ -35,6 +37,7 @@ def allow_local(database: Database) -> None:
 
 
 def add(database: Database, url: str, webhook_id: str = "one", **members: Any) -> None:
+    members.setdefault("secret", make_secret())
     WEBHOOKS.add(database, Webhook(id=webhook_id, url=url, **members), actor=None)
 
 
@@ -188,3 +191,77 @@ def test_another_url_counts_at_once(work: Database, receiver: Receiver) -> None:
             actor=None,
         )
         wait_for(lambda: paths(receiver)[:1] == ["/a"], "it has arrived")
+
+
+def test_one_that_cannot_be_used_stops_no_other_and_is_told(work: Database, receiver: Receiver) -> None:
+    """As an import brings them, which checks nothing."""
+    good = {"id": "good", "url": receiver.url, "secret": make_secret()}
+    bad = [
+        {**good, "id": "no-secret", "secret": "nope"},
+        {**good, "id": "none", "secret": None},
+        {**good, "id": "no-url", "url": "ftp://example.org/"},
+    ]
+    with work.transaction() as changes:
+        changes.put(WEBHOOKS.path, json.dumps({"webhooks": [*bad, good]}).encode())
+    with running_sinks(work):
+        begun(work, "good")
+        put(work, "/a")
+        wait_for(lambda: paths(receiver) == ["/a"], "the good one has it")
+    context: Any = extensions_of(work, "events", EVENT_SINKS)["webhooks"].context
+    report = WebhookHealth().check(context)
+    assert report.status is HealthStatus.DEGRADED
+    assert len(report.details["webhooks"]) == 3
+    with work.transaction() as changes:
+        changes.put(WEBHOOKS.path, b"[" * 3_000_000)
+    assert WebhookHealth().check(context).status is HealthStatus.DEGRADED
+
+
+def test_after_a_restore_nothing_is_sent_unsigned(work: Database, receiver: Receiver) -> None:
+    """The file came back; the secret, which was in the system tree, did not."""
+    add(work, receiver.url, secret=None)
+    with running_sinks(work):
+        put(work, "/a")
+        time.sleep(0.3)
+    assert receiver.requests == []
+
+
+def test_a_receiver_that_is_gone_disables_no_other_url(work: Database, receiver: Receiver) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    def gone_later(handler: Any) -> None:
+        entered.set()
+        go_on.wait(60)
+        reply(handler, 410)
+
+    receiver.answer = gone_later
+    add(work, receiver.url)
+    with running_sinks(work), receiving() as other:
+        begun(work, "one")
+        put(work, "/a")
+        assert entered.wait(60)
+        WEBHOOKS.replace(work, "one", lambda old, _: msgspec.structs.replace(old, url=other.url), actor=None)
+        go_on.set()
+        wait_for(lambda: "/a" in paths(other), "the new one has it")
+    assert WEBHOOKS.stored(work.at())[0].enabled
+
+
+def test_what_is_revoked_counts_within_a_batch(work: Database, receiver: Receiver) -> None:
+    user = create_user(work, "ann")
+    grant(work, "shown", user.user_id)
+    add(work, receiver.url, user_id=user.user_id)
+    with running_sinks(work):
+        begun(work, "one")
+    put(work, *(f"/shown/{number}" for number in range(20)))
+
+    def slowly(handler: Any) -> None:
+        if len(receiver.requests) == 3:
+            (found,) = grants_at(work.system(), ("shown",))
+            with work.transaction() as changes:
+                remove_grant(changes, found)
+        reply(handler, 204)
+
+    receiver.answer = slowly
+    with running_sinks(work):
+        begun(work, "one")
+        wait_for(lambda: destination_states(work, SINK)["one"].commits_behind == 0, "all was looked at")
+    assert len(receiver.requests) == 3

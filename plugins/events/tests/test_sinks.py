@@ -395,3 +395,39 @@ def test_settings_that_change_deliver_nothing_twice(database: Database) -> None:
     wait_for(lambda: sink.paths() == ["/a", "/b"], "both have arrived once")
     runner.stop()
     feed.close()
+
+
+def test_a_success_ends_the_count_of_failures(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within a batch: else the pause would double although events are taken."""
+    monkeypatch.setattr(courier, "LONGEST_PAUSE_S", 60.0)
+    sink, tries = Lists(), iter(range(1_000))
+    sink.maximum_batch = 1  # type: ignore[misc]
+
+    def every_third(_name: str) -> None:
+        if next(tries) % 3 == 2:
+            raise DeliveryFailed("Not now.")
+
+    with running(database, sink):
+        known(database)
+    sink.before = every_third
+    put(database, *(f"/{number}" for number in range(40)))
+    began = time.monotonic()
+    with running(database, sink):
+        wait_for(lambda: len(sink.paths()) == 40, "all has arrived")
+    assert time.monotonic() - began < 20
+
+
+def test_nobody_who_delivers_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    from svc_events.sinks import states
+
+    context: Any = Context(database)
+    sink = Lists()
+    with running(database, sink):
+        known(database)
+        wait_for(lambda: read_sink_record(database.system(), "lists", "one")[1], "it is noted")
+    assert SinkHealth().check(context).status is HealthStatus.HEALTHY
+    monkeypatch.setattr(states, "_SILENT_MS", 0)
+    put(database, "/a")
+    time.sleep(0.01)
+    assert SinkHealth().check(context).status is HealthStatus.DEGRADED
+    assert destination_states(database, "lists") == {}

@@ -142,6 +142,7 @@ def maybe_query(call: Any, query: Question | None = None) -> Thing:
         (declared(odd_query), "can't be read from a URL"),
         (declared(maybe_query), "can't be read from a URL"),
         (declared(show_thing.function, "/x/{name}", headers={"X-Size": "size"}), "no answer has it"),
+        (declared(show_thing.function, "/x/{name}", headers={"X-A\r\nX-B": "name"}), "no name of a field"),
         (declared(no_annotation), "has no annotation"),
         (declared(other_argument), "'other'"),
         (declared(unknown_form), "can't be evaluated"),

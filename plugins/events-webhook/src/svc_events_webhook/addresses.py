@@ -19,6 +19,10 @@ __all__ = ["Target", "is_public", "parse_target", "resolve"]
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_SPECIAL = (
+    *(ipaddress.ip_network(text) for text in ("192.88.99.0/24", "fec0::/10", "3fff::/20", "5f00::/16")),
+)
+"""What the library takes for the internet, and is not: RFC 7526, 3879, 9637, 9602."""
 _LONGEST_URL = 2_000
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -92,7 +96,8 @@ def is_public(address: Address) -> bool:
     held = _held(address) if isinstance(address, ipaddress.IPv6Address) else None
     if held is not None:
         return is_public(held)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    special = any(address in network for network in _SPECIAL)
+    return address.is_global and not (address.is_multicast or address.is_reserved or special)
 
 
 def _held(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -48,8 +48,12 @@ class DeliveryLog:
     def add(self, webhook_id: str, delivery: Delivery, answer: bytes) -> None:
         """Notes a try; what can't be written is not noted."""
         with self._lock, contextlib.suppress(OSError, sqlite3.Error):
+            if not self._path.exists():
+                self._close()
             try:
                 self._insert(webhook_id, delivery, answer)
+            except sqlite3.OperationalError:
+                raise  # Locked by another, or the disk is full.
             except sqlite3.DatabaseError:
                 # Damaged, or of another form: it begins anew.
                 self._close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from svc.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from svc.errors import AlreadyExists, Conflict, Forbidden, InvalidInput, NotFound
 from svc.plugin import Weight, operation, requires_account
 from svc_events_webhook.configuration import WebhookConfiguration
 from svc_events_webhook.models import (
@@ -62,10 +62,7 @@ def list_webhooks(call: Call) -> WebhookList:
 )
 def add_webhook(call: Call, body: NewWebhook) -> MadeWebhook:
     """Adds a webhook, which gets what happens from then on. Its secret is in no other answer."""
-    from svc_events.api import Place, begin_destination
-
     from svc_events_webhook.signing import make_secret, parse_secret
-    from svc_events_webhook.sink import SINK
     from svc_events_webhook.store import WEBHOOKS, SecretRecord, Webhook, put_secret
 
     settings = _settings(call)
@@ -86,8 +83,8 @@ def add_webhook(call: Call, body: NewWebhook) -> MadeWebhook:
     def also(changes: Transaction) -> None:
         _count(call, settings, user_id)
         put_secret(changes, made.id, SecretRecord(secret=secret))
-        # Behind the commit that makes it, which has this number at least.
-        begin_destination(changes, SINK, made.id, Place(call.database.head().sequence + 1))
+        if made.enabled:
+            _begin(call, changes, made.id)
 
     WEBHOOKS.add(call.database, made, actor=call.actor, also=also)
     return MadeWebhook(webhook=_shown(call, made, None), secret=secret)
@@ -102,7 +99,10 @@ def show_webhook(call: Call, webhook: str) -> ShownWebhook:
 @operation("PATCH", "/system/webhooks/{webhook}", requires_account, errors=(Conflict,), repeatable=True)
 def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhook:
     """Changes what the body names of a webhook."""
+    from svc_events.api import end_destination
+
     from svc_events_webhook.signing import parse_secret
+    from svc_events_webhook.sink import SINK
     from svc_events_webhook.store import WEBHOOKS, SecretRecord, put_secret
 
     _find(call, webhook)
@@ -116,7 +116,12 @@ def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhoo
         if secret is not None:
             put_secret(changes, webhook, SecretRecord(secret=secret))
             new = replace(new, secret=None)
-        _check(call, new)
+        if members.keys() - {"enabled"} or new.enabled:
+            _check(call, new)
+        if new.enabled and not old.enabled:
+            _begin(call, changes, webhook)
+        elif old.enabled and not new.enabled:
+            end_destination(changes, call.database, SINK, webhook)
         return new
 
     return _shown_now(call, WEBHOOKS.replace(call.database, webhook, change, actor=call.actor))
@@ -125,7 +130,10 @@ def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhoo
 @operation("DELETE", "/system/webhooks/{webhook}", requires_account, errors=(Conflict,))
 def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     """Removes a webhook, its secret and what is known of its deliveries."""
+    from svc_events.api import end_destination
+
     from svc_events_webhook.deliveries import DeliveryLog
+    from svc_events_webhook.sink import SINK
     from svc_events_webhook.store import WEBHOOKS, secret_file
 
     _find(call, webhook)
@@ -133,6 +141,7 @@ def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     def remove(_old: Webhook, changes: Transaction) -> None:
         if call.database.system().get(secret_file(webhook)) is not None:
             changes.delete_system(secret_file(webhook))
+        end_destination(changes, call.database, SINK, webhook)
 
     WEBHOOKS.replace(call.database, webhook, remove, verb="remove", actor=call.actor)
     DeliveryLog(call.database.state_directory, _settings(call)).forget(webhook)
@@ -142,8 +151,9 @@ def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
 @operation("POST", "/system/webhooks/{webhook}/rotate", requires_account, errors=(Conflict,))
 def rotate_secret(call: Call, webhook: str, body: RotateBody = RotateBody()) -> NewSecret:
     """Gives a webhook a new secret; requests are signed by the old one too for a while."""
+    from svc.plugin import same_content
     from svc_events_webhook.signing import make_secret, parse_secret
-    from svc_events_webhook.store import WEBHOOKS, SecretRecord, put_secret, secrets_of
+    from svc_events_webhook.store import WEBHOOKS, SecretRecord, put_secret, secret_file, secrets_of
 
     _find(call, webhook)
     secret = make_secret() if body.secret is None else body.secret
@@ -152,12 +162,13 @@ def rotate_secret(call: Call, webhook: str, body: RotateBody = RotateBody()) -> 
     kept: list[SecretRecord | None] = []
 
     def change(old: Webhook, changes: Transaction) -> Webhook:
-        kept[:] = [secrets_of(old, call.database.system())]
+        system = call.database.system()
+        kept[:] = [_whole(secrets_of(old, system))]
         present = kept[0]
         record = SecretRecord(secret=secret)
         if present is not None and body.hours > 0:
             record = SecretRecord(secret=secret, old_secret=present.secret, old_until_ms=until)
-        put_secret(changes, webhook, record)
+        put_secret(changes, webhook, record, same_content(system.get(secret_file(webhook))))
         return replace(old, secret=None)
 
     WEBHOOKS.replace(call.database, webhook, change, verb="rotate the secret of", actor=call.actor)
@@ -183,6 +194,8 @@ def retry_webhook(call: Call, webhook: str, body: RetryBody = RetryBody()) -> Sh
     if not found.enabled:
         raise Conflict("The webhook is disabled: nothing is delivered.", id=webhook)
     since = None if body.since is None else parse_place(body.since)
+    if since is not None and since.sequence > call.database.head().sequence:
+        raise InvalidInput("No event has this id yet.", field="since")
     deliver_again(call.database, SINK, webhook, since, actor=call.actor)
     return _shown_now(call, found)
 
@@ -196,6 +209,27 @@ def list_deliveries(call: Call, webhook: str, query: DeliveryQuery = DeliveryQue
     _find(call, webhook)
     log = DeliveryLog(call.database.state_directory, _settings(call))
     return run_blocking(log.page, webhook, query.limit, query.after)
+
+
+def _begin(call: Call, changes: Transaction, webhook_id: str) -> None:
+    """Lets a webhook begin behind the commit of the transaction, which has this number at least."""
+    from svc_events.api import Place, begin_destination
+
+    from svc_events_webhook.sink import SINK
+
+    begin_destination(changes, SINK, webhook_id, Place(call.database.head().sequence + 1))
+
+
+def _whole(record: SecretRecord | None) -> SecretRecord | None:
+    """The secrets, if they are some: a file that nothing has checked may hold anything."""
+    from svc_events_webhook.signing import parse_secret
+
+    try:
+        if record is not None:
+            parse_secret(record.secret)
+    except InvalidInput:
+        return None
+    return record
 
 
 def _settings(call: Call) -> WebhookConfiguration:

@@ -9,9 +9,15 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventSink
 
-    from svc.plugin import CommandRegistry, ContentCheck, NamedRegistry
+    from svc.plugin import CommandRegistry, ContentCheck, HealthCheck, NamedRegistry
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_content_checks", "svc_register_event_sinks"]
+__all__ = [
+    "COMMANDS",
+    "svc_register_commands",
+    "svc_register_content_checks",
+    "svc_register_event_sinks",
+    "svc_register_health_checks",
+]
 
 COMMANDS = {"webhook": ("svc_events_webhook.commands.webhook:webhook", "Lists, adds and tests webhooks.")}
 """Where each command is, and its line in the help."""
@@ -31,6 +37,14 @@ def svc_register_content_checks(content_checks: NamedRegistry[ContentCheck]) -> 
     from svc_events_webhook.store import WebhookCheck
 
     content_checks.add(WebhookCheck())
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of webhooks that can't be used."""
+    from svc_events_webhook.sink import WebhookHealth
+
+    health_checks.add(WebhookHealth())
 
 
 @hookimpl

@@ -26,6 +26,7 @@ _SHOWN = 1_024
 """Bytes of an answer's body that are read to be shown."""
 _DRAINED = 65_536
 """A longer rest is not read: the connection ends instead."""
+_MOST_INTERIM = 8
 _LOOK_S = 0.05
 _QUIET_S = 5.0
 
@@ -44,6 +45,20 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     retry_after: float | None = None
     body: bytes = b""
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose head has an end: the library reads interim answers (RFC 9110, 15.2) for ever."""
+
+    def __init__(self, *words: Any, **named: Any) -> None:
+        super().__init__(*words, **named)
+        self._interim = 0
+
+    def _read_status(self) -> Any:
+        self._interim += 1
+        if self._interim > _MOST_INTERIM:
+            raise http.client.HTTPException("too many interim answers")
+        return super()._read_status()  # type: ignore[misc]  # of the library, undocumented
 
 
 class Sender:
@@ -95,6 +110,7 @@ class Sender:
         remaining = max(0.001, deadline - time.monotonic())
         if connection is None:
             connection = self._connection = self._open(target, remaining)
+            connection.response_class = _Response
         connection.timeout = remaining
         # A receiver that sends a byte now and then outlasts every timeout of a socket.
         with _deadlines.held(connection, deadline):
@@ -112,7 +128,9 @@ class Sender:
             with contextlib.suppress(HTTPError, OSError, http.client.HTTPException):
                 # The head has said what counts; a body that is torn or late changes nothing.
                 shown = response.read(_SHOWN)
-                is_whole = len(shown) < _SHOWN or len(response.read(_DRAINED)) < _DRAINED
+                length = response.headers.get("Content-Length", "")
+                rest = int(length) - len(shown) if length.isdecimal() and len(length) < 10 else 0
+                is_whole = len(shown) < _SHOWN or 0 < rest == len(response.read(min(rest, _DRAINED)))
             if not is_whole or response.headers.get("Connection", "").lower() == "close":
                 self.close()
             return _answer(response.status, response.headers, shown)

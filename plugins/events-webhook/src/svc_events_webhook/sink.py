@@ -11,17 +11,33 @@ from typing import Any
 import msgspec
 from svc_events.api import DeliveryFailed, Destination, EventSink, FeedEvent, Onlooker
 
-from svc.plugin import Database, Hash, Identity, PluginContext, Version
+from svc.plugin import (
+    Database,
+    Hash,
+    HealthCheck,
+    HealthReport,
+    HealthStatus,
+    Identity,
+    PluginContext,
+    Version,
+)
 from svc_events_webhook.configuration import WebhookConfiguration
 from svc_events_webhook.deliveries import DeliveryLog
 from svc_events_webhook.messages import make_message
 from svc_events_webhook.models import Delivery, Format
 from svc_events_webhook.sending import Answer, Sender
 from svc_events_webhook.signing import parse_secret, signature_fields
-from svc_events_webhook.store import SECRETS, WEBHOOKS, Webhook, secrets_of, stored_webhooks
+from svc_events_webhook.store import (
+    SECRETS,
+    WEBHOOKS,
+    Webhook,
+    check_usable,
+    secrets_of,
+    stored_webhooks,
+)
 from svc_users.api import RightsCache, find_user, groups_of
 
-__all__ = ["SINK", "WebhookDestination", "WebhookSink", "deliver_event", "destination_of"]
+__all__ = ["SINK", "WebhookDestination", "WebhookHealth", "WebhookSink", "deliver_event", "destination_of"]
 
 SINK = "webhooks"
 _GONE = 410
@@ -75,10 +91,52 @@ def deliver_event(
     return answer, delivery
 
 
+def usable_webhooks(
+    version: Version, system: Version, settings: WebhookConfiguration
+) -> tuple[list[Webhook], list[str]]:
+    """Returns the webhooks that are enabled and can be delivered to, and a sentence for each that can't."""
+    faults: list[str] = []
+    usable = []
+    for webhook in WEBHOOKS.stored(version, lambda one: check_usable(one, settings), faults.append):
+        record = secrets_of(webhook, system)
+        if webhook.enabled and record is None:
+            faults.append(
+                f"webhook {webhook.id} has no secret, and gets nothing: svc webhook rotate makes one"
+            )
+        elif webhook.enabled:
+            usable.append(webhook)
+    return usable, faults
+
+
+class WebhookHealth(HealthCheck):
+    """Degraded while a webhook is stored that can't be delivered to."""
+
+    name = "events.webhook"
+
+    def __init__(self) -> None:
+        self._seen: tuple[object, HealthReport] = (None, HealthReport())
+
+    def check(self, context: PluginContext) -> HealthReport:
+        """Reads the file when it or a secret has changed."""
+        version, system = context.database.at(), context.database.system()
+        entries = version.get(WEBHOOKS.path), system.get(SECRETS)
+        settings = context.configuration or WebhookConfiguration()
+        key = (context.database, settings, *(None if entry is None else entry.hash for entry in entries))
+        if self._seen[0] != key:
+            _, faults = usable_webhooks(version, system, settings)
+            report = HealthReport()
+            if faults:
+                words = "A webhook can't be delivered to."
+                report = HealthReport(HealthStatus.DEGRADED, words, {"webhooks": faults[:100]})
+            self._seen = (key, report)
+        return self._seen[1]
+
+
 class _Work:
     """What the sink holds for one database with one set of settings."""
 
     def __init__(self, database: Database, settings: WebhookConfiguration) -> None:
+        self.lock = threading.Lock()
         self.database = database
         self.settings = settings
         self.log = DeliveryLog(database.state_directory, settings)
@@ -87,6 +145,7 @@ class _Work:
         self.senders: dict[str, tuple[str, Sender]] = {}
         self.seen: tuple[Hash | None, Hash | None] | None = None
         self.until_ms = 0
+        self.stored: set[str] = set()
         self.destinations: list[WebhookDestination] = []
 
     def sender(self, destination: WebhookDestination) -> Sender:
@@ -99,10 +158,13 @@ class _Work:
             self.senders[destination.id] = destination.url, sender
         return sender
 
-    def keep(self, webhook_ids: set[str]) -> None:
-        """Ends the connections of other webhooks."""
-        for webhook_id in self.senders.keys() - webhook_ids:
+    def keep(self, used: set[str], stored: set[str]) -> None:
+        """Ends the connections of webhooks that are not used, and forgets the tries of others."""
+        for webhook_id in self.senders.keys() - used:
             self.senders.pop(webhook_id)[1].close()
+        for webhook_id in self.stored - stored:
+            self.log.forget(webhook_id)
+        self.stored = stored
 
 
 class WebhookSink(EventSink):
@@ -121,14 +183,18 @@ class WebhookSink(EventSink):
         version, system = database.at(), database.system()
         entries = version.get(WEBHOOKS.path), system.get(SECRETS)
         file, secrets = (None if entry is None else entry.hash for entry in entries)
-        now = time.time_ns() // 1_000_000
-        if work.seen != (file, secrets) or 0 < work.until_ms <= now:
-            webhooks = [one for one in stored_webhooks(version) if one.enabled]
-            records = [secrets_of(one, system) for one in webhooks]
+        with work.lock:
+            now = time.time_ns() // 1_000_000
+            if work.seen == (file, secrets) and not 0 < work.until_ms <= now:
+                return work.destinations
+            usable, faults = usable_webhooks(version, system, work.settings)
+            records = [secrets_of(one, system) for one in usable]
             ends = [one.old_until_ms for one in records if one is not None and one.old_secret is not None]
-            work.destinations = [destination_of(one, system) for one in webhooks]
+            work.destinations = [destination_of(one, system) for one in usable]
             work.seen, work.until_ms = (file, secrets), min(ends, default=0)
-            work.keep({one.id for one in work.destinations})
+            work.keep({one.id for one in work.destinations}, {one.id for one in stored_webhooks(version)})
+        for fault in faults:
+            context.logger.warning("webhook: %s", fault)
         return work.destinations
 
     def deliver(self, destination: Destination, events: Sequence[FeedEvent], context: PluginContext) -> None:
@@ -144,8 +210,10 @@ class WebhookSink(EventSink):
                 raise DeliveryFailed(answer.error, delivered=number, retry_after=answer.retry_after)
 
     def onlooker(self, destination: Destination, context: PluginContext) -> Onlooker | None:
-        """Its user; None while there is none of this id who is active."""
+        """Its user; None while there is none of this id who is active, or where it is another by now."""
         assert isinstance(destination, WebhookDestination)
+        if destination not in self.destinations(context):
+            return None
         if destination.user_id is None:
             return Onlooker(None)
         return onlooker_of(destination.user_id, context.database, self._of(context).rights)
@@ -166,7 +234,10 @@ class WebhookSink(EventSink):
         """The receiver is gone for good, as it says: nothing is sent to it any more."""
 
         def disabled(webhook: Webhook, _changes: Any) -> Webhook:
-            return msgspec.structs.replace(webhook, enabled=False)
+            # It may have another URL by now, which nobody has asked yet.
+            return msgspec.structs.replace(
+                webhook, enabled=webhook.url != destination.url and webhook.enabled
+            )
 
         context.logger.warning("webhook disabled: %s", destination.id)
         WEBHOOKS.replace(context.database, destination.id, disabled, verb="disable", actor=None)

@@ -14,6 +14,7 @@ import msgspec
 
 from svc.errors import InvalidInput
 from svc.plugin import (
+    Condition,
     Confidential,
     ConfigurationList,
     ContentCheck,
@@ -82,6 +83,13 @@ class SecretRecord(Confidential, frozen=True, kw_only=True, omit_defaults=True):
 WEBHOOKS = ConfigurationList("webhooks.json", "webhook", Webhook)
 
 
+def check_usable(webhook: Webhook, settings: WebhookConfiguration) -> None:
+    """Refuses a webhook that can't be delivered to now: InvalidInput."""
+    parse_target(webhook.url, settings)
+    if webhook.secret is not None:
+        parse_secret(webhook.secret)
+
+
 def check_webhook(webhook: Webhook, settings: WebhookConfiguration, known: Sequence[str] | None) -> None:
     """Refuses a webhook that makes no sense.
 
@@ -93,9 +101,7 @@ def check_webhook(webhook: Webhook, settings: WebhookConfiguration, known: Seque
     Raises:
         InvalidInput: ``field`` says what.
     """
-    parse_target(webhook.url, settings)
-    if webhook.secret is not None:
-        parse_secret(webhook.secret)
+    check_usable(webhook, settings)
     if len(webhook.events) > _MOST_NAMES:
         raise InvalidInput(f"A webhook names at most {_MOST_NAMES} types of events.", field="events")
     unknown = sorted(set(webhook.events).difference(known or webhook.events))
@@ -114,14 +120,23 @@ def stored_webhooks(version: Version) -> list[Webhook]:
     return WEBHOOKS.stored(version)
 
 
+def _was_there(webhook: Webhook, present: Sequence[Webhook]) -> bool:
+    """Whether it is what was there, or a disabled one or one without its secret of that."""
+    alike = (msgspec.structs.replace(one, enabled=False) for one in present)
+    kept = [*present, *alike]
+    return webhook in kept or webhook in [msgspec.structs.replace(one, secret=None) for one in kept]
+
+
 def secret_file(webhook_id: str) -> Path:
     """The record of a webhook's secrets, in the system tree."""
     return (*SECRETS, webhook_id)
 
 
-def put_secret(changes: Transaction, webhook_id: str, record: SecretRecord) -> None:
-    """Stores the secrets of a webhook."""
-    changes.put_system(secret_file(webhook_id), msgspec.json.encode(record))
+def put_secret(
+    changes: Transaction, webhook_id: str, record: SecretRecord, condition: Condition | None = None
+) -> None:
+    """Stores the secrets of a webhook; ``condition`` on what stands there."""
+    changes.put_system(secret_file(webhook_id), msgspec.json.encode(record), condition=condition)
 
 
 def secrets_of(webhook: Webhook, system: Version) -> SecretRecord | None:
@@ -159,8 +174,13 @@ class WebhookCheck(ContentCheck):
             return
         settings = context.configuration or WebhookConfiguration()
         known = known_events(context.database)
-        webhooks = WEBHOOKS.parse(content, lambda webhook: check_webhook(webhook, settings, known))
-        if len(webhooks) > settings.maximum_webhooks:
+        # What was there stays, though the settings of now would not let it in: else nobody could remove it.
+        present = stored_webhooks(context.database.at())
+        webhooks = WEBHOOKS.parse(
+            content,
+            lambda one: None if _was_there(one, present) else check_webhook(one, settings, known),
+        )
+        if len(webhooks) > max(settings.maximum_webhooks, len(present)):
             with at_field("webhooks"):
                 raise InvalidInput(
                     f"A database has at most {settings.maximum_webhooks} webhooks.",

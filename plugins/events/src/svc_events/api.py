@@ -48,6 +48,7 @@ __all__ = [
     "begin_destination",
     "deliver_again",
     "destination_states",
+    "end_destination",
     "feed_of",
     "parse_event_names",
     "parse_place",
@@ -284,12 +285,11 @@ FAMILIES = (EVENT_TYPES, EVENT_SINKS)
 def destination_states(database: Database, sink: str) -> dict[str, DestinationState]:
     """Returns how the destinations of a sink are, by id; any process of the machine may ask. Reads one file.
 
-    Those that the background process has not taken up yet are missing.
+    Those that the background process has not taken up yet are missing; all are while there is none.
     """
-    from svc_events.sinks.states import states_file
+    from svc_events.sinks.states import live_states
 
-    said = states_file(database.state_directory).read()
-    return {} if said is None else {one.id: one for one in said[0].destinations if one.sink == sink}
+    return {one.id: one for one in live_states(database.state_directory) if one.sink == sink}
 
 
 def begin_destination(changes: Transaction, sink: str, destination_id: str, place: Place) -> None:
@@ -297,6 +297,14 @@ def begin_destination(changes: Transaction, sink: str, destination_id: str, plac
     from svc_events.sinks.records import begin
 
     begin(changes, sink, destination_id, place)
+
+
+def end_destination(changes: Transaction, database: Database, sink: str, destination_id: str) -> None:
+    """Forgets, in the transaction that ends a destination, how far it was."""
+    from svc_events.sinks.records import sink_file
+
+    if database.system().get(sink_file(sink, destination_id)) is not None:
+        changes.delete_system(sink_file(sink, destination_id))
 
 
 def deliver_again(

@@ -53,4 +53,7 @@ def all_operations() -> Iterator[DeclaredOperation[..., Any]]:
 
     yield from operations_of(system)
     for descriptor in boot_commands().descriptors.values():
-        yield from descriptor.declared_operations()
+        try:
+            yield from [*descriptor.declared_operations()]
+        except (Exception, SystemExit):  # noqa: BLE001 - of whoever wrote it; the boot of a server tells of it
+            continue

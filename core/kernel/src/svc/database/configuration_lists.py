@@ -7,6 +7,7 @@ a restore does: what can't be read of it is left out, and nobody writes it again
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from svc.database.database import Database
     from svc.database.transaction import Transaction
     from svc.database.version import Version
+    from svc.tree import Entry
 
 __all__ = ["ConfigurationList", "at_field"]
 
@@ -60,6 +62,7 @@ class ConfigurationList(Generic[T]):
 
     def __init__(self, name: str, noun: str, form: type[T], *, maximum: int = 1_000) -> None:
         self.path: Path = (SERVER_CONFIGURATION, name)
+        self._turns = threading.Lock()
         self._noun, self._member, self._form, self._maximum = noun, f"{noun}s", form, maximum
         fields = [(self._member, list[form])]  # type: ignore[valid-type]  # known when it runs
         self._file: Any = msgspec.defstruct(f"{noun}_file", fields, frozen=True, forbid_unknown_fields=True)
@@ -109,7 +112,7 @@ class ConfigurationList(Generic[T]):
         ``check`` as for ``parse``; ``note`` is called with a sentence for each part that is left out.
         """
         entry = version.get(self.path)
-        return [] if entry is None else self._readable(version.read_all(entry), check, note)
+        return [] if entry is None else self._readable(self._content(version, entry), check, note)
 
     def find(self, items: Iterable[T], item_id: str) -> T:
         """Returns the setting of an id, or raises NotFound."""
@@ -194,7 +197,7 @@ class ConfigurationList(Generic[T]):
         def work() -> None:
             version = database.at()
             entry = version.get(self.path)
-            present = [] if entry is None else self._strictly(version.read_all(entry))
+            present = [] if entry is None else self._strictly(self._content(version, entry))
             with database.transaction(actor=actor, message=message) as changes:
                 new = self._file(change(present, changes))
                 content = msgspec.json.format(msgspec.json.encode(new), indent=2)
@@ -202,7 +205,13 @@ class ConfigurationList(Generic[T]):
                     self.path, content, content_type="application/json", condition=same_content(entry)
                 )
 
-        attempt(work, f"The file of {self._member}")
+        # One after another in a process: each would take the file from under all others.
+        with self._turns:
+            attempt(work, f"The file of {self._member}")
+
+    def _content(self, version: Version, entry: Entry) -> bytes:
+        """The file; nothing that is valid in place of one that is too large to be read for each request."""
+        return version.read_all(entry) if entry.size <= self.maximum_bytes else b""
 
     def _readable(self, content: bytes, check: Callable[[T], object], note: Callable[[str], None]) -> list[T]:
         where = format_path(self.path)

@@ -52,6 +52,10 @@ TEMPLATE_FIELD = re.compile(r"\{([^}:]+)(?::([^}]*))?\}")
 """A field of a URL template: its name, and its converter."""
 
 
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""A token of RFC 9110, 5.6.2."""
+
+
 class Weight(Enum):
     """What an operation costs.
 
@@ -268,6 +272,8 @@ class DeclaredOperation(Generic[P, R_co]):
         if raw and self.responder is None:
             raise PluginError(f"{self!r} takes or answers bytes, and names no responder that does so.")
         for name, member in self.headers.items():
+            if not _HEADER.fullmatch(name):
+                raise PluginError(f"{self!r} names the header {name!r}: that is no name of a field.")
             if self.responder is None and not hasattr(signature.answer, member):
                 raise PluginError(f"The header {name} of {self!r} repeats {member!r}: no answer has it.")
 

@@ -230,7 +230,7 @@ def _state(found: ShownWebhook) -> str:
     if found.failing_since is not None:
         return f"failing since {time_text(found.failing_since)}: {found.error}"
     if found.place is None:
-        return "not begun"
+        return "waits for the background process"
     return "up to date" if not found.commits_behind else f"{found.commits_behind} commits behind"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svc.errors import SvcError
@@ -82,6 +82,11 @@ class Courier:
         """Whether its thread still runs, as in a call that hangs."""
         return self._thread.is_alive()
 
+    @property
+    def destination(self) -> Destination:
+        """Where it delivers to."""
+        return self._destination
+
     def stop(self) -> None:
         """Lets it end behind the call that it is in; does not wait."""
         self._is_stopping = True
@@ -149,26 +154,38 @@ class Courier:
         batch = self._feed.after(begun)
         if batch is None:
             return False
-        destination = self._destination
-        onlooker = self._extension.value.onlooker(destination, self._extension.context)
-        if onlooker is None:
-            self._retry_at = time.time() + _HELD_BACK_S
-            return True
+        destination, sink, context = self._destination, self._extension.value, self._extension.context
         wanted = EventFilter(names=destination.names, path_prefix=destination.path_prefix)
-        chosen = [
-            selected
-            for found in batch.events
-            if (selected := found if found.event.event_type == GAP else wanted.select(found, onlooker))
-            is not None
-        ]
-        for part in _parts(chosen, self._extension.value.maximum_batch):
-            behind = parse_place(part[-1].event.event_id)
-            if self._is_stopping or not self._deliver(destination, part, begun, behind):
+        number = 0
+        while number < len(batch.events):
+            # A batch may take long: what was changed or taken away meanwhile counts for the rest of it.
+            if self._is_stopping or self._destination is not destination:
                 return True
-            begun = behind
+            onlooker = sink.onlooker(destination, context)
+            if onlooker is None:
+                self._hold_back()
+                return True
+            part: list[FeedEvent] = []
+            while number < len(batch.events) and len(part) < sink.maximum_batch:
+                found = batch.events[number]
+                is_gap = found.event.event_type == GAP
+                selected = found if is_gap else wanted.select(found, onlooker)
+                if selected is not None:
+                    part.append(selected)
+                number += 1
+            if part:
+                behind = parse_place(part[-1].event.event_id)
+                if not self._deliver(destination, part, begun, behind):
+                    return True
+                begun = behind
         self._move(begun, batch.place)
-        self._failures, self._failing_since, self._error, self._retry_at = 0, None, None, None
         return True
+
+    def _hold_back(self) -> None:
+        now = time.time()
+        self._failing_since = self._failing_since or int(now * 1000)
+        self._error = "held back: nobody whose eyes it has may see events now"
+        self._retry_at = now + _HELD_BACK_S
 
     def _deliver(
         self, destination: Destination, part: Sequence[FeedEvent], begun: Place, behind: Place
@@ -180,14 +197,17 @@ class Courier:
         except DeliveryFailed as failure:
             taken = min(failure.delivered, len(part) - 1)
             if taken > 0:
-                self.delivered += taken
-                self._failures = 0
+                self._succeed(taken)
                 self._move(begun, parse_place(part[taken - 1].event.event_id))
             raise
         finally:
             self._busy_since = None
-        self.delivered += len(part)
+        self._succeed(len(part))
         return self._move(begun, behind)
+
+    def _succeed(self, count: int) -> None:
+        self.delivered += count
+        self._failures, self._failing_since, self._error, self._retry_at = 0, None, None, None
 
     def _move(self, begun: Place, place: Place) -> bool:
         with self._lock:
@@ -210,8 +230,3 @@ class Courier:
             logger = self._extension.context.logger
             logger.error("The event sink %s failed.", self._extension.value.name, exc_info=error)
         self._retry_at = now + pause
-
-
-def _parts(events: Sequence[FeedEvent], most: int) -> Iterator[Sequence[FeedEvent]]:
-    for first in range(0, len(events), most):
-        yield events[first : first + most]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from svc_metrics.api import Gauge, GaugeSource
 
 from svc.plugin import PluginContext
-from svc_events.sinks.states import states_file
+from svc_events.sinks.states import live_states
 
 __all__ = ["SinkGauges"]
 
@@ -19,8 +19,7 @@ class SinkGauges(GaugeSource):
 
     def gauges(self, context: PluginContext) -> Iterator[Gauge]:
         """Reads what the background process said last."""
-        said = states_file(context.database.state_directory).read()
-        for one in () if said is None else said[0].destinations:
+        for one in live_states(context.database.state_directory):
             labels = {"sink": one.sink, "destination": one.id}
             yield Gauge(
                 "svc_sink_commits_behind",

@@ -11,7 +11,14 @@ from svc.errors import SvcError
 from svc.plugin import BackgroundJob, Database, Extension, Hash, JobContext
 from svc_events.api import EVENT_SINKS, Destination, EventSink, feed_of
 from svc_events.sinks.courier import Courier
-from svc_events.sinks.records import SINKS, SinkRecord, read_sink_record, sink_file, write_sink_record
+from svc_events.sinks.records import (
+    SINKS,
+    SinkRecord,
+    forget,
+    read_sink_record,
+    sink_records,
+    write_sink_record,
+)
 from svc_events.sinks.states import SinkStates, states_file
 
 if TYPE_CHECKING:
@@ -41,10 +48,11 @@ class _SinkThread:
     def __init__(self, feed: EventFeed, extension: Extension[EventSink]) -> None:
         self.extension = extension
         self.couriers: dict[str, Courier] = {}
-        self.gone: set[str] = set()
+        self.gone: dict[str, SinkRecord] = {}
         self._feed = feed
         self._end = threading.Event()
         self._reported = ""
+        self._has_looked = False
         name = f"svc-sink-{extension.value.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -68,15 +76,24 @@ class _SinkThread:
         for destination in list(wanted.values())[MOST_DESTINATIONS:]:
             self._report(f"The event sink %s has more than {MOST_DESTINATIONS} destinations.")
             del wanted[destination.id]
+        if not self._has_looked:
+            # What went while nobody delivered.
+            known = sink_records(self._feed.database.system(), self.extension.value.name)
+            self.gone |= {name: record for name, record in known.items() if name not in wanted}
+            self._has_looked = True
         for destination_id in self.couriers.keys() - wanted.keys():
-            self._dismiss(destination_id)
-            self.gone.add(destination_id)
+            record, _ = self._dismiss(destination_id).stored
+            if record is not None:
+                self.gone[destination_id] = record
         for destination in wanted.values():
             courier = self.couriers.get(destination.id)
             if courier is not None:
+                if destination != courier.destination:
+                    # It may be another of the same id, which begins elsewhere.
+                    self.heed(destination.id, courier)
                 courier.follow(destination)
             elif not self._end.is_set():
-                self.gone.discard(destination.id)
+                self.gone.pop(destination.id, None)
                 self.couriers = {**self.couriers, destination.id: self._begin(destination)}
 
     def _begin(self, destination: Destination) -> Courier:
@@ -86,12 +103,21 @@ class _SinkThread:
         before = _left.get(database, {}).pop((name, destination.id), None)
         return Courier(self._feed, self.extension, destination, place, record, before)
 
-    def _dismiss(self, destination_id: str) -> None:
+    def heed(self, destination_id: str, courier: Courier) -> None:
+        """Goes on at once, or elsewhere, where somebody has asked for it."""
+        system, name = self._feed.database.system(), self.extension.value.name
+        _, record = read_sink_record(system, name, destination_id)
+        if record is not None and record.asked > courier.asked:
+            courier.stored = (record, courier.delivered)
+            courier.go_on(record.parsed, record.asked)
+
+    def _dismiss(self, destination_id: str) -> Courier:
         courier = self.couriers[destination_id]
         self.couriers = {name: one for name, one in self.couriers.items() if name != destination_id}
         courier.stop()
         left = _left.setdefault(self._feed.database, {})
         left[self.extension.value.name, destination_id] = courier
+        return courier
 
     def _report(self, message: str, error: Exception | None = None) -> None:
         """Writes what is wrong into the log, once for each cause."""
@@ -172,11 +198,8 @@ class SinkRunner:
         seen = None if entry is None else entry.hash
         if seen == self._seen:
             return
-        for key, courier in self._couriers():
-            _, record = read_sink_record(system, *key)
-            if record is not None and record.asked > courier.asked:
-                courier.stored = (record, courier.delivered)
-                courier.go_on(record.parsed, record.asked)
+        for (name, destination_id), courier in self._couriers():
+            self._threads[name].heed(destination_id, courier)
         self._seen = seen
 
     def _store(self, couriers: list[tuple[Key, Courier]], kept: int) -> None:
@@ -193,17 +216,16 @@ class SinkRunner:
                 due.append((key, courier, record, delivered))
         system = self._database.system()
         gone = [
-            sink_file(name, destination_id)
+            (name, destination_id, record)
             for name, thread in self._threads.items()
-            for destination_id in thread.gone
-            if system.get(sink_file(name, destination_id)) is not None
+            for destination_id, record in list(thread.gone.items())
         ]
         if not due and not gone:
             return
         try:
             with self._database.transaction(message="places of event sinks") as changes:
-                for path in gone:
-                    changes.delete_system(path)
+                for name, destination_id, record in gone:
+                    forget(changes, name, destination_id, record, system)
                 for key, _, record, _ in due:
                     entry, present = read_sink_record(system, *key)
                     if present is None or present.asked <= record.asked:
@@ -211,6 +233,8 @@ class SinkRunner:
         except SvcError:
             # Another was quicker, or the disk is full: it is stored later.
             return
+        for name, destination_id, _ in gone:
+            self._threads[name].gone.pop(destination_id, None)
         for _, courier, record, delivered in due:
             courier.stored = (record, delivered)
 

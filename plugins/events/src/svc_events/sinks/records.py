@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +13,17 @@ from svc_events.places import Place, parse_place
 if TYPE_CHECKING:
     from svc.plugin import Database, Entry, Transaction, Version
 
-__all__ = ["SINKS", "SinkRecord", "ask_again", "begin", "read_sink_record", "sink_file", "write_sink_record"]
+__all__ = [
+    "SINKS",
+    "SinkRecord",
+    "ask_again",
+    "begin",
+    "forget",
+    "read_sink_record",
+    "sink_file",
+    "sink_records",
+    "write_sink_record",
+]
 
 SINKS: Path = ("events", "sinks")
 
@@ -22,8 +33,8 @@ class SinkRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         place: the id of the event behind which it stands.
-        asked: how often somebody has asked to go on at once, or elsewhere; with a number that the courier
-            does not know, ``place`` is where it goes on.
+        asked: greater each time that somebody asks to go on at once, or elsewhere, or begins anew; with a
+            number that the courier does not know, ``place`` is where it goes on.
     """
 
     place: str
@@ -48,6 +59,15 @@ def read_sink_record(
     return entry, read_record(system, entry, SinkRecord, keep=False)
 
 
+def sink_records(system: Version, sink: str) -> dict[str, SinkRecord]:
+    """Returns the records of a sink, by the ids of the destinations."""
+    directory = (*SINKS, sink)
+    if system.get(directory) is None:
+        return {}
+    found = {name: read_sink_record(system, sink, name)[1] for name, _ in system.entries(directory)}
+    return {name: record for name, record in found.items() if record is not None}
+
+
 def write_sink_record(
     changes: Transaction, sink: str, destination_id: str, record: SinkRecord, entry: Entry | None
 ) -> None:
@@ -58,7 +78,17 @@ def write_sink_record(
 
 def begin(changes: Transaction, sink: str, destination_id: str, place: Place) -> None:
     """See ``svc_events.api.begin_destination``."""
-    changes.put_system(sink_file(sink, destination_id), msgspec.json.encode(SinkRecord(str(place))))
+    record = SinkRecord(str(place), time.time_ns())
+    changes.put_system(sink_file(sink, destination_id), msgspec.json.encode(record))
+
+
+def forget(changes: Transaction, sink: str, destination_id: str, known: SinkRecord, system: Version) -> None:
+    """Removes the record of a destination, if it still is what is known of it."""
+    entry, present = read_sink_record(system, sink, destination_id)
+    if entry is not None and present == known:
+        # A removal has no condition, what stands before it in the transaction has.
+        write_sink_record(changes, sink, destination_id, known, entry)
+        changes.delete_system(sink_file(sink, destination_id))
 
 
 def ask_again(
