@@ -129,7 +129,7 @@ def test_operations_that_cannot_be_imported_cost_no_other(tmp_path: Path, body: 
     try:
         words = ("api", "GET", "/system/plugins", "-D", place)
         environment = {**made.environment(), "SVC_PLUGINS": "files,acme.broken"}
-        assert run_svc("mkdir", "/d", "-D", place, env=environment).exit_code == 0
+        assert run_svc("put", "-", "/a", "-D", place, env=environment, stdin=b"a").exit_code == 0
         done = run_svc(*words, env=environment)
         assert done.exit_code == 0, done
         assert "Traceback" not in done.stderr
