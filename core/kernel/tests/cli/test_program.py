@@ -127,6 +127,16 @@ def test_help_imports_neither_the_server_nor_the_database() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_the_version_imports_next_to_nothing() -> None:
+    program = (
+        "import sys\nfrom svc.cli import main\n"
+        "try:\n    main(['--version'])\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('falcon', 'lmdb', 'msgspec', 'svc.database') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_its_completion_script(capsys: pytest.CaptureFixture[str], shell: str) -> None:
     assert run("completion", shell) == 0
