@@ -62,7 +62,8 @@ class SinkHealth(HealthCheck):
             )
         head = database.head()
         if not states and now - head.time_ms > _SILENT_MS:
-            waiting = [str(path) for path, place in _places(database.system()) if place < head.sequence]
+            # To store where all are is a commit, too.
+            waiting = [path for path, place in _places(database.system()) if place < head.sequence - 1]
             if waiting:
                 return HealthReport(
                     HealthStatus.DEGRADED,
