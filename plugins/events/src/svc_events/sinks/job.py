@@ -28,6 +28,7 @@ __all__ = ["MOST_DESTINATIONS", "SinkJob", "SinkRunner"]
 
 MOST_DESTINATIONS = 256
 """Of one sink: each has a thread."""
+_MOST_LEFT = 1_000
 _TICK_S = 0.5
 _SAVE_EVERY = 2
 _KEPT_COMMITS = 1_000
@@ -116,6 +117,9 @@ class _SinkThread:
         self.couriers = {name: one for name, one in self.couriers.items() if name != destination_id}
         courier.stop()
         left = _left.setdefault(self._feed.database, {})
+        if len(left) >= _MOST_LEFT:
+            for key in [key for key, one in left.items() if not one.is_alive]:
+                del left[key]
         left[self.extension.value.name, destination_id] = courier
         return courier
 
