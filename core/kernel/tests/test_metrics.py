@@ -111,11 +111,11 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path, content: bytes) -> None
 
 def test_a_metric_has_so_many_series_at_most() -> None:
     counter = Counter("t_many", "Many.", ("number",))
-    for number in range(2_100):
+    for number in range(600):
         counter.add(1, str(number))
-    assert len(counter._first) == 2_001
+    assert len(counter._first) == 501
     histogram = Histogram("t_no_room", "No room.", ("number",), bounds=range(1, 100))
-    for number in range(2_000):
+    for number in range(1_000):
         histogram.observe(1, str(number))
 
 

@@ -41,8 +41,8 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper bounds of the buckets of a time."""
 
 _DIRECTORY = "counters"
-_SLOTS = 65_536
-_MOST_SERIES = 2_000
+_SLOTS = 16_384
+_MOST_SERIES = 500
 """Of one metric: what else is counted is one more series, whose labels are all ``other``."""
 _OTHER = "other"
 _FLOAT = 8
