@@ -74,15 +74,16 @@ TESTED_WITH = {
     "events": ("metrics", "files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
     "events-sse": ("files", "query", "sharing", "task-gc", "tasks", "users", "versions"),
     "files": ("versions",),
+    "history": ("client",),
     "metrics": ("files", "events", "tasks"),
     "events-webhook": ("files",),
     "sharing": ("events",),
     "task-gc": ("events",),
-    "users": ("events",),
+    "users": ("client", "events"),
     "versions": ("events",),
 }
 """A driver is tested with what extends it, an extension with the driver that it can do without, and by files
-that are put."""
+that are put; commands with the client that a server needs."""
 
 ENVIRONMENTS = Path(os.environ.get("TOX_ENV_DIR", ROOT / ".tox" / "py")) / "alone"
 ON_DISK = ("tests/attack", "tests/crash", "tests/compat", "tests/realdata")

@@ -115,7 +115,7 @@ def _import_what_commands_use() -> None:
         for name in descriptor.operations:
             importlib.import_module(name)
         package = importlib.import_module(descriptor.implementation.partition(".")[0])
-        for part in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for part in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
             if ".commands" in part.name:
                 importlib.import_module(part.name)
 

@@ -97,7 +97,7 @@ def test_mistakes_have_their_exit_codes(database: Path) -> None:
         (3, "merge", "none"),
         (3, "restore", "/f.txt", "--from", "none"),
         (3, "restore", "/none", "--from", "taken"),
-        (2, "restore", "/f.txt"),
+        (4, "restore", "/f.txt"),  # nothing was deleted there
         (3, "show", "0" * 64),
     ):
         result = run_svc(*arguments, "-D", database, check=False)
