@@ -52,9 +52,6 @@ class TestOperations(OperationsContract):
         call(op.list_deliveries, "one", DeliveryQuery(limit=10))
         call(op.remove_webhook, "one")
 
-    def test_every_declared_error_is_reached(self, plugins: Any, over_http: Any) -> None:
-        """Those that follow from a file that is not valid, or a limit, are reached below."""
-
 
 @pytest.fixture
 def served(tmp_path: Any) -> Any:

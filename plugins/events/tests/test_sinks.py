@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -27,7 +27,7 @@ from svc_events.sinks import courier, job
 from svc_events.sinks.job import MOST_DESTINATIONS, SinkRunner
 from svc_events.sinks.records import SinkRecord, read_sink_record
 from svc_events.sinks.states import SinkHealth, SinkStates, states_file
-from svc_events.testing.sinks import wait_for
+from svc_events.testing.sinks import running_sinks, wait_for
 
 from svc.errors import InsufficientStorage
 from svc.plugin import Database, Extension, HealthStatus, extensions_of
@@ -85,28 +85,9 @@ class Lists(EventSink):
         ]
 
 
-@contextmanager
-def running(database: Database, *sinks: EventSink) -> Iterator[SinkRunner]:
+def running(database: Database, *sinks: EventSink) -> AbstractContextManager[SinkRunner]:
     context: Any = Context(database)
-    types = extensions_of(database, "events", EVENT_TYPES)
-    feed = EventFeed(database, lambda: types)
-    used = {sink.name: Extension(sink, context) for sink in sinks}
-    runner = SinkRunner(database, feed, lambda: used)
-    end = threading.Event()
-
-    def run() -> None:
-        while not end.wait(0.02):
-            runner.tick()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield runner
-    finally:
-        end.set()
-        thread.join()
-        runner.stop()
-        feed.close()
+    return running_sinks(database, {sink.name: Extension(sink, context) for sink in sinks})
 
 
 def put(database: Database, *paths: str) -> None:

@@ -57,9 +57,7 @@ def list_webhooks(call: Call) -> WebhookList:
     return WebhookList([_shown(call, one, states.get(one.id)) for one in _visible(call)])
 
 
-@operation(
-    "POST", "/system/webhooks", requires_account, status=201, errors=(AlreadyExists, NotFound, Conflict)
-)
+@operation("POST", "/system/webhooks", requires_account, status=201, errors=(AlreadyExists,))
 def add_webhook(call: Call, body: NewWebhook) -> MadeWebhook:
     """Adds a webhook, which gets what happens from then on. Its secret is in no other answer."""
     from svc_events_webhook.signing import make_secret, parse_secret
@@ -96,7 +94,7 @@ def show_webhook(call: Call, webhook: str) -> ShownWebhook:
     return _shown_now(call, _find(call, webhook))
 
 
-@operation("PATCH", "/system/webhooks/{webhook}", requires_account, errors=(Conflict,), repeatable=True)
+@operation("PATCH", "/system/webhooks/{webhook}", requires_account, repeatable=True)
 def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhook:
     """Changes what the body names of a webhook."""
     from svc_events.api import end_destination
@@ -127,7 +125,7 @@ def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhoo
     return _shown_now(call, WEBHOOKS.replace(call.database, webhook, change, actor=call.actor))
 
 
-@operation("DELETE", "/system/webhooks/{webhook}", requires_account, errors=(Conflict,))
+@operation("DELETE", "/system/webhooks/{webhook}", requires_account)
 def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     """Removes a webhook, its secret and what is known of its deliveries."""
     from svc_events.api import end_destination
@@ -148,7 +146,7 @@ def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     return RemovedWebhook(webhook, deleted=True)
 
 
-@operation("POST", "/system/webhooks/{webhook}/rotate", requires_account, errors=(Conflict,))
+@operation("POST", "/system/webhooks/{webhook}/rotate", requires_account)
 def rotate_secret(call: Call, webhook: str, body: RotateBody = RotateBody()) -> NewSecret:
     """Gives a webhook a new secret; requests are signed by the old one too for a while."""
     from svc.plugin import same_content

@@ -17,7 +17,7 @@ import pytest
 from svc.plugin import Database, extensions_of
 from svc_events.api import EVENT_SINKS, EVENT_TYPES, GAP, EventFeed, EventSink, Place, deliver_again
 from svc_events.sinks import courier, job
-from svc_events.sinks.job import SinkRunner
+from svc_events.sinks.job import SinkRunner, Sinks
 from svc_testing import ExtensionContract, used_by
 
 __all__ = ["EventSinkContract", "Receiver", "running_sinks"]
@@ -51,14 +51,20 @@ class Receiver:
 
 
 @contextmanager
-def running_sinks(database: Database, *, killed: bool = False) -> Iterator[SinkRunner]:
+def running_sinks(
+    database: Database, sinks: Sinks | None = None, *, killed: bool = False
+) -> Iterator[SinkRunner]:
     """Delivers as the background process does, for as long as the context lasts.
 
-    ``killed`` ends it as a kill would: what was delivered last is not noted.
+    Args:
+        database: the open database.
+        sinks: by name; None: those of the plugins that are enabled.
+        killed: ends it as a kill would: what was delivered last is not noted.
     """
-    sinks, types = (extensions_of(database, "events", family) for family in (EVENT_SINKS, EVENT_TYPES))
+    used = extensions_of(database, "events", EVENT_SINKS) if sinks is None else sinks
+    types = extensions_of(database, "events", EVENT_TYPES)
     feed = EventFeed(database, lambda: types)
-    runner = SinkRunner(database, feed, lambda: sinks)
+    runner = SinkRunner(database, feed, lambda: used)
     end = threading.Event()
 
     def run() -> None:
