@@ -33,7 +33,6 @@ __all__ = [
     "Series",
     "begin_metrics",
     "counting_processes",
-    "end_metrics",
     "read_metrics",
 ]
 
@@ -120,14 +119,6 @@ class _Memory:
             for declared, first in self.declared:
                 self._tell(declared, first)
             self.slots = shared
-
-    def unshare(self) -> None:
-        """Goes on in memory of its own; what the files have stays for others."""
-        with self.lock:
-            if self._series is not None:
-                own = memoryview(bytearray(_SLOTS * _FLOAT)).cast("d")
-                self._series.close()
-                self._series, self.slots = None, own
 
     def _tell(self, declared: Declared, first: int) -> None:
         with contextlib.suppress(OSError):
@@ -219,11 +210,6 @@ def begin_metrics(state_directory: Path) -> None:
         with _locked(directory):
             _add_up(directory)
             _memory.share(directory)
-
-
-def end_metrics() -> None:
-    """Ends that: what was counted stays for others, and this process begins with zero."""
-    _memory.unshare()
 
 
 def read_metrics(state_directory: Path) -> list[Series]:

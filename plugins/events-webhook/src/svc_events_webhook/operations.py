@@ -237,9 +237,9 @@ def _settings(call: Call) -> WebhookConfiguration:
 
 def _visible(call: Call) -> list[Webhook]:
     """The webhooks that the caller may see; Forbidden where users have none."""
-    from svc_events_webhook.store import stored_webhooks
+    from svc_events_webhook.store import WEBHOOKS
 
-    webhooks = stored_webhooks(call.database.at())
+    webhooks = WEBHOOKS.stored(call.database.at())
     if call.identity.is_unrestricted_root:
         return webhooks
     if not _settings(call).allow_users or call.identity.rules:
@@ -270,9 +270,9 @@ def _owner(call: Call, wanted: str | None) -> str | None:
 
 def _count(call: Call, settings: WebhookConfiguration, user_id: str | None) -> None:
     """Refuses one more webhook than there may be."""
-    from svc_events_webhook.store import stored_webhooks
+    from svc_events_webhook.store import WEBHOOKS
 
-    webhooks = stored_webhooks(call.database.at())
+    webhooks = WEBHOOKS.stored(call.database.at())
     own = sum(one.user_id == user_id for one in webhooks)
     if len(webhooks) >= settings.maximum_webhooks:
         raise Conflict(f"A database has at most {settings.maximum_webhooks} webhooks.")

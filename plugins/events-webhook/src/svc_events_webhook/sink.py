@@ -30,10 +30,10 @@ from svc_events_webhook.signing import parse_secret, signature_fields
 from svc_events_webhook.store import (
     SECRETS,
     WEBHOOKS,
+    SecretRecord,
     Webhook,
     check_usable,
     secrets_of,
-    stored_webhooks,
 )
 from svc_users.api import RightsCache, find_user, groups_of
 
@@ -55,9 +55,8 @@ class WebhookDestination(Destination, frozen=True, kw_only=True):
         return f"WebhookDestination({self.id!r})"
 
 
-def destination_of(webhook: Webhook, system: Version) -> WebhookDestination:
-    """Returns where a webhook delivers to, and how."""
-    record = secrets_of(webhook, system)
+def destination_of(webhook: Webhook, record: SecretRecord | None) -> WebhookDestination:
+    """Returns where a webhook delivers to, and how; ``record`` has its secrets."""
     texts = [] if record is None else [record.secret, *filter(None, [record.old_secret])]
     return WebhookDestination(
         id=webhook.id,
@@ -93,8 +92,8 @@ def deliver_event(
 
 def usable_webhooks(
     version: Version, system: Version, settings: WebhookConfiguration
-) -> tuple[list[Webhook], list[str]]:
-    """Returns the webhooks that are enabled and can be delivered to, and a sentence for each that can't."""
+) -> tuple[list[tuple[Webhook, SecretRecord]], list[str]]:
+    """Returns the enabled webhooks that can be delivered to, with their secrets, and why the others can't."""
     faults: list[str] = []
     usable = []
     for webhook in WEBHOOKS.stored(version, lambda one: check_usable(one, settings), faults.append):
@@ -103,8 +102,8 @@ def usable_webhooks(
             faults.append(
                 f"webhook {webhook.id} has no secret, and gets nothing: svc webhook rotate makes one"
             )
-        elif webhook.enabled:
-            usable.append(webhook)
+        elif webhook.enabled and record is not None:
+            usable.append((webhook, record))
     return usable, faults
 
 
@@ -188,11 +187,10 @@ class WebhookSink(EventSink):
             if work.seen == (file, secrets) and not 0 < work.until_ms <= now:
                 return work.destinations
             usable, faults = usable_webhooks(version, system, work.settings)
-            records = [secrets_of(one, system) for one in usable]
-            ends = [one.old_until_ms for one in records if one is not None and one.old_secret is not None]
-            work.destinations = [destination_of(one, system) for one in usable]
+            ends = [record.old_until_ms for _, record in usable if record.old_secret is not None]
+            work.destinations = [destination_of(webhook, record) for webhook, record in usable]
             work.seen, work.until_ms = (file, secrets), min(ends, default=0)
-            work.keep({one.id for one in work.destinations}, {one.id for one in stored_webhooks(version)})
+            work.keep({one.id for one in work.destinations}, {one.id for one in WEBHOOKS.stored(version)})
         for fault in faults:
             context.logger.warning("webhook: %s", fault)
         return work.destinations

@@ -36,11 +36,12 @@ __all__ = [
     "SecretRecord",
     "Webhook",
     "WebhookCheck",
+    "check_usable",
     "check_webhook",
+    "known_events",
     "put_secret",
     "secret_file",
     "secrets_of",
-    "stored_webhooks",
 ]
 
 SECRETS: Path = ("webhooks",)
@@ -115,11 +116,6 @@ def check_webhook(webhook: Webhook, settings: WebhookConfiguration, known: Seque
         raise InvalidInput("A path prefix begins with a slash.", field="path_prefix")
 
 
-def stored_webhooks(version: Version) -> list[Webhook]:
-    """Returns the webhooks of a version, in the order of the file; what can't be read is left out."""
-    return WEBHOOKS.stored(version)
-
-
 def _was_there(webhook: Webhook, present: Sequence[Webhook]) -> bool:
     """Whether it is what was there, or a disabled one or one without its secret of that."""
     alike = (msgspec.structs.replace(one, enabled=False) for one in present)
@@ -175,7 +171,7 @@ class WebhookCheck(ContentCheck):
         settings = context.configuration or WebhookConfiguration()
         known = known_events(context.database)
         # What was there stays, though the settings of now would not let it in: else nobody could remove it.
-        present = stored_webhooks(context.database.at())
+        present = WEBHOOKS.stored(context.database.at())
         webhooks = WEBHOOKS.parse(
             content,
             lambda one: None if _was_there(one, present) else check_webhook(one, settings, known),

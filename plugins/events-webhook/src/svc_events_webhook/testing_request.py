@@ -12,6 +12,7 @@ from svc_events_webhook.configuration import WebhookConfiguration
 from svc_events_webhook.models import Delivery
 from svc_events_webhook.sending import Sender
 from svc_events_webhook.sink import deliver_event, destination_of
+from svc_events_webhook.store import secrets_of
 
 if TYPE_CHECKING:
     from svc.plugin import Call
@@ -30,7 +31,7 @@ def send_test(call: Call, webhook: Webhook) -> Delivery:
         timestamp=time.time_ns() // 1_000_000,
         payload={"webhook": webhook.id},
     )
-    destination = destination_of(webhook, database.system())
+    destination = destination_of(webhook, secrets_of(webhook, database.system()))
     sender = Sender(webhook.url, call.configuration or WebhookConfiguration())
     found = FeedEvent(event, "root", ())
     try:

@@ -45,6 +45,7 @@ _MOST_WAITING_BYTES = 64 * 1024 * 1024
 _LONGEST_RETRY_SECONDS = 30
 _GATHERING_SECONDS = 0.003
 _MOST_ON_THE_LOOP = 256
+"""Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
 
 LOCK_SECONDS = Histogram("svc_commit_lock_seconds", "How long a process waited for the commit lock.")
 COMMIT_SECONDS = Histogram("svc_commit_seconds", "How long a batch of transactions took to commit.")
@@ -53,7 +54,6 @@ COMMIT_TRANSACTIONS = Histogram(
     "Transactions in a batch.",
     bounds=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
 )
-"""Operations and places that are folded and indexed on the event loop, in a millisecond; more in a thread."""
 
 
 def _event() -> threading.Event:

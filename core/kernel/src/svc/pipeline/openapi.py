@@ -75,11 +75,14 @@ def _described(plugins: Plugins, enabled: frozenset[str]) -> Document:
         if route.plugin_id == KERNEL or route.plugin_id in enabled
         for method, endpoint in endpoints_of(route).items()
     ]
-    endpoints = [
-        (template, method, endpoint if has_schema(endpoint) else replace(endpoint, operation=None))
-        for template, method, endpoint in endpoints
-    ]
-    types = _Schemas(endpoint.operation for _, _, endpoint in endpoints if endpoint.operation is not None)
+    try:
+        types = _schemas_of(endpoints)
+    except TypeError:
+        endpoints = [
+            (template, method, endpoint if has_schema(endpoint) else replace(endpoint, operation=None))
+            for template, method, endpoint in endpoints
+        ]
+        types = _schemas_of(endpoints)
     paths: Document = {}
     for template, method, endpoint in endpoints:
         shown = TEMPLATE_FIELD.sub(lambda field: f"{{{field[1]}}}", template)
@@ -157,6 +160,10 @@ def _without_null(schema: Document) -> Document:
     if found.get("default", ...) is None:
         del found["default"]
     return found
+
+
+def _schemas_of(endpoints: Iterable[tuple[str, str, Endpoint]]) -> _Schemas:
+    return _Schemas(endpoint.operation for _, _, endpoint in endpoints if endpoint.operation is not None)
 
 
 def _json_forms(signature: Signature) -> list[Any]:

@@ -279,9 +279,10 @@ class RouteRegistry(Registry[Route]):
             raise PluginError(f"The route {route.template!r} belongs to the kernel.")
         if self._check is not None:
             self._check(route)
-        for other in self.all():
+        stem = _text_stem(route)
+        for other in self.all() if stem else ():
             shared = {*route.methods} & {*other.methods}
-            if shape != _shape(other.template) and shared and _text_stem(route) == _text_stem(other) != "":
+            if shared and stem == _text_stem(other) and shape != _shape(other.template):
                 both = f"{other.template!r} and {route.template!r}"
                 raise PluginError(f"The routes {both} take {min(shared)} at one text.")
         self._insert(shape, route, shown=route.template)
