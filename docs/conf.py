@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as distribution_version
+import sys
+from configparser import ConfigParser
+from pathlib import Path
 
 project = "svc"
 author = "the svc project"
 copyright = "the svc project, under Apache-2.0"
-release = distribution_version("svc")
+_setup = ConfigParser()
+_setup.read(Path(__file__).parents[1] / "setup.cfg")
+release = _setup["metadata"]["version"]
 version = ".".join(release.split(".")[:2])
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(Path(__file__).parent))
+extensions = ["myst_parser", "drawing", "reference_pages"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "changes"]
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4
 
-autodoc_typehints = "description"
-autodoc_member_order = "bysource"
-napoleon_google_docstring = True
-napoleon_numpy_docstring = False
-
 html_theme = "furo"
 html_title = f"svc {release}"
+html_favicon = "../plugins/docs/src/svc_docs/static/_api/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
+html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/server.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}

@@ -32,8 +32,11 @@ BENCH_PROGRAMS = {
     "git": ("git",),
     "nginx-light": ("nginx",),
     "wrk": ("wrk",),
+    "nats-server": ("nats-server",),
     "restic": ("restic",),
     "borgbackup": ("borg",),
+    "rsync": ("rsync",),
+    "syncthing": ("syncthing",),
 }
 """The same for the benchmarks, which ``--bench`` asks for instead."""
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crash.boots import another_boot
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import CorruptRecord, ForeignFile, SvcError, UnsupportedFormat
 from svc.log import FIRST
+from svc_maintenance.verification import verify
 
 __all__ = ["BESIDE", "Made", "check_law", "damage", "make"]
 

@@ -59,7 +59,7 @@ def test_who_asks_for_a_dry_run_in_another_way_loses_nothing(
     assert client.get(f"/files/{name}?version={version}").status == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "HEAD"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
 def test_other_methods_are_refused(server: Server, method: str) -> None:
     assert server.client().request(method, "/system/gc").status == 405
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from authorization_model.rules import Caller, Grant, Path, by_grants
+from authorization_model.rules import Caller, Grant, Path, by_grants, leads_on
 from svc.plugins import Identity, Operation, ScopedRule
 
 LETTERS = "crudlify"
@@ -57,6 +57,9 @@ class Granted:
 
     def allows(self, operation: Operation, path: Path) -> bool:
         return by_grants(self._grants, operation.letter, path)
+
+    def leads_on(self, path: Path) -> bool:
+        return leads_on(self._grants, path)
 
     def allows_below(self, operation: Operation, path: Path) -> bool:
         near = [

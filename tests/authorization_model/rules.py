@@ -9,7 +9,7 @@ Path = tuple[str, ...]
 
 
 class Grant(NamedTuple):
-    """``allow`` and ``deny`` at a path, for it and all below; with a pattern for what matches below it."""
+    """``allow`` and ``deny`` at a path, for it and all below; or for what a pattern matches from there on."""
 
     path: Path
     pattern: str | None
@@ -66,7 +66,7 @@ def by_grants(grants: tuple[Grant, ...], letter: str, path: Path) -> bool:
             grant
             for grant in grants
             if grant.path == path[:level]
-            and (grant.pattern is None or (level < len(path) and fits(split(grant.pattern), path[level:])))
+            and (grant.pattern is None or fits(split(grant.pattern), path[level:]))
         ]
         if any(letter in grant.deny for grant in said):
             return False
@@ -75,9 +75,32 @@ def by_grants(grants: tuple[Grant, ...], letter: str, path: Path) -> bool:
     return False
 
 
+def leads_on(grants: tuple[Grant, ...], path: Path) -> bool:
+    """Whether something below the path may be granted to be read or listed."""
+    for grant in grants:
+        denied = {
+            letter
+            for other in grants
+            if other.path == grant.path and other.pattern is None
+            for letter in other.deny
+        }
+        if grant.pattern is not None:
+            denied |= set(grant.deny)
+        if not (set(grant.allow) - denied) & {"r", "l"}:
+            continue
+        if len(grant.path) > len(path) and grant.path[: len(path)] == path:
+            return True
+        if grant.pattern is not None and path[: len(grant.path)] == grant.path:
+            rest, glob = path[len(grant.path) :], split(grant.pattern)
+            if fits(glob, rest) or leads(glob, rest):
+                return True
+    return False
+
+
 def may(caller: Caller, letter: str, path: Path, is_directory: bool = False) -> bool:
     if caller.rules and letter not in by_rules(caller.rules, path, is_directory):
         return False
     if caller.grants is None:
         return caller.is_root or bool(caller.rules)
-    return caller.is_root or by_grants(caller.grants, letter, path)
+    on_the_way = is_directory and letter == "l" and leads_on(caller.grants, path)
+    return caller.is_root or by_grants(caller.grants, letter, path) or on_the_way

@@ -72,7 +72,7 @@ class Service:
 @functools.cache
 def plugins() -> Plugins:
     return load_with_testing_auth(
-        *("files", "history", "versions", "backup", "query", "index.exact", "events", "events.sse")
+        *("files", "history", "versions", "backup", "query", "index.exact", "events", "events.sse", "mirror")
     )
 
 

@@ -17,8 +17,11 @@ from pathlib import Path
 import background
 import backing_up
 import beside_load
+import clusters
 import collection
+import counting
 import directories
+import fan_out
 import following
 import history_replay
 import http_files
@@ -30,6 +33,7 @@ import large_files
 import objects
 import opening
 import overwriting
+import portal
 import query
 import starting
 import streaming
@@ -39,6 +43,8 @@ import webhooks
 from measurement import Bench
 from report import Report
 
+import floods
+
 MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "get": http_files.get,
     "put": http_files.put,
@@ -46,6 +52,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "background": background.puts,
     "rest": background.memory,
     "identity": identity.identity,
+    "counting": counting.counting,
     "worker": http_worker.worker,
     "kernel-put": kernel.durable_puts,
     "kernel-get": kernel.gets_by_path,
@@ -61,6 +68,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "open": opening.opening,
     "start": starting.starts,
     "streams": streaming.streams,
+    "fan-out": fan_out.fan_out,
     "webhooks": webhooks.deliveries,
     "versions": versioning.versions,
     "history": versioning.history,
@@ -71,13 +79,23 @@ MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
     "query-http": query.over_http,
     "query-writes": query.between_writes,
     "p99": beside_load.slowest_gets,
+    "floods": floods.slowest_gets,
+    "portal": portal.pages,
     "seaweed": objects.small,
     "seaweed-large": objects.large,
 }
 """Every measurement by its name; the first line of its docstring says what it measures."""
 
-ONLY_NAMED = {"replay": history_replay.measure}
-"""More of them, which download what they need: a run has them only if they are named."""
+ONLY_NAMED: dict[str, Callable[[Bench], None]] = {
+    "replay": history_replay.measure,
+    "cluster": clusters.cluster,
+    "cluster-changes": clusters.changes,
+    "cluster-restore": clusters.restores,
+    "cluster-writes": clusters.writes,
+    "cluster-copy": clusters.copies,
+    "cluster-delay": clusters.delays,
+}
+"""More of them, which download what they need or take long: a run has them only if they are named."""
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ OWN_WORKER = "svc_worker.Worker"
 STOCK_WORKER = "gevent"
 _SERVED = Path(__file__).parent / "served"
 _PROGRAMS = Path(sys.executable).parent
-_START_SECONDS = 30
+_START_SECONDS = 120
 _STOP_SECONDS = 40
 
 
@@ -98,7 +98,7 @@ def svc(database: Path, *options: str) -> Iterator[Server]:
         database: made when it is missing; one that exists must have been made by this function.
         options: further ones of ``svc start``.
     """
-    port = _free_port()
+    port = free_port()
     plugins = ("auth.bench", *ENABLED)
     command = [program("svc"), "start", "-D", str(database), "--auth", "testing", "--workers", "1"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--access-log", "false", *options]
@@ -110,12 +110,12 @@ def svc(database: Path, *options: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def running_svc(
-    database: Path, auth: str, environment: Mapping[str, str] = os.environ
+    database: Path, auth: str, environment: Mapping[str, str] = os.environ, options: Sequence[str] = ()
 ) -> Iterator[tuple[Server, Path]]:
     """``svc start`` as it is installed, with an auth mode and one worker; and the file that it prints to."""
-    port = _free_port()
+    port = free_port()
     command = [program("svc"), "start", "-D", str(database), "--auth", auth, "--workers", "1"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--access-log", "false"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--access-log", "false", *options]
     with _running(command, database.parent, f"svc-{auth}", _says_ready, environment) as pid:
         yield Server(port, pid), database.parent / f"svc-{auth}.log"
 
@@ -144,7 +144,7 @@ def sqlite_queries_app(directory: Path) -> Iterator[Server]:
 @contextlib.contextmanager
 def nginx(directory: Path, root: Path) -> Iterator[Server]:
     """nginx with one worker and its file cache, serving the files below a directory."""
-    port = _free_port()
+    port = free_port()
     configuration = directory / "nginx.conf"
     template = string.Template((_SERVED / "nginx.conf").read_text())
     configuration.write_text(template.safe_substitute(directory=directory, port=port, root=root))
@@ -157,6 +157,22 @@ def nginx(directory: Path, root: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
+def sse_loop(directory: Path) -> Iterator[Server]:
+    """A loop for each client, by gunicorn's gevent worker."""
+    with _gunicorn(directory, "sse_loop", STOCK_WORKER, "--worker-connections", "10000") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def nats(directory: Path) -> Iterator[Server]:
+    """NATS without JetStream: it stores nothing."""
+    port = free_port()
+    command = ["nats-server", "-a", "127.0.0.1", "-p", str(port)]
+    with _running(command, directory, "nats", lambda _: _listens(port)) as pid:
+        yield Server(port, pid)
+
+
+@contextlib.contextmanager
 def seaweed(directory: Path) -> Iterator[Server]:
     """SeaweedFS: master, volume server and filer in one process; the port is the filer's."""
     data = directory / "seaweed"
@@ -164,7 +180,7 @@ def seaweed(directory: Path) -> Iterator[Server]:
     options = {"dir": data, "ip": "127.0.0.1", "ip.bind": "127.0.0.1", "volume.max": 20}
     # Each of the three listens for gRPC as well, 10,000 above its port unless told.
     for part in ("master", "volume", "filer"):
-        options[f"{part}.port"], options[f"{part}.port.grpc"] = _free_port(), _free_port()
+        options[f"{part}.port"], options[f"{part}.port.grpc"] = free_port(), free_port()
     options |= {"master.telemetry": "false", "filer.localSocket": data / "filer.sock"}
     command = [program("weed"), "server", "-filer", *(f"-{name}={value}" for name, value in options.items())]
     port = int(str(options["filer.port"]))
@@ -189,10 +205,10 @@ def _with_auth(directory: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _gunicorn(directory: Path, module: str, worker: str) -> Iterator[Server]:
-    port = _free_port()
+def _gunicorn(directory: Path, module: str, worker: str, *options: str) -> Iterator[Server]:
+    port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--no-control-socket", "-k", worker, "--keep-alive", "75"]
-    command += ["-b", f"127.0.0.1:{port}", "--pythonpath", str(_SERVED), f"{module}:app"]
+    command += ["-b", f"127.0.0.1:{port}", "--pythonpath", str(_SERVED), *options, f"{module}:app"]
     with _running(command, directory, f"{module}-{worker}", lambda _: _listens(port)) as pid:
         yield Server(port, pid)
 
@@ -223,7 +239,8 @@ def _running(
         processes.stop(process, grace)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Returns a port that nobody listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

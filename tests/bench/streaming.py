@@ -34,16 +34,16 @@ class _Streams:
         self._bench = bench
         self._server = server
         self._count = count
-        self._worker = _worker_of(server)
+        self._worker = worker_of(server)
         self._ready = 0
         self._arrived: list[float] = []
 
     async def measure(self) -> None:
         report, count = self._bench.report, self._count
-        memory = _resident(self._worker)
+        memory = resident(self._worker)
         tasks = [asyncio.create_task(self._listen()) for _ in range(count)]
         await self._until(lambda: self._ready == count)
-        report.limit(f"memory of a stream, of {count:,}", [(_resident(self._worker) - memory) / count], "KiB")
+        report.limit(f"memory of a stream, of {count:,}", [(resident(self._worker) - memory) / count], "KiB")
         worked = _processor(self._worker)
         await asyncio.sleep(_QUIET_SECONDS)
         quiet = (_processor(self._worker) - worked) / _QUIET_SECONDS * 100
@@ -93,14 +93,15 @@ class _Streams:
             await asyncio.sleep(0.002)
 
 
-def _worker_of(server: Server) -> int:
-    """The process that serves: the only child of the one that listens."""
+def worker_of(server: Server) -> int:
+    """Returns the process that serves: the only child of the one that listens."""
     children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
     (worker,) = [int(child) for child in children]
     return worker
 
 
-def _resident(process: int) -> float:
+def resident(process: int) -> float:
+    """Returns the memory of a process that is its own, in KiB."""
     status = Path(f"/proc/{process}/status").read_text()
     found = re.search(r"^RssAnon:\s+(\d+)", status, re.MULTILINE)
     assert found is not None

@@ -1,40 +1,31 @@
-"""A browser plays a video from svc, and jumps in it, which takes requests for ranges."""
+"""A browser plays a video from svc, jumps in it by requests for ranges, and listens to events."""
 
 from __future__ import annotations
 
 import base64
-import shutil
-from collections.abc import Iterator
+import contextlib
+import http.client
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from playwright.sync_api import Browser, Page, Response
 
+from svc.database import Database
+from svc_blackbox.browser import running_chromium
 from svc_blackbox.client import Client, files
-from svc_blackbox.server import Server
+from svc_blackbox.server import Server, free_port
 from svc_blackbox.webm import make_webm, vp8_frame
 
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SECONDS, FRAMES_PER_SECOND, SIDE = 40, 10, 320
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    assert program, "chromium is not installed: run python tests/system_packages.py"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -181,3 +172,86 @@ def test_a_stored_page_shows_its_styles_and_pictures_and_runs_no_script(
     assert page.evaluate("getComputedStyle(document.querySelector('p')).color") == "rgb(1, 2, 3)"
     assert page.evaluate("self.origin") == "null"
     assert any("script" in text for text in said)
+
+
+LISTEN = """
+() => {
+  window.seen = [];
+  const source = new EventSource("/system/events?events=entries_created,entries_deleted,server_ready");
+  const note = event => window.seen.push([event.type, event.lastEventId, JSON.parse(event.data).payload]);
+  for (const name of ["entries_created", "entries_deleted", "server_ready", "gap"]) {
+    source.addEventListener(name, note);
+  }
+}
+"""
+
+
+def test_an_event_source_misses_nothing_over_restarts(
+    browser: Browser, new_server: Callable[..., Server]
+) -> None:
+    """Files are stored before, during and after a stop and a kill, and while nothing listens."""
+    server = new_server("events", "--workers", "2", "--port", str(free_port()))
+    page = browser.new_page(bypass_csp=True)
+    page.goto(server.url + "/system/health")
+    begun = head_of(server)
+    page.evaluate(LISTEN)
+    page.wait_for_function("() => window.seen.length == 1")
+    for number, end in enumerate((server.stop, server.kill)):
+        with writing(server, f"/{number}"):
+            page.wait_for_function("count => window.seen.length >= count", arg=3 + 5 * number)
+            end()
+        with Database(server.database) as database, database.transaction() as changes:
+            changes.put((f"between-{number}",), b"x")
+        server.start()
+        page.wait_for_function(
+            "count => seen.filter(([t]) => t == 'server_ready').length == count", arg=2 + number
+        )
+        with writing(server, f"/again-{number}"):
+            time.sleep(0.3)
+    with Client(server.url) as client:
+        client.store("/files/last", b"x")
+    page.wait_for_function("() => JSON.stringify(window.seen.at(-1)).includes('/last')")
+    events = [one for one in page.evaluate("() => window.seen") if one[0] != "server_ready"]
+    page.close()
+    ids = [event_id for _, event_id, _ in events]
+    assert ids == sorted(set(ids))
+    found = [(kind, entry["path"]) for kind, _, payload in events for entry in payload["entries"]]
+    with Database(server.database, read_only=True) as database:
+        expected = [
+            ("entries_created", "/" + "/".join(change.path))
+            for commit in database.commits(begun)
+            for record in commit.transactions
+            for change in record.changes
+            if not change.system
+        ]
+    assert len(expected) > 20
+    assert found == expected
+
+
+def head_of(server: Server) -> int:
+    with Database(server.database, read_only=True) as database:
+        return database.head().sequence
+
+
+@contextlib.contextmanager
+def writing(server: Server, prefix: str) -> Iterator[None]:
+    """Stores one file after another meanwhile; what is refused or not answered doesn't matter."""
+    is_over = threading.Event()
+    url = server.url
+
+    def work() -> None:
+        for number in itertools.count():
+            if is_over.is_set():
+                return
+            with (
+                contextlib.suppress(OSError, http.client.HTTPException, AssertionError),
+                Client(url) as client,
+            ):
+                client.request("PUT", f"/files{prefix}-{number}", b"x")
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import zipfile
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 from svc_blackbox.client import Client, files
@@ -37,6 +39,26 @@ def test_curl_uploads_a_file_and_a_pipe(
             capture_output=True,
         )
     assert http.read(f"{area}/b") == source.read_bytes()
+
+
+def test_curl_and_others_get_the_413_of_a_body_that_they_send(shared_server: Server, tmp_path: Path) -> None:
+    body = tmp_path / "body"
+    with body.open("wb") as file:
+        file.truncate(40 << 20)
+    url = shared_server.url + "/files/batch"
+    for more in ((), ("-H", "Expect:"), ("-H", "Expect:", "-H", "Transfer-Encoding: chunked")):
+        words = ["curl", "-sS", "--max-time", "60", "-w", " %{http_code}", "--data-binary", f"@{body}", *more]
+        done = subprocess.run(
+            [*words, "-H", "Content-Type: application/json", url], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith(" 413")
+    # It sends the whole body before it reads anything.
+    connection = HTTPConnection(shared_server.url.partition("://")[2], timeout=60)
+    with body.open("rb") as file, closing(connection):
+        headers = {"Content-Type": "application/json", "Content-Length": str(40 << 20)}
+        connection.request("POST", "/files/batch", body=file, headers=headers)
+        assert connection.getresponse().status == 413
 
 
 def test_curl_resumes_a_download(shared_server: Server, http: Client, area: str, tmp_path: Path) -> None:

@@ -62,3 +62,20 @@ def test_rclones_http_remote_reads_files_by_name(
     assert (tmp_path / "file.bin").read_bytes() == content
     part = rclone(tmp_path, "cat", "--offset", "1000", "--count", "10", remote)
     assert part.stdout == content[1000:1010]
+
+
+def test_rclone_and_wget_walk_a_directory(
+    shared_server: Server, http: Client, area: str, tmp_path: Path
+) -> None:
+    contents = {"a & b<i>.txt": b"a", "sub/\u00e9 #1?.txt": b"e", "sub/deep/c;d.bin": bytes(9)}
+    for name, content in contents.items():
+        http.store(f"{area}/tree/{name}", content)
+    url = shared_server.url + files(f"{area}/tree/")
+    html = ("--http-headers", "Accept,text/html", "--http-url", url)
+    rclone(tmp_path, "copy", *html, ":http:", str(tmp_path / "rclone"))
+    wget = ("wget", "-q", "-r", "-np", "-nH", f"--cut-dirs={url.count('/') - 3}", "-e", "robots=off")
+    accept = "--header=Accept: text/html"
+    subprocess.run([*wget, accept, "-P", tmp_path / "wget", url], check=True, timeout=60)
+    for name, content in contents.items():
+        assert (tmp_path / "rclone" / name).read_bytes() == content
+        assert (tmp_path / "wget" / name).read_bytes() == content

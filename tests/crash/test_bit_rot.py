@@ -12,7 +12,7 @@ import pytest
 
 from crash.boots import another_boot
 from crash.scale import SEED, scaled
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import (
     CorruptRecord,
     DatabaseLatched,
@@ -25,6 +25,7 @@ from svc.hashing import Hash, ObjectKind
 from svc.log import FIRST, RECORD_HEADER_SIZE, Log
 from svc.paths import format_path
 from svc.tree import EntryKind, Inner
+from svc_maintenance.verification import verify
 from svc_testing.faults import Fault, inject
 
 PathName = tuple[str, ...]

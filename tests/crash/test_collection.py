@@ -20,9 +20,10 @@ from crash.driver import TESTS
 from crash.scale import SEED, scaled
 from crash.test_power_cut import Note, journals_at, place, tell
 from crash.workload import Writer, check_database, check_open_database, run_writers
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.database.collection.running import Collection
 from svc.database.holds import Phase
+from svc_maintenance.verification import verify
 
 INDEX = "svc.objects.key_index.KeyIndex"
 RUNNING = "svc.database.collection.running.Collection"

@@ -20,10 +20,11 @@ import pytest
 from crash.driver import TESTS
 from crash.scale import SEED, scaled
 from crash.soak import digest
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.errors import AlreadyExists, NotFound
 from svc.log import record_size
 from svc_backup.format.outgoing import plan_export
+from svc_maintenance.verification import verify
 
 SECONDS = 5 * scaled(1, most=720)
 PERIOD = min(60.0, SECONDS / 6)

@@ -12,9 +12,10 @@ import pytest
 
 from crash.boots import another_boot
 from crash.scale import SCALE
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import TruncatedFile
 from svc.log import Log
+from svc_maintenance.verification import verify
 
 EVERY_BYTE = 4
 """At this scale and above every byte is a place to cut, whatever lies beside the log. Below it every byte of

@@ -12,10 +12,11 @@ import pytest
 
 from crash.clients import JournalingClient, Load, check_server
 from crash.scale import SCALE, SEED
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.errors import InsufficientStorage
 from svc_blackbox.client import Client, files
 from svc_blackbox.server import Server, run_svc
+from svc_maintenance.verification import verify
 
 SIZE = 24 * 1024 * 1024
 BALLAST = 4 * 1024 * 1024

@@ -15,9 +15,10 @@ import pytest
 from blake3 import blake3
 
 from crash.scale import scaled
-from svc.database import Database, verify
+from svc.database import Database
 from svc_blackbox.client import Client, files
 from svc_blackbox.server import Server, run_svc, svc_environment, svc_program
+from svc_maintenance.verification import verify
 
 ROUNDS_HTTP = scaled(3, most=60)
 ROUNDS_SHELL = scaled(3, most=40)

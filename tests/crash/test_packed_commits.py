@@ -12,9 +12,10 @@ from crash.boots import another_boot
 from crash.scale import SEED, scaled
 from crash.test_collection import FILE, INDEX, RUNNING, killed_fork
 from crash.test_power_cut import place
-from svc.database import Commit, Database, collect, verify
+from svc.database import Commit, Database, collect
 from svc.database.packed_commits import RANGE
 from svc.hashing import Hash
+from svc_maintenance.verification import verify
 
 HISTORY = RANGE + 80
 DEATHS = [

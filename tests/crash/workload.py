@@ -15,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from crash.journal import Change, Journal, digest
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import DatabaseLatched, InsufficientStorage, ServiceUnavailable, VersionCollected
+from svc_maintenance.verification import verify
 
 __all__ = ["Writer", "check_database", "check_open_database", "read_directory", "run_writers"]
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from svc.log import Log
@@ -101,3 +102,22 @@ def test_over_the_bound_writes_get_503_with_a_time_and_those_before_them_are_don
         assert status == (404 if number in refused else 200), number
     again = client.post("/files/batch", batch(refused[0]))
     assert again.status == 200, again.body
+
+
+def test_who_sends_slowly_holds_no_turn_of_dear_requests(new_server: Callable[..., Server]) -> None:
+    """To an open server all are one client, of which eight dear requests are at work at a time."""
+    server = new_server("slow", "--workers", "1", "--background", "false")
+    client = server.client()
+    host, port = server.url.removeprefix("http://").split(":")
+    head = (
+        "POST {} HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Type: {}\r\n"
+        "Content-Length: 5000\r\n\r\n"
+    )
+    with ExitStack() as senders:
+        for number in range(24):
+            form = ("/portal/sign-in", "application/x-www-form-urlencoded")
+            url, content_type = form if number % 2 else ("/blobs/check", "application/json")
+            sender = senders.enter_context(socket.create_connection((host, int(port))))
+            sender.sendall(head.format(url, content_type).encode() + b"{")
+        assert client.post("/blobs/check", {"hashes": []}).status == 200
+        assert client.get("/versions/log").status == 200

@@ -6,9 +6,6 @@ import contextlib
 import http.server
 import os
 import re
-import socket
-import string
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -20,29 +17,31 @@ from blake3 import blake3
 from svc.pipeline.binding import all_routes, bind_routes
 from svc.plugins import load_plugins
 from svc_blackbox.client import Client, Response
+from svc_blackbox.nginx import running_nginx
 from svc_blackbox.raw import exchange
-from svc_blackbox.server import Server, free_port
+from svc_blackbox.server import Server
 
 FOR_EVER = "private, max-age=31536000, immutable"
 CONTENT = os.urandom(300_000)
 STREAMS = ("/system/events", "/events/stream", "/events/me")
 """Would go on for ever."""
 
-PUBLIC = {"/", "/share", "/system/health", "/system/openapi.json", "/blobs/config"}
+PUBLIC = {
+    "/",
+    "/docs",
+    "/docs/",
+    "/docs/SKILL.md",
+    "/docs/api",
+    "/docs/llms.txt",
+    "/docs/openapi.json",
+    "/portal",
+    "/share",
+    "/system/health",
+    "/system/openapi.json",
+    "/blobs/config",
+}
 
-NGINX = """
-daemon off;
-worker_processes 1;
-pid $directory/nginx.pid;
-error_log $directory/nginx.log;
-events { worker_connections 64; }
-http {
-    access_log off;
-    client_body_temp_path $directory/body;
-    proxy_temp_path $directory/proxy;
-    fastcgi_temp_path $directory/fastcgi;
-    uwsgi_temp_path $directory/uwsgi;
-    scgi_temp_path $directory/scgi;
+CACHE = """
     proxy_cache_path $directory/cache keys_zone=all:1m;
     server {
         listen 127.0.0.1:$port;
@@ -54,7 +53,6 @@ http {
             add_header X-Cache $$upstream_cache_status always;
         }
     }
-}
 """
 
 
@@ -74,19 +72,8 @@ def direct(server: Server) -> Iterator[Client]:
 @contextlib.contextmanager
 def caching_proxy(directory: Path, url: str) -> Iterator[str]:
     """nginx with a cache in front of a server."""
-    port = free_port()
-    configuration = directory / "nginx.conf"
-    configuration.write_text(string.Template(NGINX).substitute(directory=directory, port=port, url=url))
-    command = ["nginx", "-c", str(configuration), "-p", str(directory)]
-    if os.geteuid() == 0:
-        # Else its worker would be nobody, who may not enter the directory.
-        command += ["-g", "user root;"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            _wait_for(port, process)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+    with running_nginx(directory, CACHE, url) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")
@@ -99,15 +86,6 @@ def proxy_url(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def proxied(proxy_url: str) -> Iterator[Client]:
     with Client(proxy_url) as client:
         yield client
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise AssertionError("nginx did not start")
 
 
 def requests_of_every_route() -> list[tuple[str, str]]:

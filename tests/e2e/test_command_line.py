@@ -172,6 +172,8 @@ def test_the_list_of_plugins(tmp_path: Path) -> None:
     output = run_svc("plugins", "list", "-D", database).stdout
     assert b"files" in output
     assert b"auth.disabled" in output
+    assert run_svc("plugins", "disable", "-D", database, "files", check=False).returncode == 4, "it is needed"
+    run_svc("plugins", "disable", "-D", database, "mirror")
     run_svc("plugins", "disable", "-D", database, "files")
     assert run_svc("ls", "-D", database, "/", check=False).returncode == 11
     run_svc("plugins", "enable", "-D", database, "files")
@@ -185,3 +187,14 @@ def test_misuse_exits_2(arguments: list[str]) -> None:
     result = start_svc(*arguments, check=False)
     assert result.returncode == 2
     assert b"Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "database", ["127.0.0.1:6830", "localhost:6830/x", "svc.example.org:80", "[::1]:6830"]
+)
+@pytest.mark.parametrize("command", [["ls"], ["put", "/etc/hostname", "/x"], ["verify"]])
+def test_a_url_without_its_scheme_is_no_new_file(tmp_path: Path, database: str, command: list[str]) -> None:
+    result = run_svc(*command, "-D", database, check=False, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"http://{database}".encode() in result.stderr
+    assert not list(tmp_path.iterdir())

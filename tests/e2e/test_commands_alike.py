@@ -26,10 +26,13 @@ pytestmark = pytest.mark.timeout(400)
 ONE_PLACE = {
     *("start", "background", "status", "verify", "completion", "compact", "reset-root-key"),
     *("login", "logout", "whoami", "auth-file check", "auth-file new-key", "plugins new", "plugins doctor"),
-    *("share with-me", "index rebuild", "webhook enable", "webhook retry"),
+    *("share with-me", "index rebuild", "webhook enable", "webhook retry", "stats", "top"),
+    *("sync status", "sync peers", "sync add", "sync remove", "sync trigger", "sync join", "sync rejoin"),
+    "mirror",
+    *("conflicts list", "conflicts show", "conflicts diff", "conflicts resolve"),
 }
-"""Commands that take only a file, only a server, or neither; and those that look at one of them, or that a
-server does later."""
+"""Commands that take only a file, only a server, or neither; those that look at one of them, or that a server
+does later; and those of plugins that new databases do not have."""
 
 COUNTING = ("gc", "task", "info", "index", "webhook")
 """Commands whose figures depend on what else is in the file."""
@@ -71,6 +74,10 @@ snapshot create one
 snapshot create one
 snapshot create two --metadata {"a":1}
 snapshot list
+snapshot auto --hourly 24 --daily 7
+snapshot auto --weekly 4 --off
+snapshot auto --off
+snapshot auto
 snapshot rename two three
 snapshot rename two four
 snapshot delete three
@@ -209,7 +216,7 @@ _FORMS = (
     (r"-\d{8}-\d{6}(-\d{3})?", "-STAMP"),
     # Nobody signs in to a file: its commits have no user.
     (r" (root|-)( +|\n)", " USER "),
-    (r'"(user|created_by|actor)": (null|"UUID"|"root")', r'"\1": USER'),
+    (r'"(user|created_by|created_by_name|actor)": (null|"UUID"|"root")', r'"\1": USER'),
     (r'"duration_ms":\d+', '"duration_ms":MS'),
     (r'actor: +UUID\n|,?\s*"actor": USER', ""),
     # A file has the views alone that its command has needed.

@@ -113,6 +113,17 @@ def test_a_plugin_is_disabled_and_enabled_through_a_server(served: Server) -> No
     assert run_svc("log", "-D", served.url).exit_code == 0
 
 
+def test_settings_are_changed_through_a_server(served: Server) -> None:
+    words = ("plugins", "config", "files", "-D", served.url)
+    changed = run_svc(*words, "--set", "listing_default=7", "--set", "scan_entries=9")
+    assert (changed.exit_code, "listing_default = 7" in changed.stdout) == (0, True)
+    back = run_svc(*words, "--unset", "listing_default").stdout
+    assert "listing_default = 1000" in back
+    assert "scan_entries = 9" in back
+    refused = run_svc(*words, "--set", "listing_default=0")
+    assert (refused.exit_code, "'listing_default'" in refused.stderr) == (2, True)
+
+
 def test_the_status_of_a_server_is_what_it_finds_wrong(served: Server) -> None:
     told = run_svc("status", "-D", served.url)
     assert told.exit_code == 0, told.stdout
@@ -122,7 +133,7 @@ def test_the_status_of_a_server_is_what_it_finds_wrong(served: Server) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("verify",), ("plugins", "config", "files", "--set", "maximum_batch=1"), ("start",), ("background",)],
+    [("verify",), ("start",), ("background",)],
 )
 def test_what_needs_a_file_says_so(served: Server, words: tuple[str, ...]) -> None:
     refused = run_svc(*words, "-D", served.url)

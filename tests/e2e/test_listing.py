@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -259,3 +261,41 @@ def test_a_large_directory_keeps_exact_totals(http: Client, area: str) -> None:
         assert len(http.listing(f"{area}/d", depth=depth, limit=10_000)["items"]) == 3000
     page = http.listing(f"{area}/d", limit=2, offset=2998)
     assert [item["name"] for item in page["items"]] == names[-2:]
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def test_who_asks_for_html_gets_links(http: Client, area: str) -> None:
+    for name in ("a.txt", "<script>b", "sub/c.txt"):
+        http.store(f"{area}/html/{name}", b"x")
+    path = files(f"{area}/html")
+    answer = http.get(path, {"Accept": BROWSER})
+    assert answer["Content-Type"].startswith("text/html")
+    assert "Accept" in answer["Vary"]
+    assert answer["Content-Security-Policy"].startswith("default-src 'none'")
+    page = answer.body.decode()
+    assert "<script" not in page
+    links = re.findall(r'href="([^"]*)"', page)
+    assert links == [f"{path.rpartition('/')[0]}/", f"{path}/%3Cscript%3Eb", f"{path}/a.txt", f"{path}/sub/"]
+    assert http.get(links[1]).body == b"x"
+    assert http.get(links[3], {"Accept": BROWSER}).status == 200
+    again = {"Accept": BROWSER, "If-None-Match": answer["ETag"]}
+    assert http.get(path, again).status == 304
+    as_json = http.get(path)
+    assert as_json.json()["path"].endswith("/html")
+    assert as_json["ETag"] != answer["ETag"]
+    assert http.get(f"{path}?depth=-1", {"Accept": BROWSER})["Content-Type"].startswith("application/json")
+
+
+def test_pages_of_html_lead_on_at_the_same_version(http: Client, area: str) -> None:
+    for number in range(5):
+        version = http.store(f"{area}/pages/{number}", b"x")["version"]
+    http.store(f"{area}/pages/later", b"x")
+    url, seen = f"{files(area)}/pages?limit=2&version={version}", []
+    while url:
+        page = http.get(url, {"Accept": BROWSER}).body.decode()
+        seen += [html.unescape(link) for link in re.findall(r'<td><a href="([^"]*)"', page)][1:]
+        following = re.findall(r'rel="next" href="([^"]*)"', page)
+        url = html.unescape(following[0]) if following else ""
+    assert seen == [f"{files(f'{area}/pages/{number}')}?version={version}" for number in range(5)]

@@ -1,4 +1,8 @@
-"""svc start: its options, their environment variables and file, and options whose plugin is missing."""
+"""svc start: its options, their environment variables and file, and options whose plugin is missing.
+
+What is refused runs in forks of a process that has imported svc; ``test_restart`` has some of the
+program.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from svc_blackbox.client import Client
-from svc_blackbox.server import Server, free_port, run_svc
+from svc_blackbox.prepared import run_svc
+from svc_blackbox.server import Server, free_port
 
 
 @pytest.fixture
@@ -60,17 +65,8 @@ def test_a_file_stands_for_options_and_the_command_line_wins(server: Server, tmp
 def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str) -> None:
     configuration = tmp_path / "svc.toml"
     configuration.write_text(content)
-    result = run_svc(
-        "start",
-        "-D",
-        tmp_path / "x.svcdb",
-        "--auth",
-        "disabled",
-        "--config",
-        configuration,
-        check=False,
-        timeout=60,
-    )
+    words = ("-D", tmp_path / "x.svcdb", "--auth", "disabled", "--config", configuration)
+    result = run_svc("start", *words, check=False)
     assert result.returncode == 2
     assert result.stderr.strip()
     assert b"Traceback" not in result.stderr
@@ -125,7 +121,6 @@ def test_an_auth_mode_whose_plugin_is_missing_says_so(tmp_path: Path, options: l
         *("start", "-D", tmp_path / "x.svcdb", "--port", free_port(), "--plugins", "files,auth.disabled"),
         *options,
         check=False,
-        timeout=60,
     )
     assert result.returncode == 11, result.stderr
     assert b"plugin" in result.stderr.lower()
@@ -139,7 +134,8 @@ def test_an_auth_mode_whose_plugin_is_missing_says_so(tmp_path: Path, options: l
         ["--port", "-1"],
         ["--workers", "0"],
         ["--no-such-option"],
-        ["--join", "http://127.0.0.1:1"],
+        ["--join", "127.0.0.1:1"],
+        ["--peers", "http://127.0.0.1:1,nowhere"],
         ["--auth", "no-such-mode"],
         ["--tls-cert", "/nowhere.pem"],
         ["--tls-cert", "/nowhere", "--tls-key", "/nowhere"],
@@ -149,24 +145,15 @@ def test_an_auth_mode_whose_plugin_is_missing_says_so(tmp_path: Path, options: l
 def test_bad_options_are_refused_with_a_reason(tmp_path: Path, options: list[str]) -> None:
     auth = [] if "--auth" in options else ["--auth", "disabled"]
     port = [] if "--port" in options else ["--port", str(free_port())]
-    result = run_svc("start", "-D", tmp_path / "x.svcdb", *auth, *port, *options, check=False, timeout=60)
+    result = run_svc("start", "-D", tmp_path / "x.svcdb", *auth, *port, *options, check=False)
     assert result.returncode not in (0, 1), result.stderr
     assert result.stderr.strip()
     assert b"Traceback" not in result.stderr
 
 
 def test_a_database_in_a_missing_directory_is_refused(tmp_path: Path) -> None:
-    result = run_svc(
-        "start",
-        "-D",
-        tmp_path / "no" / "such" / "x.svcdb",
-        "--auth",
-        "disabled",
-        "--port",
-        free_port(),
-        check=False,
-        timeout=60,
-    )
+    words = ("-D", tmp_path / "no" / "such" / "x.svcdb", "--auth", "disabled", "--port", free_port())
+    result = run_svc("start", *words, check=False)
     assert result.returncode not in (0, 1)
     assert b"Traceback" not in result.stderr
 
@@ -227,3 +214,30 @@ def test_no_plugins_no_routes(server: Server) -> None:
     client = server.start().client()
     assert client.get("/system/health").status == 200
     assert client.get("/files/").status == 404
+
+
+def test_an_option_of_a_plugin_that_the_database_does_not_use_is_refused(server: Server) -> None:
+    allowed = ("--plugins", "files,auth.disabled,auth.self,events,users,sync")
+    usual = ("-D", server.database, "--auth", "disabled", "--port", free_port())
+    join = ("--join", "http://127.0.0.1:1")
+    result = run_svc("start", *usual, *allowed[:1], "files,auth.disabled", *join, check=False)
+    assert result.returncode == 2, "it has no such option"
+    server.start_with(*map(str, usual), "--plugins", "files,auth.disabled")
+    server.close()
+    result = run_svc("start", *usual, *allowed, *join, check=False)
+    assert result.returncode == 11
+    assert b"--join needs the plugin 'sync'" in result.stderr
+    assert b"svc plugins enable sync" in result.stderr
+
+
+def test_who_can_be_reached_without_encryption_is_told(server: Server, tmp_path: Path) -> None:
+    usual = ("-D", str(server.database), "--port", str(free_port()))
+    for options, is_told in (
+        (("--host", "0.0.0.0"), True),
+        (("--host", "127.0.0.1"), False),
+        (("--trusted-proxies", "127.0.0.1"), False),
+    ):
+        server.log.write_text("")
+        server.start_with(*usual, *options)
+        server.close()
+        assert ("every address of this machine" in server.log.read_text()) == is_told, options

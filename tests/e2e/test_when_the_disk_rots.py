@@ -81,13 +81,17 @@ def test_the_steps_of_the_manual(tmp_path: Path) -> None:
     assert told.returncode == 7
     assert re.findall(r"^Lost: (\S+)", told.stdout, re.MULTILINE) == ["/docs/nowhere"]
     told = shell(look_again, tmp_path)
-    assert told.returncode == 0
-    assert "Nothing is damaged." in told.stdout
+    assert told.returncode == 7, "what was lost is still needed"
+    assert "Lost before: /docs/nowhere" in told.stdout
     assert content_of(file, "saved") == b"in the backup" * 9
     assert head(file) != root, "the report was stored again"
     assert (tmp_path / "files.svcdb.repaired-1").exists()
     with Database(file, read_only=True) as database:
         assert database.at().get(("docs", "nowhere")).size == len(b"nowhere else" * 9)
+    assert shell("svc rm /docs/nowhere -D files.svcdb", tmp_path).returncode == 0
+    told = shell(look_again, tmp_path)
+    assert told.returncode == 0
+    assert "Nothing is damaged" in told.stdout
 
 
 def head(path: Path) -> bytes:

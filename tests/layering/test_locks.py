@@ -28,7 +28,7 @@ REVIEWED = {
         "threading.Lock",
         "greenlets of requests; threads where gevent patches nothing",
     ),
-    "core/kernel/src/svc/database/verification/log_pass.py": (
+    "core/maintenance/src/svc_maintenance/verification/log_pass.py": (
         "queue.SimpleQueue queue.SimpleQueue",
         "threads of a command, or of a task's process",
     ),
@@ -60,6 +60,7 @@ REVIEWED = {
         "threading.Lock",
         "greenlets that read; held while one of them waits for a native thread, which does not take it",
     ),
+    "plugins/events-sse/src/svc_events_sse/shared_pieces.py": ("threading.Lock", _LOOP),
     "plugins/events-webhook/src/svc_events_webhook/deliveries.py": ("threading.Lock", _BACKGROUND),
     "plugins/events-webhook/src/svc_events_webhook/sending.py": (
         "threading.Lock",
@@ -71,12 +72,25 @@ REVIEWED = {
     ),
     "plugins/events/src/svc_events/sinks/courier.py": ("threading.Lock threading.Event", _BACKGROUND),
     "plugins/events/src/svc_events/sinks/job.py": ("threading.Event", _BACKGROUND),
+    "plugins/events/src/svc_events/pulses.py": (
+        "threading.Lock",
+        "greenlets that stream; held while one of them waits for a native thread, which does not take it",
+    ),
     "plugins/events/src/svc_events/watch.py": (
         "threading.Event threading.Event threading.Lock",
         "greenlets that read, and the one that looks",
     ),
     "plugins/files/src/svc_files/client/importer.py": ("threading.Lock", "a command"),
     "plugins/files/src/svc_files/responders/patching.py": ("threading.Lock", _LOOP),
+    "plugins/mirror/src/svc_mirror/client/following.py": (
+        "threading.Event threading.Event",
+        "in the command: its main thread waits for the thread that reads the stream",
+    ),
+    "plugins/sync/src/svc_sync/job.py": (
+        "threading.BoundedSemaphore threading.BoundedSemaphore threading.Event threading.Lock",
+        _BACKGROUND,
+    ),
+    "plugins/sync/src/svc_sync/rounds.py": ("threading.Event", _LOOP),
     "plugins/task-gc/src/svc_task_gc/process.py": ("threading.Event", "a process of its own"),
     "plugins/users/src/svc_users/rights_cache.py": ("threading.Lock threading.Lock", _LOOP),
     "plugins/versions/src/svc_versions/roots.py": ("threading.Lock", _LOOP),

@@ -13,18 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from svc.plugins import BackupRule, PluginDescriptor, SystemPath, load_plugins
+from svc.plugins import BackupRule, PluginDescriptor, SyncRule, SystemPath, load_plugins
 from svc.plugins.claims import Claims
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     path
-    for package in ("kernel/src/svc", "worker/src/svc_worker", "server/src/svc_server")
+    for package in (
+        "kernel/src/svc",
+        "maintenance/src/svc_maintenance",
+        "worker/src/svc_worker",
+        "server/src/svc_server",
+    )
     for path in sorted((ROOT / "core" / package).rglob("*.py"))
     # What 'svc plugins new' copies is the kernel's, and so are the names that it replaces.
     if path.name != "plugin_template.py" and "template" not in path.parts
 ]
 DISTRIBUTIONS = sorted([*ROOT.glob("plugins/*/setup.cfg"), *ROOT.glob("contrib/*/setup.cfg")])
+CLUSTER_PAGE = ROOT / "docs" / "plugins" / "sync.md"
 BACKUP_PAGE = ROOT / "docs" / "plugins" / "backup.md"
 
 WORDS = {
@@ -179,6 +185,23 @@ def test_the_documentation_says_what_a_backup_does_with_every_path() -> None:
         rows += [(f"/{owned.path}", descriptor.id, RULES[owned.backup]) for owned in descriptor.system_paths]
     stated = re.findall(
         r"^\| `(/[^`]*)` \| `?([\w.-]+)`? \| ([^|]*) \|", BACKUP_PAGE.read_text(), re.MULTILINE
+    )
+    assert stated == rows
+
+
+CLUSTER_RULES = {SyncRule.LAST_WRITER: "the later counts", SyncRule.REMOVAL_WINS: "a removal counts"}
+
+
+def test_the_documentation_says_what_a_cluster_exchanges() -> None:
+    rows = [("/plugins", "svc", CLUSTER_RULES[SyncRule.LAST_WRITER])]
+    for descriptor in sorted(DESCRIPTORS, key=lambda one: one.id):
+        rows += [
+            (f"/{owned.path}", descriptor.id, CLUSTER_RULES[owned.sync])
+            for owned in descriptor.system_paths
+            if owned.sync in CLUSTER_RULES
+        ]
+    stated = re.findall(
+        r"^\| `(/[^`]*)` \| `?([\w.-]+)`? \| ([^|]*) \|", CLUSTER_PAGE.read_text(), re.MULTILINE
     )
     assert stated == rows
 

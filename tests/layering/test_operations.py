@@ -40,6 +40,17 @@ def test_every_operation_has_its_own_id(plugins: Plugins) -> None:
     assert len(names) == len(set(names))
 
 
+def test_every_operation_says_what_it_costs(plugins: Plugins) -> None:
+    silent = [repr(operation) for operation in declared(plugins) if operation.stated_weight is None]
+    silent += [
+        f"{method} {route.template} of {route.plugin_id}"
+        for route in all_routes(plugins)
+        for method in route.responders()
+        if route.stated_weight is None
+    ]
+    assert silent == []
+
+
 def test_declarations_import_neither_database_nor_http_framework(plugins: Plugins) -> None:
     modules = sorted({operation.module for operation in declared(plugins)})
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"

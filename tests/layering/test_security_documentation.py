@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE = DOCS / "security" / "asvs.md"
 SECURITY = DOCS / "security.md"
+TESTED = DOCS / "security" / "tested.md"
 
 COUNTS = """
 1.1=2 1.2=9 1.3=11 1.4=3 1.5=2
@@ -129,12 +130,12 @@ def test_the_numbers_at_the_top_are_those_of_the_table() -> None:
         assert re.search(rf"\*\*{counted[status]}\*\* (?:are )?{status}\b", text), (status, counted[status])
 
 
-@pytest.mark.parametrize("page", [PAGE, SECURITY], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, SECURITY, TESTED], ids=lambda page: page.name)
 def test_every_test_that_is_named_exists(page: Path) -> None:
     assert list(missing_tests(page)) == []
 
 
-@pytest.mark.parametrize("page", [PAGE, SECURITY], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, SECURITY, TESTED], ids=lambda page: page.name)
 def test_every_section_that_is_named_exists(page: Path) -> None:
     missing = [
         f"{name}#{heading}"

@@ -27,6 +27,7 @@ NO_SECRETS = {
     ("svc.operations.system_models", "PublicFinding", "code"),
     ("svc.pipeline.openapi", "Error", "code"),
     ("svc_events_webhook.configuration", "WebhookConfiguration", "allow_private"),  # whether addresses may be
+    ("svc_sync_http.configuration", "SyncHttpConfiguration", "cluster_tls_key"),  # path of a file
     ("svc_events_webhook.models", "ShownWebhook", "has_secret"),  # whether there is one
     ("svc_query.executing.matching", "Row", "key"),  # the place of a row in an order
     ("svc_query.parsing.protocol", "Request", "token"),  # which of several requests

@@ -1,10 +1,18 @@
-"""Distributions as strangers get them: wheels, installed into a new virtual environment."""
+"""Distributions as strangers get them: wheels, installed into a new virtual environment.
+
+The environments of a run share bytecode: each would compile all that it imports anew. uv installs links to
+the files of its cache, so that a file is the same in each of them; Python compiles one that is another anew.
+"""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 __all__ = ["ROOT", "Installation", "Wheelhouse", "members"]
@@ -36,10 +44,19 @@ class Installation:
 
     def __init__(self, directory: Path) -> None:
         self.python = str(directory / "bin" / "python")
+        self._directory = directory
         uv = shutil.which("uv")
         if uv is not None:
             _run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
-            self._installer = [uv, "pip", "install", "--quiet", "--python", self.python]
+            self._installer = [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--link-mode=symlink",
+                "--python",
+                self.python,
+            ]
         else:
             _run([sys.executable, "-m", "venv", str(directory)])
             self._installer = [self.python, "-m", "pip", "install", "--quiet"]
@@ -47,6 +64,13 @@ class Installation:
     def add(self, *wheels: str) -> None:
         """Installs distributions."""
         _run([*self._installer, *wheels])
+        (packages,) = self._directory.glob("lib/python*/site-packages")
+        for name, folders, files in os.walk(packages):
+            place = Path(name)
+            if "__pycache__" not in folders and any(file.endswith(".py") for file in files):
+                shared = _bytecode() / place.relative_to(packages)
+                shared.mkdir(parents=True, exist_ok=True)
+                (place / "__pycache__").symlink_to(shared)
 
 
 class Wheelhouse:
@@ -96,6 +120,14 @@ def _copy_source(name: str, target: Path) -> Path:
     project = target / "pyproject.toml"
     project.write_text(project.read_text(encoding="utf-8").partition("[tool.uv")[0], encoding="utf-8")
     return target
+
+
+@functools.cache
+def _bytecode() -> Path:
+    """A folder in place of the ``__pycache__`` of all environments, to the end of the run."""
+    directory = tempfile.mkdtemp(prefix="svc-bytecode-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return Path(directory)
 
 
 def _run(words: list[str]) -> str:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from svc_blackbox.prepared import run_svc
+
 BROKEN = 'raise ImportError("libtantivy.so: cannot open shared object file")\n'
 
 
@@ -23,8 +25,8 @@ def test_the_diagnosis_tells_of_a_full_text_library_that_cannot_be_loaded(tmp_pa
     whole = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("a")
-    assert svc(whole, "load", "-D", database, str(tmp_path / "folder")).returncode == 0
-    assert svc(whole, "plugins", "doctor", "-D", database).returncode == 0
+    run_svc("load", "-D", database, tmp_path / "folder")
+    run_svc("plugins", "doctor", "-D", database)
     (tmp_path / "libraries" / "tantivy").mkdir(parents=True)
     (tmp_path / "libraries" / "tantivy" / "__init__.py").write_text(BROKEN)
     broken = {**whole, "PYTHONPATH": str(tmp_path / "libraries")}
@@ -33,4 +35,4 @@ def test_the_diagnosis_tells_of_a_full_text_library_that_cannot_be_loaded(tmp_pa
     found = json.loads(doctor.stdout)
     assert ("plugin.broken", "index.fulltext") in [(item["code"], item["source"]) for item in found]
     assert svc(broken, "status", "-D", database).returncode == 13
-    assert svc(whole, "plugins", "doctor", "-D", database).returncode == 0
+    run_svc("plugins", "doctor", "-D", database)

@@ -15,7 +15,7 @@ PROGRAM = """
     import sys
     from svc import Database
 
-    for absent in ("gevent", "gunicorn", "svc_server", "svc_worker"):
+    for absent in ("gevent", "gunicorn", "svc_maintenance", "svc_server", "svc_worker"):
         assert importlib.util.find_spec(absent) is None, absent
     with Database(sys.argv[1]) as database:
         with database.transaction() as transaction:
@@ -39,11 +39,12 @@ def test_a_program_reads_and_writes_without_a_server(python: str, tmp_path: Path
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 
-def test_the_command_line_works_and_says_what_the_server_needs(python: str, tmp_path: Path) -> None:
+def test_the_command_line_works_and_says_what_other_commands_need(python: str, tmp_path: Path) -> None:
     svc = Path(python).with_name("svc")
     database = ["-D", str(tmp_path / "x.svcdb")]
     subprocess.run([python, "-c", textwrap.dedent(PROGRAM), database[1]], check=True, capture_output=True)
-    assert b"All is well." in subprocess.run([svc, "verify", *database], capture_output=True).stdout
-    started = subprocess.run([svc, "start", *database], capture_output=True, text=True)
-    assert started.returncode == 2
-    assert started.stderr == "svc: This needs svc-server: 'pip install svc-server'.\n"
+    assert b"commits" in subprocess.run([svc, "info", *database], capture_output=True).stdout
+    for command, needed in (("start", "svc-server"), ("verify", "svc-maintenance")):
+        started = subprocess.run([svc, command, *database], capture_output=True, text=True)
+        assert started.returncode == 2
+        assert started.stderr == f"svc: This needs {needed}: 'pip install {needed}'.\n"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from svc_default import PLUGINS
-from svc_testing import Completed, Server, run_svc, start_server
+from svc_testing import Completed, run_svc, start_server
 from svc_testing.hook_pages import files_of_page
 
 from .installation import ROOT, Installation, Wheelhouse, members  # noqa: TID252
@@ -88,39 +87,29 @@ def write_distribution(target: Path, plugin_id: str, package: str, files: dict[s
     return target
 
 
-@pytest.fixture
-def served(environment: Environment, tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Servers of two databases: in the first the plugin is enabled, in the second it is not."""
+def test_a_strangers_plugin_is_there_at_once_where_it_is_enabled_and_absent_elsewhere(environment, tmp_path):
     with environment.serve(tmp_path / "one.svcdb") as one, environment.serve(tmp_path / "two.svcdb") as two:
-        yield one, two
+        assert one.get("/hello/World").status == 404
+        report = environment.svc("plugins", "list", "--json", "-D", str(one.database_path)).json()
+        plugin = next(item for item in report if item["id"] == PLUGIN)
+        assert plugin["distribution"] == "acme-greeter"
+        assert (plugin["installed"], plugin["allowed"], plugin["enabled"]) == (True, True, False)
+        assert plugin["problem"] is None
 
+        enabled = environment.svc(
+            "plugins", "enable", PLUGIN, "-D", str(one.database_path), "--set", "greeting=Ahoy"
+        )
+        assert enabled.exit_code == 0, enabled.stderr
 
-def test_a_strangers_plugin_is_installed_and_not_enabled(environment, served):
-    one, _ = served
-    assert one.get("/hello/World").status == 404
-    report = environment.svc("plugins", "list", "--json", "-D", str(one.database_path)).json()
-    plugin = next(item for item in report if item["id"] == PLUGIN)
-    assert plugin["distribution"] == "acme-greeter"
-    assert (plugin["installed"], plugin["allowed"], plugin["enabled"]) == (True, True, False)
-    assert plugin["problem"] is None
+        answer = one.get("/hello/World")
+        assert (answer.status, answer.json()["greeting"]) == (200, "Ahoy, World!")
+        assert two.get("/hello/World").status == 404
 
-
-def test_enabled_for_one_database_it_is_there_at_once_and_absent_in_the_other(environment, served):
-    one, two = served
-    enabled = environment.svc(
-        "plugins", "enable", PLUGIN, "-D", str(one.database_path), "--set", "greeting=Ahoy"
-    )
-    assert enabled.exit_code == 0, enabled.stderr
-
-    answer = one.get("/hello/World")
-    assert (answer.status, answer.json()["greeting"]) == (200, "Ahoy, World!")
-    assert two.get("/hello/World").status == 404
-
-    there = environment.svc("hello", "World", "-D", str(one.database_path))
-    assert (there.exit_code, there.stdout) == (0, "Ahoy, World!\n")
-    absent = environment.svc("hello", "World", "-D", str(two.database_path))
-    assert absent.exit_code == 11
-    assert PLUGIN in absent.stderr
+        there = environment.svc("hello", "World", "-D", str(one.database_path))
+        assert (there.exit_code, there.stdout) == (0, "Ahoy, World!\n")
+        absent = environment.svc("hello", "World", "-D", str(two.database_path))
+        assert absent.exit_code == 11
+        assert PLUGIN in absent.stderr
 
 
 def test_it_survives_a_restart_and_goes_when_it_is_disabled(environment, tmp_path):

@@ -71,7 +71,6 @@ class Corpus:
     def configure(self) -> None:
         with self.database.transaction() as transaction:
             for directory, configuration in (("books", BOOKS), ("books/old", OLD)):
-                # It is a file as others are.
                 self._put(transaction, (*directory.split("/"), ".svc-config", "indexes.json"), configuration)
 
     def write(self, count: int) -> None:
@@ -125,6 +124,8 @@ class Corpus:
         directory = tuple(part for part in query["path"].split("/") if part)
         found = []
         for row in self.rows.values():
+            if ".svc-config" in row.path and ".svc-config" not in directory:
+                continue  # Configuration is no document unless it is asked for.
             if is_below(row.path, directory) and may(caller, "r", row.path):
                 how = match(query["where"], row)
                 if how is not None:

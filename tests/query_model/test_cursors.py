@@ -79,8 +79,7 @@ class Many:
             "contains": lambda content: "ar" in content["title"],
         }
         if not where:
-            # The configuration is a file as others are.
-            return {*self.contents, ("docs", ".svc-config", "indexes.json")}
+            return set(self.contents)
         return {path for path, content in self.contents.items() if holds[where["op"]](content)}
 
 

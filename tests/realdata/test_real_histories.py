@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from long_runs import Extent
 from svc_blackbox.backups import export, imported, patch
 from svc_blackbox.client import Client
 from svc_blackbox.git_history import (
@@ -30,6 +31,9 @@ from svc_blackbox.server import Server
 from svc_blackbox.trees import assert_same_tree, total_size
 from svc_blackbox.versions import compare, head_version, log_entries, make_snapshot, snapshot_names, tree
 
+EXTENT = Extent("REALDATA")
+DEPTH = EXTENT.scaled(300)
+"""The newest commits of this project are replayed: those that can be reached in so many steps."""
 SAMPLE = 40
 
 pytestmark = pytest.mark.timeout(300)
@@ -117,7 +121,7 @@ def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         except OSError as error:
             pytest.skip(f"the Python Package Index cannot be reached: {error}")
     else:
-        repository = own_repository(directory / "git")
+        repository = own_repository(directory / "git", DEPTH)
     server = Server(directory / "history.svcdb").start()
     yield replay(repository, server)
     server.close()

@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from long_runs import Extent
 from svc_blackbox.client import Client
 from svc_blackbox.prepared import run_svc
 from svc_blackbox.server import Server
 from svc_blackbox.trees import assert_same_tree, files_below, git_repository, python_library, total_size
+
+EXTENT = Extent("REALDATA")
+FILES = EXTENT.scaled(2_000)
+"""So many files of the library are stored one by one over HTTP, at most; its largest are among them."""
+LARGEST = 20
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +76,19 @@ def upload(server: Server, root: Path, names: list[str]) -> None:
         list(pool.map(work, range(16)))
 
 
+def some_of(root: Path) -> list[str]:
+    names = files_below(root)
+    chosen = {*random.Random(EXTENT.seed).sample(names, min(len(names), FILES))}
+    chosen |= {*sorted(names, key=lambda name: (root / name).stat().st_size)[-LARGEST:]}
+    return [name for name in names if name in chosen]
+
+
 @pytest.mark.timeout(300)
 def test_16_clients_store_the_library_over_http(
     new_server: Callable[..., Server], library: Path, tmp_path: Path
 ) -> None:
     server = new_server("over-http")
-    names = files_below(library)
+    names = some_of(library)
     upload(server, library, names)
     client = server.client()
     for name in random.Random(1).sample(names, 100):

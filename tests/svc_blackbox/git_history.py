@@ -247,14 +247,22 @@ def check_out(repository: Path, commit: str, destination: Path) -> Path:
     return destination
 
 
-def own_repository(destination: Path) -> Path:
+def own_repository(destination: Path, depth: int | None = None) -> Path:
     """A packed copy of this project's repository, with as much of its history as there is.
 
     Where the project is no repository, one is made from its sources.
+
+    Args:
+        destination: where it is made, a bare one.
+        depth: it has what can be reached from the newest commit in so many steps; everything by default.
     """
     own = PROJECT / ".git"
     if not own.is_dir():
         return git_repository(destination)
+    if depth is not None:
+        command = ["git", "clone", "--quiet", "--bare", f"--depth={depth}", own.as_uri(), str(destination)]
+        subprocess.run(command, check=True, capture_output=True, env=_undisturbed())
+        return destination
     shutil.copytree(
         own, destination, ignore=shutil.ignore_patterns("*.lock", "tmp_*", "hooks"), symlinks=True
     )

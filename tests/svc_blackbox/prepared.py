@@ -25,6 +25,11 @@ _COMMANDS = (
     *("snapshot", "fork", "log", "export", "import", "diff", "promote", "dump", "load", "info", "verify"),
     *("put", "cat", "get", "ls", "rm"),
 )
+_MODULES = (
+    *("svc.database", "svc.plugins", "svc.pipeline.openapi", "svc.pipeline.system_responders"),
+    *("svc.processes.diagnosis", "svc.cli.progress", "svc.cli.service", "svc.cli.plugins_command"),
+    *("svc.cli.command_check", "svc.cli.any_operation", "svc_client"),
+)
 
 
 @functools.cache
@@ -102,22 +107,31 @@ def _serve() -> None:
 
 
 def _import_what_commands_use() -> None:
-    """The kernel, the client and the plugins, which commands import when they run."""
+    """The kernel, the client and all of the plugins: commands on a file load what their plugins consist of.
+
+    What serves (``svc_server``, ``svc_worker``) stays out: a command that serves patches what it imports.
+    """
     import importlib
-    import pkgutil
 
     from svc.plugins import load_descriptors
 
-    for module in ("svc.database", "svc.plugins", "svc.pipeline", "svc.cli.progress", "svc.cli.service"):
+    for module in _MODULES:
         importlib.import_module(module)
-    importlib.import_module("svc_client")
     for descriptor in load_descriptors():
         for name in descriptor.operations:
             importlib.import_module(name)
-        package = importlib.import_module(descriptor.implementation.partition(".")[0])
-        for part in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
-            if ".commands" in part.name:
-                importlib.import_module(part.name)
+        _import_all_of(descriptor.implementation.partition(".")[0])
+
+
+def _import_all_of(name: str) -> None:
+    """A module, and all below it but what tests of plugins use."""
+    import importlib
+    import pkgutil
+
+    module = importlib.import_module(name)
+    for part in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
+        if not part.name.endswith((".testing", ".__main__")):
+            _import_all_of(part.name)
 
 
 def _become(directory: Path, working_directory: str, words: list[str]) -> NoReturn:

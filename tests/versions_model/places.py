@@ -87,8 +87,11 @@ class Within:
         headers: Mapping[str, str],
         query: Mapping[str, object],
     ) -> Answer:
+        fields = dict(headers)
+        if body is not None:
+            fields["Content-Length"] = str(len(body))
         result = self._client.simulate_request(
-            method, path, body=body, headers=dict(headers), query_string=urlencode(query)
+            method, path, body=body, headers=fields, query_string=urlencode(query)
         )
         return Answer(result.status_code, {k.lower(): v for k, v in result.headers.items()}, result.content)
 

@@ -181,3 +181,173 @@ print(hub.threadpool.apply(executor.wait_until_idle, (5,)))
 
 def test_a_leader_waits_until_the_loop_is_idle_and_not_for_long() -> None:
     assert run(_IDLE).split() == ["20", "True", "True", "None"]
+
+
+_DEAR = """
+import threading, time
+from svc.executor import run_blocking, use_executor
+from svc_server.gevent_executor import GeventExecutor
+executor = GeventExecutor()
+use_executor(executor)
+native = gevent.monkey.get_original("time", "sleep")
+going, most, order = [], [0], []
+def block(client):
+    going.append(client)
+    most[0] = max(most[0], len(going))
+    native(0.01)
+    going.remove(client)
+def work(client):
+    executor.work_for(client)
+    executor.begin_dear_work()
+    run_blocking(block, client)
+    executor.end_dear_work()
+    order.append(client)
+many = [gevent.spawn(work, "many") for _ in range(60)]
+gevent.sleep(0.02)
+began = len(order)
+gevent.spawn(work, "few").join()
+print(order.index("few") - began <= 6, most[0] <= 3)
+run_blocking(block, "small")  # in no turn
+gevent.joinall(many, timeout=30)
+print(len(order))
+"""
+
+
+def test_dear_work_of_many_leaves_threads_and_turns_to_others() -> None:
+    assert run(_DEAR) == "True True\n61"
+
+
+_LEFT_BEFORE_ITS_TURN = """
+from types import SimpleNamespace
+from svc.executor import use_executor
+from svc.pipeline import dear_work
+from svc_server.gevent_executor import GeventExecutor
+from svc_worker.turns import Abandoned, abandon
+executor = GeventExecutor()
+use_executor(executor)
+call = SimpleNamespace(identity_or_none=None, client_address="::1")
+begun, told = [], []
+def work():
+    try:
+        with dear_work(call):
+            begun.append(1)
+    except Abandoned:
+        told.append(1)
+greenlets = [gevent.spawn(work) for _ in range(20)]
+gevent.sleep(0)
+for greenlet in greenlets[5:]:
+    abandon(greenlet)
+gevent.joinall(greenlets, timeout=30)
+print(len(begun), len(told), len(executor._dear), executor._thread_turns.is_wanted)
+"""
+
+
+def test_who_leaves_before_its_turn_is_forgotten() -> None:
+    assert run(_LEFT_BEFORE_ITS_TURN) == "5 15 0 False"
+
+
+_CROWDED = """
+from types import SimpleNamespace
+from gevent.event import Event
+from svc.errors import RateLimited, ServiceUnavailable
+from svc.executor import use_executor
+from svc.operations import Weight
+from svc.pipeline.fairness import in_turn
+from svc_server.gevent_executor import GeventExecutor
+executor = GeventExecutor()
+use_executor(executor)
+may_end, begun, refused, others = Event(), [], [], []
+def respond(req, resp):
+    begun.append(req.context.client_address)
+    may_end.wait()
+responder = in_turn(respond, Weight.DEAR)
+def ask(client):
+    call = SimpleNamespace(identity_or_none=None, client_address=client)
+    try:
+        responder(SimpleNamespace(context=call), None)
+    except (RateLimited, ServiceUnavailable) as error:
+        refused.append((error.status, error.details["retry_after"] > 0))
+def wait_until(is_so):
+    while not is_so():
+        gevent.sleep(0.01)
+many = [gevent.spawn(ask, "many") for _ in range(8 + 100 + 5)]
+wait_until(lambda: len(begun) == 8 and len(refused) == 5)
+print(len(begun), refused)
+few = [gevent.spawn(ask, "few") for _ in range(2)]
+wait_until(lambda: begun.count("few") == 2)
+print(begun.count("few"), "which the many do not keep from their turn")
+refused.clear()
+crowd = [gevent.spawn(ask, f"client-{number // 108}") for number in range(1080)]
+wait_until(lambda: len(begun) == 32 and len(refused) == 1080 - 22 - 900)
+print(sorted(set(refused)), len(executor._dear))
+may_end.set()
+gevent.joinall([*many, *few, *crowd], timeout=30)
+print(len(begun) + len(refused) + 5, executor._dear_turns.is_wanted, executor._dear)
+"""
+
+
+def test_beyond_the_queue_dear_requests_are_refused_and_told_when_to_come_again() -> None:
+    lines = run(_CROWDED).splitlines()
+    assert lines[0] == f"8 {[(429, True)] * 5}"
+    assert lines[1].startswith("2 ")
+    assert lines[2] == f"{[(429, True), (503, True)]} 32"
+    assert lines[3] == f"{113 + 2 + 1080} False {{}}"
+
+
+_PLACES = """
+from svc.executor import use_executor, without_turn
+from svc_server.gevent_executor import GeventExecutor
+from svc_worker.turns import Abandoned, Crowded, Turns, abandon
+turns = Turns(1, 1, most_waiting=2, most_of_client=2)
+turns.enter("a")
+left = []
+def wait():
+    try:
+        turns.enter("a")
+    except Abandoned:
+        left.append(1)
+waiting = [gevent.spawn(wait) for _ in range(2)]
+gevent.sleep(0)
+try:
+    turns.enter("a")
+except Crowded as crowded:
+    print("crowded", crowded.of_client)
+abandon(waiting[0])
+waiting[0].join()
+print(len(left), "has left its place, nobody's turn has ended")
+another = gevent.spawn(wait)
+gevent.sleep(0)
+print(another.dead)
+order = []
+def go(client):
+    turns.enter(client)
+    order.append(client)
+    gevent.sleep(0)
+    turns.leave(client)
+turns = Turns(1, 1)
+gevent.joinall([gevent.spawn(go, client) for client in "aaaabbc"], timeout=30)
+print("".join(order))
+
+executor = GeventExecutor()
+use_executor(executor)
+executor.work_for("a")
+executor.begin_dear_work()
+executor.begin_dear_work()  # nested
+executor.end_dear_work()
+print(executor._dear_turns._going_on["a"])
+with without_turn():
+    print(executor._dear_turns._going_on["a"])
+print(executor._dear_turns._going_on["a"])
+executor.end_dear_work()
+print(executor._dear_turns._going_on["a"], executor._dear)
+"""
+
+
+def test_who_leaves_gives_up_its_place_at_once_and_clients_alternate() -> None:
+    assert run(_PLACES).splitlines() == [
+        "crowded True",
+        "1 has left its place, nobody's turn has ended",
+        "False",
+        "aabcaba",
+        *("1", "0", "1", "0 {}"),
+    ]

@@ -110,6 +110,29 @@ def test_a_body_over_the_limit_is_413(quick) -> None:
         assert (answer.status, answer.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: %d\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n%x\r\n"]
+)
+def test_a_client_that_reads_behind_its_body_gets_the_413(quick, framing: bytes) -> None:
+    size = 48 << 20
+    with Client(quick.address, timeout=30) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + framing % size)
+        for _ in range(48):
+            client.send(bytes(1 << 20))
+        answer = client.answer()
+        assert answer is not None
+        assert answer.status == 413
+        assert client.is_at_end()
+
+
+def test_a_body_without_end_is_cut_off(quick) -> None:
+    with Client(quick.address, timeout=30) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (1 << 40))
+        with pytest.raises(ConnectionError):
+            for _ in range(256):
+                client.socket.sendall(bytes(1 << 20))
+
+
 def test_connections_beyond_the_bound_wait_for_their_turn(launch) -> None:
     server = launch("--worker-connections", "2", "--keep-alive", "60")
     with Client(server.address) as first, Client(server.address) as second:

@@ -127,3 +127,53 @@ print(gevent.get_hub().threadpool.apply(pause), worker.get(timeout=20))
 
 def test_a_thread_ends_its_work_when_nobody_waits_for_the_greenlet_that_waits_for_it() -> None:
     assert run(_IN_A_THREAD) == "None ended"
+
+
+_CLIENTS = """
+from svc_worker.turns import pause, work_for
+turns = {"many": 0, "few": 0}
+done = []
+def work(client, times):
+    work_for(client)
+    for _ in range(times):
+        pause()
+        turns[client] += 1
+    done.append(client)
+many = [gevent.spawn(work, "many", 20) for _ in range(200)]
+gevent.sleep(0)
+few = gevent.spawn(work, "few", 10)
+few.join()
+print(turns["few"], turns["many"] <= 15)
+gevent.joinall(many, timeout=60)
+print(turns["many"])
+"""
+
+
+def test_a_client_with_one_greenlet_does_not_wait_for_all_of_another_s() -> None:
+    assert run(_CLIENTS) == "10 True\n4000"
+
+
+_BOUNDED = """
+from svc_worker.turns import Turns
+turns = Turns(3, 2)
+going, most = [], {}
+def work(client):
+    turns.enter(client)
+    going.append(client)
+    most[client] = max(most.get(client, 0), going.count(client))
+    most["all"] = max(most.get("all", 0), len(going))
+    gevent.sleep(0.001)
+    going.remove(client)
+    turns.leave(client)
+workers = [gevent.spawn(work, client) for client in "a" * 30 + "b" * 5 + "c"]
+gevent.sleep(0)
+killed = gevent.spawn(work, "a")
+gevent.sleep(0)
+killed.kill()
+gevent.joinall(workers, timeout=30)
+print(most["a"], most["b"], most["all"], going, turns.is_wanted)
+"""
+
+
+def test_few_go_on_at_a_time_and_fewer_of_one_client() -> None:
+    assert run(_BOUNDED) == "2 2 3 [] False"

@@ -240,6 +240,7 @@ def test_a_broken_file_keeps_the_last_good_one_and_is_told_of(served, ann_key) -
     good = served.file.read_text()
     served.write("[[users]]\nusername = 7")
     assert served.get("/system/whoami", token).status_code == 200
+    time.sleep(0.15)  # The checks are asked ten times a second at most.
     health = served.get("/system/health").json
     assert health["status"] == "degraded"
     assert health["checks"]["users-file"]["status"] == "degraded"

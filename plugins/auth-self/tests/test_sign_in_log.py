@@ -76,4 +76,4 @@ def test_who_guesses_fills_no_disk(http: Http, caplog: pytest.LogCaptureFixture)
     assert len(written) == MOST_LINES + 1
     assert "not written" in written[-1]["event"]
     assert {line.get("reason") for line in written} >= {"too many have failed from this address"}
-    assert http.sign_in(http.root_key).status_code == 429
+    assert http.sign_in(http.root_key).status_code == 200

@@ -65,6 +65,17 @@ def test_every_wrong_key_reads_the_same(serve: Serve, clock: Clock) -> None:
     assert len(bodies) == 1
 
 
+def test_a_key_sent_as_a_token_is_told_to_be_exchanged_whether_or_not_it_is_good(http: Http) -> None:
+    told = set()
+    for key in (http.root_key, "svc_k_" + "0" * 32 + "_" + "0" * 64):
+        answer = http("GET", "/auth/keys", key)
+        assert (answer.status_code, answer.json["code"]) == (401, "AUTH_REQUIRED")
+        assert key not in answer.text
+        told.add(answer.text)
+    assert len(told) == 1
+    assert "POST /auth/token" in told.pop()
+
+
 @pytest.mark.parametrize("body", [{}, {"api_key": 7}, {"api_key": None}, [], "x", {"api_key": "x", "y": 1}])
 @pytest.mark.parametrize("path", ["/auth/token", "/auth/refresh", "/auth/logout"])
 def test_what_is_no_body_is_refused(http: Http, path: str, body: Any) -> None:
@@ -243,19 +254,21 @@ def test_a_sign_in_of_which_nothing_is_known_here_is_not_ended(http: Http) -> No
 # -- rate limits -------------------------------------------------------------------------------------------
 
 
-def test_an_address_with_many_failed_logins_waits(serve: Serve, clock: Clock) -> None:
+def test_wrong_keys_from_one_address_wait_and_keep_no_valid_key_out(serve: Serve, clock: Clock) -> None:
     http = serve(login_failures=3, login_window_s=60)
     for _ in range(3):
         assert http.sign_in("svc_k_x").status_code == 401
-    refused = http.sign_in(http.root_key)
+    refused = http.sign_in("svc_k_y")
     assert (refused.status_code, refused.json["code"]) == (429, "RATE_LIMITED")
     assert 0 < int(refused.headers["Retry-After"]) <= 60
     assert refused.json["retry_after"] == int(refused.headers["Retry-After"])
-    other = http.sign_in(http.root_key, extras={"REMOTE_ADDR": "192.0.2.7"})
-    assert other.status_code == 200
-    assert http.refresh(other.json["refresh_token"]).status_code == 200
+    signed_in = http.sign_in(http.root_key)
+    assert signed_in.status_code == 200
+    assert http.refresh(signed_in.json["refresh_token"]).status_code == 200
+    assert http.sign_in("svc_k_y", extras={"REMOTE_ADDR": "192.0.2.7"}).status_code == 401
+    assert http.sign_in("svc_k_y").status_code == 429, "who has a key makes no room for guesses"
     clock.forward(61)
-    assert http.sign_in(http.root_key).status_code == 200
+    assert http.sign_in("svc_k_y").status_code == 401
 
 
 def test_a_key_that_is_exchanged_all_the_time_waits_and_no_other_does(serve: Serve, clock: Clock) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from svc.database import verify
 from svc.errors import VersionCollected
 from svc.plugin import Database, collect
 from svc_backup.format import plan_export, plan_patch
+from svc_maintenance.verification import verify
 from svc_testing import simulate_collection
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
-from svc.database import verify
 from svc.errors import ForeignFile, SvcError, UnsupportedFormat
 from svc.plugin import Database, ObjectKind
+from svc_maintenance.verification import verify
 
 NAMES, KINDS, HASHES, NUMBERS, TYPES, INDEX, RECORDS, TARGETS, TOTALS = range(2, 11)
 

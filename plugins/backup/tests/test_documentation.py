@@ -35,7 +35,7 @@ def test_every_setting_has_its_row_and_default() -> None:
 def test_every_route_is_described(plugins) -> None:
     page = (DOCS / "http" / "backup.md").read_text()
     templates = {route.value.template for route in plugins.registries.routes.of_plugin("backup")}
-    assert len(templates) == 8
+    assert len(templates) == 10
     for template in templates:
         assert template.replace("/version/", "/versions/") in page
 

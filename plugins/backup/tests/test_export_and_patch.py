@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import verify
 from svc.errors import AlreadyExists, CorruptRecord, NotFound, UnsupportedFormat
 from svc.log import Log
 from svc.plugin import Database, EntryKind, ObjectKind
 from svc_backup.format import plan_export, plan_patch
 from svc_backup.output_files import write_file
+from svc_maintenance.verification import verify
 
 
 def contents(database: Database, root: bytes) -> dict[tuple[str, ...], object]:

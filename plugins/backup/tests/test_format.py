@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.database import verify
-from svc.database.transfer import LARGEST_CONTENT
 from svc.errors import CorruptRecord
 from svc.log import encode_void
 from svc.log.scanning import scan_records
@@ -28,6 +26,8 @@ from svc_backup.format import (
     plan_patch,
     read_header,
 )
+from svc_maintenance.transfer import LARGEST_CONTENT
+from svc_maintenance.verification import verify
 
 DOCS = Path(__file__).parents[3] / "docs" / "format"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import verify
 from svc.plugin import ROOT_IDENTITY, Database, Identity, ScopedRule
+from svc_maintenance.verification import verify
 
 
 @pytest.fixture

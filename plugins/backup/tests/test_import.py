@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import verify
 from svc.errors import Conflict, NotFound, RefusedFile
 from svc.plugin import Database, files_with_records
 from svc_backup.chains import ordered
 from svc_backup.format import IncomingFile, plan_export, plan_patch
 from svc_backup.importing import ImportOptions, import_incoming
 from svc_backup.promoting import promote_version
+from svc_maintenance.verification import verify
 from svc_testing import Fault, inject
 from svc_testing.old_records import make_record_old
 
@@ -204,7 +204,7 @@ import os, signal, sys
 from svc.database import Database
 from svc_backup.format import IncomingFile
 from svc.database import committer
-from svc.database.transfer import applying
+from svc_maintenance.transfer import applying
 from svc_backup.importing import ImportOptions, import_incoming
 path, file, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 applying._APPEND_BYTES, applying._PART_BYTES = 20_000, 60_000

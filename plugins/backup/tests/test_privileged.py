@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import verify
 from svc.plugin import BackupRule, Database, PluginDescriptor, SystemPath, SystemPaths
 from svc.plugins import accepts_root_key, load_plugins
 from svc_backup.format import plan_export
+from svc_maintenance.verification import verify
 from svc_testing import TESTING_ROOT_KEY
 
 SECRETS = {

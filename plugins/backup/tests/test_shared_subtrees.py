@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import verify
 from svc.errors import PayloadTooLarge
 from svc.plugin import Database, Hash
 from svc_backup.format import IncomingFile, check_incoming, plan_export, plan_patch
+from svc_maintenance.verification import verify
 
 LEVELS = 29
 """2^28 files by their paths, and some thirty nodes."""

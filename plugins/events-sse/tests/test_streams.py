@@ -10,7 +10,11 @@ from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
-from svc_events_sse import streams
+from svc_events import pulses
+from svc_events.api import EventBatch, Place
+from svc_events_sse import shared_pieces, streams
+from svc_events_sse.frames import frame
+from svc_events_sse.heartbeat import Heartbeat
 
 from svc.plugin import Database, Identity, ScopedRule, parse_path
 from svc.plugins import Plugins, disable, enable
@@ -104,6 +108,14 @@ def served(tmp_path: Path, plugins: Plugins) -> Iterator[Served]:
             mode.identity = other
 
         yield Served(app, database, become)
+
+
+class Shared(PathRights):
+    """Rights that say which others are the same."""
+
+    def __init__(self, flags: Mapping[str, str], fingerprint: bytes) -> None:
+        super().__init__(flags)
+        self.fingerprint = fingerprint
 
 
 def somebody(flags: Mapping[str, str], rules: Sequence[ScopedRule] = ()) -> Identity:
@@ -215,6 +227,40 @@ def test_a_log_that_went_back_gives_a_gap_whatever_was_asked_for(served: Served)
     assert gap["event_id"] == gap["payload"]["to"]
 
 
+def test_what_is_the_same_for_several_is_made_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(streams, "frame", lambda found: made.append(found) or frame(found))
+    query = "events=entries_created"
+    with served.stream(query) as one, served.stream(query) as other, served.stream() as third:
+        for stream in (one, other, third):
+            stream.more()
+        served.put("/a", "/b/1")
+        for stream in (one, other, third):
+            assert paths(stream.more()) == ["/a", "/b/1"]
+        assert len(made) == 2, "once for each filter"
+        served.become(Identity(user_id=ANN, name="ann", rights=Shared({"/b": "r"}, b"1")))
+        served.put("/a", "/b/2")
+        assert paths(one.more()) == ["/b/2"]
+        assert paths(other.more()) == ["/b/2"]
+        assert len(made) == 3
+        served.become(Identity(user_id=ANN, name="ann", rights=Shared({"/a": "r"}, b"2")))
+        assert paths(third.more()) == ["/a"], "other rights, another piece"
+
+
+def test_pieces_for_others_are_bounded() -> None:
+    shared = shared_pieces.SharedPieces()
+    batches = [EventBatch([], Place(number)) for number in range(200)]
+    for batch in batches:
+        shared.keep(batch, "small", (b"x", 1))
+    assert sum(shared.find(batch, "small") is not None for batch in batches) == 64
+    for number in range(10):
+        for batch in batches[-3:]:
+            shared.keep(batch, number, (b"x" * 1_000_000, 1))
+    pieces = [shared.find(batch, number) for batch in batches for number in range(10)]
+    assert 0 < sum(piece is not None for piece in pieces) <= 8
+    assert shared.find(EventBatch([], Place(199)), 9) is None, "one that is equal is another"
+
+
 # -- who sees what ----------------------------------------------------------------------------------
 
 
@@ -272,7 +318,8 @@ def test_nothing_but_what_is_addressed_to_the_caller_is_in_the_stream_of_their_o
 
 
 def test_a_quiet_stream_has_a_pulse_and_pings(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "HEARTBEAT_MS", 50)
+    monkeypatch.setattr(pulses, "_LEAST_MS", 50)
+    monkeypatch.setattr(Heartbeat, "interval_ms", lambda self, configuration: 50)
     monkeypatch.setattr(streams, "PING_SECONDS", 0.05)
     with served.stream() as stream:
         (ready,) = stream.more()

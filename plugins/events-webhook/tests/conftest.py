@@ -68,7 +68,8 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.requests.append(Request(self.path, headers, body))
+            self.taken = Request(self.path, headers, body)
+            receiver.requests.append(self.taken)
             receiver.answer(self)
 
         def log_message(self, *_words: Any) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -22,8 +23,9 @@ from svc_testing import Server, run_svc, start_server
 
 from .conftest import Receiver, receiving, reply  # noqa: TID252
 
-SCALE = int(os.environ.get("SVC_TEST_CRASH_SCALE", "1"))
-KILLS = 4 * SCALE
+IS_LONG = float(os.environ.get("SVC_TEST_CRASH_SCALE", "1")) > 1
+KILLS = 50 if IS_LONG else 3
+PATIENCE_S = 900.0 if IS_LONG else 60.0
 PLUGINS = ("files", "users", "events", "events.webhook")
 LOCAL = (
     *("--plugin-option", "events.webhook.allow_private=true"),
@@ -49,7 +51,7 @@ def add(server: Server, url: str, webhook_id: str, **members: Any) -> dict[str, 
 
 
 def paths(receiver: Receiver) -> list[str]:
-    """The paths of files that were told of, each event once, in the order of its first arrival."""
+    """The paths of files that were told of and taken, each event once, in the order of its first arrival."""
     first = {request.headers["webhook-id"]: request.body for request in reversed(receiver.requests)}
     events = (json.loads(first[event_id]) for event_id in dict.fromkeys(receiver.ids))
     named = (entry["path"] for event in events for entry in event["payload"].get("entries", ()))
@@ -60,6 +62,19 @@ def background_process(server: Server) -> int | None:
     """The process that delivers."""
     processes = registered_processes(Path(f"{server.database_path}.d"))
     return next((one.pid for one in processes if one.kind == "background"), None)
+
+
+def next_background_process(server: Server, before: int | None) -> int:
+    """The one that has taken the place of another."""
+    found: list[int] = []
+
+    def is_there() -> bool:
+        process = background_process(server)
+        found[:] = [] if process in (None, before) else [process]
+        return bool(found)
+
+    wait_for(is_there, "there is another one")
+    return found[0]
 
 
 def test_all_of_it_by_the_shell(server: Server, receiver: Receiver) -> None:
@@ -102,20 +117,37 @@ def test_all_of_it_by_the_shell(server: Server, receiver: Receiver) -> None:
         assert secret not in server.output + server.errors
 
 
+@pytest.mark.timeout(4000)
 def test_whatever_is_killed_all_arrives_in_order(server: Server) -> None:
-    """Of receivers that fail, hang, end early and answer without end, and the background process killed."""
-    chance = random.Random(7)
+    """The background process is killed while receivers do all that bad ones do, and one never answers.
 
-    def fails_at_times(handler: Any) -> None:
-        reply(handler, 204 if chance.random() < 0.75 else 500)
+    Three kills, in a long run fifty. The one that is well has everything of each round before it ends.
+    """
+    turns, chance, go_on = itertools.count(), random.Random(7), threading.Event()
+
+    def untaken(name: str, handler: Any) -> None:
+        receivers[name].requests.remove(handler.taken)
+
+    def fails_half_of_the_time(handler: Any) -> None:
+        is_taken = next(turns) % 2
+        if not is_taken:
+            untaken("fails", handler)
+        reply(handler, 204 if is_taken else 500)
 
     def hangs_at_times(handler: Any) -> None:
         if chance.random() < 0.1:
+            untaken("hangs", handler)
             time.sleep(1.5)
         reply(handler, 204)
 
+    def is_slow(handler: Any) -> None:
+        for byte in b"HTTP/1.1 204 No Content\r\n\r\n":
+            handler.wfile.write(bytes([byte]))
+            time.sleep(0.005)
+
     def ends_early(handler: Any) -> None:
         if chance.random() < 0.25:
+            untaken("early", handler)
             handler.connection.close()
         else:
             reply(handler, 204)
@@ -123,29 +155,50 @@ def test_whatever_is_killed_all_arrives_in_order(server: Server) -> None:
     def endless(handler: Any) -> None:
         with suppress(OSError):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10737418240\r\n\r\n")
-            for _ in range(1_000):
+            while True:
                 handler.wfile.write(b"x" * 65_536)
 
-    answers = {"fails": fails_at_times, "hangs": hangs_at_times, "early": ends_early, "endless": endless}
+    def never_answers(handler: Any) -> None:
+        if go_on.is_set():
+            reply(handler, 204)
+        else:
+            untaken("stuck", handler)
+            go_on.wait(4000)
+            handler.connection.close()
+
+    answers = {
+        "fails": fails_half_of_the_time,
+        "hangs": hangs_at_times,
+        "slow": is_slow,
+        "early": ends_early,
+        "endless": endless,
+        "stuck": never_answers,
+    }
     with ExitStack() as stack:
+        stack.callback(go_on.set)
         receivers = {name: stack.enter_context(receiving()) for name in ("well", *answers)}
         for name, receiver in receivers.items():
             receiver.answer = answers.get(name, receiver.answer)
             add(server, receiver.url, name)
-        stored = []
+        stored: list[str] = []
+        process: int | None = None
         for number in range(KILLS):
-            for part in range(3):
+            for part in range(2):
                 path = f"/{number}-{part}.txt"
                 assert server.request("PUT", f"/files{path}", body=b"x").status == 201
                 stored.append(path)
-            process = background_process(server)
-            if process is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            time.sleep(0.3)
+            process = next_background_process(server, process)
+            # One that has lasted for ten seconds is started again at once, others later and later.
+            time.sleep(chance.random() * 0.3 if number % 3 < 2 or not IS_LONG else 10.5)
+            os.kill(process, signal.SIGKILL)
+            wait_for(lambda: paths(receivers["well"]) == stored, "it has all, in order", PATIENCE_S)
+        go_on.set()
+        for name in answers:
+            # It may be in a long pause.
+            assert server.request("POST", f"/system/webhooks/{name}/retry").status == 200
         for name, receiver in receivers.items():
             wait_for(
-                lambda receiver=receiver: paths(receiver) == stored, f"{name} has all, in order", 60.0 * SCALE
+                lambda receiver=receiver: paths(receiver) == stored, f"{name} has all, in order", PATIENCE_S
             )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from standardwebhooks import Webhook as Verifier
-from svc_events.api import EVENT_SINKS, destination_states
+from svc_events.api import EVENT_SINKS, destination_states, name_node
 from svc_events.testing import EventSinkContract
 from svc_events.testing import Receiver as Taken
 from svc_events.testing.sinks import running_sinks, wait_for
@@ -191,6 +191,24 @@ def test_another_url_counts_at_once(work: Database, receiver: Receiver) -> None:
             actor=None,
         )
         wait_for(lambda: paths(receiver)[:1] == ["/a"], "it has arrived")
+
+
+def test_of_a_cluster_the_node_that_is_named_delivers(database: Database, receiver: Receiver) -> None:
+    settings = {**LOCAL, "node_id": 7}
+    enable(database, load_plugins(used_by("events.webhook")), "events.webhook", settings)
+    database.use_content_checks([])
+    add(database, receiver.url)
+    name_node(database, lambda _: 5)
+    with running_sinks(database):
+        extension = extensions_of(database, "events", EVENT_SINKS)["webhooks"]
+        assert extension.value.destinations(extension.context) == []
+        put(database, "/a")
+        assert destination_states(database, SINK) == {}
+        name_node(database, lambda _: 7)
+        begun(database, "one")
+        put(database, "/b")
+        wait_for(lambda: paths(receiver) != [], "it has arrived")
+    assert paths(receiver) == ["/b"]
 
 
 def test_one_that_cannot_be_used_stops_no_other_and_is_told(work: Database, receiver: Receiver) -> None:

@@ -6,20 +6,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from svc_events.api import EventFilter, Onlooker, feed_of
+from svc_events.api import GAP, EventFilter, Onlooker, Place, feed_of
 from svc_events.testing import EventTypeContract
 from svc_query.event_types import IndexEvents
 from svc_task_gc.event_types import GcEvents
 from svc_tasks.event_types import TaskEvents
 from svc_tasks.queue import Queue, begin_message, finished
 
-from svc.plugin import Database
+from svc.plugin import Database, Origin
 from svc_sharing.event_types import ShareEvents
 from svc_sharing.grants import share
 from svc_sharing.models import NewShares
 from svc_testing import simulate_collection
 from svc_users.event_types import PermissionEvents
 from svc_users.granting import grant, ungrant
+from svc_users.groups import create_group, delete_group
 from svc_users.users import create_user
 from svc_versions.event_types import VersionEvents
 from svc_versions.forks import create_fork
@@ -161,6 +162,37 @@ class TestPermissions(EventTypeContract):
         told = [data.payload for data in self.told(extension, database).values() if data is not None]
         assert told == [{"path": "/shared"}] * 2
 
+    def test_what_a_collection_took_is_a_gap_and_no_silence(
+        self, extension: PermissionEvents, database: Database
+    ) -> None:
+        for path in ("one", "two"):
+            create_group(database, path)
+            made, _ = grant(database, (path,), path, allow="-r------")
+            ungrant(database, made.grant_id)
+        before = feed_of(database).after(Place(0))
+        assert before is not None
+        told = [one.event for one in before.events if one.event.event_type == "permissions_changed"]
+        feed_of(database).forget()
+        simulate_collection(database)
+        after = feed_of(database).after(Place(0))
+        assert after is not None
+        gaps = [one.event for one in after.events if one.event.event_type == GAP]
+        assert [one.event_id for one in gaps] == [one.event_id for one in told]
+        for one in gaps:
+            assert (one.payload["reason"], one.payload["events"]) == ("collected", ["permissions_changed"])
+            assert one.payload["from"] < one.payload["to"] == one.event_id
+
+    def test_the_grants_of_a_group_that_is_deleted_are_taken_back(
+        self, extension: PermissionEvents, database: Database
+    ) -> None:
+        create_group(database, "staff")
+        for path in (("one",), ("two",)):
+            grant(database, path, "staff", allow="-r------")
+        seen = len(self.told(extension, database))
+        delete_group(database, "staff")
+        told = list(self.told(extension, database).values())[seen:]
+        assert sorted(data.payload["path"] for data in told if data is not None) == ["/one", "/two"]
+
 
 class TestIndexes(EventTypeContract):
     plugin_id = "query"
@@ -173,6 +205,31 @@ class TestIndexes(EventTypeContract):
         with database.transaction() as changes:
             changes.put(("a", ".svc-config", "indexes.json"), b'{"indexes": []}')
             changes.put(("a", "indexes.json"), b"{}")
+
+    def test_paths_that_were_merged_name_where_they_were_changed(self, database: Database) -> None:
+        with database.transaction() as changes:
+            changes.put(("gone",), b"1")
+        place = feed_of(database).end()
+        with database.transaction(actor="sync", message="merge") as changes:
+            with changes.merging(Origin(7, "anna", 5)):
+                changes.delete(("gone",))
+                changes.put(("a",), b"1")
+                changes.put((".svc-config", "indexes.json"), b'{"indexes": []}')
+            with changes.merging(Origin(8)):
+                changes.put(("b",), b"1")
+            changes.put(("own",), b"1")
+        batch = feed_of(database).after(place)
+        assert batch is not None
+        told = {one.event.event_type: one.event.payload for one in batch.events}
+        anna = {"node_id": 7, "user_id": "anna", "timestamp": 5}
+        assert told["entries_deleted"] == {"entries": [{"path": "/gone", "origin": anna}]}
+        assert told["entries_created"]["entries"] == [
+            {"path": "/own"},
+            {"path": "/a", "origin": anna},
+            {"path": "/.svc-config/indexes.json", "origin": anna},
+            {"path": "/b", "origin": {"node_id": 8, "user_id": None, "timestamp": None}},
+        ]
+        assert told["indexes_changed"] == {"path": "/.svc-config/indexes.json", "origin": anna}
 
 
 class TestShares(EventTypeContract):

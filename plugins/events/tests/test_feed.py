@@ -102,9 +102,9 @@ def test_replaying_the_events_gives_what_replaying_the_commit_gives(
     changes: list[tuple[bool, list[str]]],
 ) -> None:
     class Commit:
-        def file_changes(self) -> Iterator[PathChange]:
+        def changes_and_origins(self) -> Iterator[tuple[PathChange, None]]:
             for is_put, path in changes:
-                yield PathChange("put" if is_put else "delete", tuple(path))
+                yield PathChange("put" if is_put else "delete", tuple(path)), None
 
     def apply(present: set[tuple[str, ...]], is_put: bool, path: tuple[str, ...]) -> set[tuple[str, ...]]:
         if is_put:
@@ -165,8 +165,85 @@ def test_a_return_of_head_is_what_differs_and_after_a_collection_the_root(databa
     simulate_collection(database)
     feed.forget()
     again = read(feed)
-    assert told(again)[2:] == [("entries_created", ["/"]), ("entries_created", ["/d"])]
+    assert told(again)[2:] == [
+        ("entries_deleted", ["/"]),
+        ("entries_created", ["/"]),
+        ("entries_created", ["/d"]),
+    ]
     assert [one.event_id for one in again[:2]] == [one.event_id for one in events[:2]]
+
+
+def head_back_to(database: Database, root: bytes) -> list[tuple[str, list[str]]]:
+    """What is told of a return of HEAD."""
+    place = feed_of(database).end()
+    with database.transaction() as changes:
+        changes.set_ref("HEAD", root)
+    return told(read(feed_of(database), place))
+
+
+def test_a_return_of_head_over_many_differences_tells_each_in_parts(database: Database) -> None:
+    gone = [f"/d/gone{number:05d}" for number in range(1_200)]
+    back = [f"/d/back{number:05d}" for number in range(700)]
+    put(database, "/d/stays", *back)
+    root = database.head().root
+    with database.transaction() as changes:
+        for path in back:
+            changes.delete(parse_path(path))
+    put(database, *gone)
+    events = head_back_to(database, root)
+    assert [(name, len(paths)) for name, paths in events] == [
+        *[("entries_deleted", size) for size in (500, 500, 200)],
+        *[("entries_created", size) for size in (500, 200)],
+    ]
+    assert [path for name, paths in events for path in paths] == gone + back
+    # From the middle of it, by who has kept nothing.
+    feed = feed_of(database)
+    everything = read(feed)
+    feed.forget()
+    middle = everything[-3]
+    assert read(feed, parse_place(middle.event_id)) == everything[-2:]
+
+
+def test_where_very_much_differs_the_topmost_directories_are_told_in_both_kinds(database: Database) -> None:
+    put(database, "/all/a/old", "/all/b/old", "/all/file", "/all/same/x")
+    root = database.head().root
+    put(database, "/all/new", *(f"/all/{name}/{number}" for name in "ac" for number in range(5_001)))
+    with database.transaction() as changes:
+        changes.delete(parse_path("/all/b/old"))
+        changes.put(parse_path("/all/file"), b"changed")
+    assert head_back_to(database, root) == [
+        ("entries_deleted", ["/all/a", "/all/b", "/all/c", "/all/new"]),
+        ("entries_created", ["/all/a", "/all/b", "/all/file"]),
+    ]
+
+
+def test_where_even_the_names_of_a_directory_are_too_many_it_is_told_itself(database: Database) -> None:
+    put(database, "/d/e/keeps")
+    root = database.head().root
+    put(database, *(f"/d/e/{number:05d}" for number in range(10_001)))
+    assert head_back_to(database, root) == [("entries_deleted", ["/d/e"]), ("entries_created", ["/d/e"])]
+
+
+@pytest.mark.parametrize("prefix", ["/a/b/c", "/a/b/", "/a/b", "/a/"])
+def test_what_happened_to_a_directory_above_a_prefix_reaches_who_follows_it(
+    database: Database, prefix: str
+) -> None:
+    put(database, "/a/b/c/d", "/other")
+    place = feed_of(database).end()
+    with database.transaction() as changes:
+        changes.copy(("a",), ("z",))
+        changes.move(("a",), ("y",))
+        changes.move(("y",), ("a",))
+        changes.delete(("a",), recursive=True)
+        changes.put(("ab",), b"1")
+    found = told(read(feed_of(database), place, EventFilter(path_prefix=prefix)))
+    assert [name for name, paths in found if "/a" in paths] == [
+        "entries_deleted",
+        "entries_created",
+        "entries_deleted",
+    ]
+    put(database, "/abc/d", "/o")
+    assert told(read(feed_of(database), place, EventFilter(path_prefix=prefix))) == found
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -183,6 +260,14 @@ def test_places_compare_as_their_ids_do() -> None:
 def test_what_is_no_id_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_place(text)
+
+
+def test_before_the_first_commit_nothing_is_missing(database: Database) -> None:
+    put(database, "/a")
+    for begin in ("0", "000000000000.000000", "000000000000.000007"):
+        batch = feed_of(database).after(parse_place(begin))
+        assert batch is not None
+        assert "gap" not in [found.event.event_type for found in batch.events], begin
 
 
 def test_a_place_behind_the_log_gives_a_gap_and_goes_on_at_its_end(database: Database) -> None:
@@ -276,6 +361,12 @@ def test_a_prefix_keeps_the_event_as_a_whole(database: Database) -> None:
     assert told(read(feed_of(database), wanted=wanted)) == [("entries_created", ["/a/1", "/b/1"])]
 
 
+def test_a_prefix_in_another_unicode_form_is_the_same(database: Database) -> None:
+    put(database, "/M\u00fcller/1")
+    wanted = EventFilter(path_prefix="/Mu\u0308ller/")
+    assert told(read(feed_of(database), wanted=wanted)) == [("entries_created", ["/M\u00fcller/1"])]
+
+
 def test_names_that_nobody_has_are_refused_with_those_that_there_are() -> None:
     assert parse_event_names(" a, b ", {"a", "b", "c"}) == {"a", "b"}
     assert parse_event_names(None, {"a"}) is None
@@ -319,6 +410,20 @@ def test_the_same_is_made_once_for_all_who_ask(database: Database) -> None:
     assert first is second
     assert first is not None
     assert first.events[0].json is first.events[0].json
+
+
+def test_readers_at_many_places_come_together(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a restart: else each of thousands would read the whole of what it missed for itself."""
+    feed = feed_of(database)
+    begun = feed.end().sequence
+    for number in range(300):
+        put(database, f"/{number}")
+    made: list[Place] = []
+    make = feed._make
+    monkeypatch.setattr(feed, "_make", lambda place: made.append(place) or make(place))
+    for number in range(40):
+        assert len(read(feed, Place(begun + number))) == 300 - number
+    assert len(made) <= 10
 
 
 def test_who_is_not_there_any_more_is_told(database: Database) -> None:

@@ -334,6 +334,10 @@ def test_its_health_is_told(database: Database) -> None:
     assert report.status is HealthStatus.DEGRADED
     assert report.details["destinations"]["lists/one"]["error"] == "The receiver is ill."
     assert "ill" not in report.message
+    slow = msgspec.structs.replace(state, commits_behind=100_001)
+    states_file(database.state_directory).beat(SinkStates((slow,)))
+    report = SinkHealth().check(context)
+    assert report.details["destinations"]["lists/one"]["error"] == "It is far behind."
 
 
 def test_a_record_of_another_form_is_none(database: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,3 +66,16 @@ def _fits(pattern: list[str], path: tuple[str, ...]) -> bool:
     if pattern[0] == "**":
         return any(_fits(pattern[1:], path[skip:]) for skip in range(len(path) + 1))
     return bool(path) and pattern[0] in ("*", path[0]) and _fits(pattern[1:], path[1:])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("Mu\u0308ller*", "M\u00fcller.txt"),
+        ("/a/Mu\u0308ller.txt", "M\u00fcller.txt"),
+        ("a/*u\u0308*.txt", "M\u00fcller.txt"),
+        ("**/[u\u0308x]nd.txt", "\u00fcnd.txt"),
+    ],
+)
+def test_a_pattern_in_another_unicode_form_fits_the_same_names(pattern: str, name: str) -> None:
+    assert Glob(pattern).matches(("a", name), 0)

@@ -43,6 +43,24 @@ def test_two_versions_are_compared_both_ways(http: Any, commit: Any) -> None:
     assert compare(http, **{"from": first, "to": first})["changes"] == []
 
 
+def test_a_comparison_is_read_in_parts(http: Any, commit: Any) -> None:
+    first = commit({"/keep": b"1"})
+    commit({f"/d/{number}": b"1" for number in range(5)} | {"/e": b"1"})
+    whole = compare(http, **{"from": first})
+    for limit in ("1", "2", "6"):
+        found, after = [], ""
+        while after is not None:
+            part = compare(http, **{"from": first, "limit": limit, **({"after": after} if after else {})})
+            found += part["changes"]
+            assert part["totals"] is None
+            assert part["has_more"] is (part["next_cursor"] is not None)
+            after = part["next_cursor"]
+        assert found == whole["changes"]
+    below = compare(http, **{"from": first, "path": "/d", "limit": "100"})
+    assert [one["path"] for one in below["changes"]] == ["/d", *(f"/d/{number}" for number in range(5))]
+    assert http.get("/versions/compare", params={"from": first, "limit": "0"}).status_code == 400
+
+
 def test_versions_are_named_in_every_way_and_the_end_is_head_by_default(http: Any, commit: Any) -> None:
     first = commit({"/a": b"1"})
     http.post("/versions/snapshots", {"name": "monday"})

@@ -60,7 +60,14 @@ def test_a_deleted_file_shows_when_it_went_and_when_it_came_back(commit: Any, fo
     answer = four.get("/version/file-history/docs/a.txt")
     assert changes(answer)[:3] == [("seven", "added"), ("five", "deleted"), ("four", "unchanged")]
     deleted = answer.json["history"][1]
-    assert (deleted["size"], deleted["content_type"], deleted["content_hash"]) == (0, None, None)
+    before = answer.json["history"][2]
+    assert (deleted["size"], deleted["entry_type"]) == (0, 2)
+    for member in ("content_type", "content_hash"):
+        assert deleted[member] == before[member] is not None
+    commits = four.get("/version/file-history/docs/a.txt?commits=true").json["history"]
+    [gone] = [row for row in commits if row["change_type"] == "deleted"]
+    assert (gone["size"], gone["content_hash"]) == (0, before["content_hash"])
+    assert gone["content_type"] == before["content_type"]
 
 
 @pytest.mark.parametrize("query", ["", "?commits=true"])

@@ -64,10 +64,10 @@ def put(database: Database, path: str, content: bytes | None, actor: str, messag
 def test_the_log_has_a_line_for_each_commit(run: Run, database: Database) -> None:
     first = put(database, "/a", b"1", "ann", "begin\nand more")
     second = put(database, "/d/b", b"1", "bob")
-    lines = [line.split() for line in run("log").splitlines()]
+    lines = [line.split() for line in run("log").splitlines()[1:]]
     assert [line[0] for line in lines] == [second[:12], first[:12]]
     assert lines[1][4:] == ["ann", "+1", "~0", "-0", "begin"]
-    assert [line.split()[0] for line in run("log", "/d").splitlines()] == [second[:12]]
+    assert [line.split()[0] for line in run("log", "/d").splitlines()[1:]] == [second[:12]]
     assert run("log", "/none") == ""
 
 
@@ -87,7 +87,7 @@ def test_the_log_of_a_fork_goes_on_with_head(run: Run, database: Database) -> No
     with database.transaction(ref="forks/draft") as transaction:
         transaction.put(("a",), b"2")
     on_fork = database.resolve_version(fork="draft").hex()
-    assert [line.split()[0] for line in run("log", "--fork", "draft").splitlines()] == [
+    assert [line.split()[0] for line in run("log", "--fork", "draft").splitlines()[1:]] == [
         on_fork[:12],
         first[:12],
         first[:12],
@@ -122,14 +122,14 @@ def test_a_history_goes_over_snapshots_or_commits(run: Run, database: Database) 
         transaction.set_ref("snapshots/monday", database.head().root)
     put(database, "/a", b"22", "bob", "go on")
     put(database, "/a", None, "cid", "stop")
-    [line] = run("history", "/a").splitlines()
-    assert line.split()[3:] == ["added", "1", "monday"]
-    changes = [line.split()[3:] for line in run("history", "/a", "--commits").splitlines()]
+    [line] = run("history", "/a").splitlines()[1:]
+    assert line.split()[3:] == ["-", "added", "1", "monday"]
+    changes = [line.split()[4:] for line in run("history", "/a", "--commits").splitlines()[1:]]
     assert changes == [["deleted", "stop"], ["modified", "2", "go", "on"], ["added", "1", "begin"]]
     rows = json.loads(run("history", "a", "--commits", "--json"))
     assert (rows["path"], len(rows["history"])) == ("/a", 3)
     assert run("history", "/never") == ""
-    assert len(run("history", "/", "--commits", "-n", "2").splitlines()) == 2
+    assert len(run("history", "/", "--commits", "-n", "2").splitlines()[1:]) == 2
 
 
 def test_blame_shows_who_wrote_each_line(run: Run, database: Database) -> None:
@@ -142,9 +142,9 @@ def test_blame_shows_who_wrote_each_line(run: Run, database: Database) -> None:
     ]
     before = json.loads(run("blame", "/a", "--at", first, "--json"))
     assert [line["text"] for line in before["lines"]] == ["one", "two"]
-    assert [line.split()[-1] for line in run("blame", "/").splitlines()] == ["a"]
+    assert [line.split()[-1] for line in run("blame", "/").splitlines()[1:]] == ["a"]
     put(database, "/b", b"\0", "cid")
-    assert run("blame", "/b").split()[1] == "cid"
+    assert run("blame", "/b").splitlines()[1].split()[1] == "cid"
     run("blame", "/none", check=3)
 
 
@@ -175,11 +175,11 @@ def test_what_was_collected_is_marked(run: Run, database: Database) -> None:
     second = put(database, "/a", b"one\ntwo\n", "bob")
     simulate_collection(database)
     third = put(database, "/a", b"one\ntwo\nthree\n", "cem")
-    lines = [line.split() for line in run("log").splitlines()]
+    lines = [line.split() for line in run("log").splitlines()[1:]]
     assert [line[0] for line in lines] == [third[:12], second[:12], first[:12]]
     assert [line[5] for line in lines] == ["+0", "collected", "collected"]
     assert "its versions were collected" in run("show", first)
-    rows = [line.split() for line in run("history", "/a", "--commits").splitlines()]
+    rows = [line.split() for line in run("history", "/a", "--commits").splitlines()[1:]]
     assert ["modified" in row for row in rows] == [True, False, False]
     assert ["collected" in row for row in rows] == [False, True, True]
     assert [line.split()[0] for line in run("blame", "/a").splitlines()] == [
@@ -196,7 +196,7 @@ def test_what_a_server_tells_of_a_directory_that_the_caller_sees_in_part(
     of_commit = dict.fromkeys(("version", "sequence", "timestamp", "user"))
     entry = {"path": "/d", "name": "d", "entry_type": 3, "size": None, **of_commit}
     monkeypatch.setattr("svc_history.blame_of_file.blame_of_file", lambda *_: {"entries": [entry]})
-    assert run("blame", "/").split() == ["-", "-", "-", "d/"]
+    assert run("blame", "/").splitlines()[1].split() == ["-", "-", "-", "d/"]
     row = {"snapshot": "one", "timestamp": 0, "change_type": None, "size": None, "version": "0" * 64}
     page = HistoryPage("/d", [HistoryRow(**row)])
     monkeypatch.setattr("svc_history.answers.history_answer", lambda *_: page)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from svc.errors import NotFound
 from svc_history import operations as op
-from svc_history.models import BlameQuery, CompareQuery, HistoryQuery, LogQuery
+from svc_history.models import BlameQuery, CompareQuery, HistoryQuery, LogQuery, TextQuery
 from svc_testing import OperationsContract, Teller
 
 
@@ -26,6 +26,13 @@ class TestOperations(OperationsContract):
         call.refused(NotFound, op.show_history, (".svc-system",))
         call.stream(op.compare_versions, CompareQuery(source="HEAD"))
         call.refused(NotFound, op.compare_versions, CompareQuery(source="none"))
+        call.stream(op.compare_versions, CompareQuery(source="HEAD", limit=2))
+        lines = call(op.compare_texts, ("a.txt",), TextQuery(source=commits[0].parent)).lines
+        assert [(line.before, line.after, line.text) for line in lines] == [
+            (None, 1, "one"),
+            (None, 2, "two"),
+        ]
+        call.refused(NotFound, op.compare_texts, ("none",), TextQuery(source="HEAD"))
         call.stream(op.blame_path, ("a.txt",))
         call.stream(op.blame_path, ("d",), BlameQuery(text=False))
         call.refused(NotFound, op.blame_path, ("none",))

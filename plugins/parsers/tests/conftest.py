@@ -20,6 +20,13 @@ if MAKING not in sys.path:
 BY_NAME: dict[str, Parser] = {parser.name: parser() for parser in PARSERS}
 
 
+def parse_here(name: str, content: bytes) -> ParseResult:
+    """Reads a file in this process."""
+    parser = choose_parser(BY_NAME, None, name, None)
+    assert parser is not None
+    return parse_in_process(parser, content, ParserInput(name, None, len(content)))
+
+
 @pytest.fixture(scope="session")
 def pool() -> Iterator[ParserPool]:
     """The children of this session's tests: the limits are those of a server, but for the time."""

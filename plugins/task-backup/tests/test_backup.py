@@ -36,6 +36,8 @@ from .conftest import Backups, contents, restored  # noqa: TID252
         ({"snapshot": ""}, "snapshot"),
         ({"chain_length": 0}, "chain_length"),
         ({"compress": True}, "compress"),
+        ({"privileged": "yes"}, "privileged"),
+        ({"privileged": True, "chain_length": 2}, "privileged"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(args: dict[str, Any], field: str) -> None:
@@ -49,7 +51,9 @@ def test_arguments_have_the_defaults_of_the_specification() -> None:
         "backup_dir": "./backups/",
         "retention_count": 0,
         "snapshot": None,
+        "without_lost": False,
         "chain_length": 1,
+        "privileged": False,
     }
 
 
@@ -71,6 +75,19 @@ def test_a_backup_is_a_database_with_what_head_holds(
     with Database(path) as opened:
         assert contents(opened) == contents(shop)
     assert sum(count for count, _ in context.steps) == context.total == 2 * result["size"]
+
+
+def test_a_privileged_backup_holds_system_data_too(backups: Backups, shop: Database) -> None:
+    with shop.transaction() as transaction:
+        transaction.put_system(("plugins", "acme.shop"), b"{}")
+    system = {}
+    for privileged in (False, True):
+        result = backups(privileged=privileged)
+        with Database(backups.directory / result["file"], read_only=True) as opened:
+            assert contents(opened) == contents(shop)
+            system[privileged] = opened.system().get(("plugins", "acme.shop"))
+    assert system[False] is None
+    assert system[True] is not None
 
 
 def test_a_snapshot_is_what_it_was(backups: Backups, shop: Database, tmp_path: Path) -> None:

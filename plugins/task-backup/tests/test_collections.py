@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from svc.database import verify
 from svc.plugin import Database, collect, files_with_records
+from svc_maintenance.verification import verify
 from svc_testing.old_records import make_record_old
 
 from .conftest import Backups, contents, restored  # noqa: TID252

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from svc_task_backup.task import BackupArguments
 
-from svc.database import verify
 from svc.plugin import Database
+from svc_maintenance.verification import verify
 from svc_testing import DistributionFactory, PluginContract, Server, start_server
 
 from .conftest import Backups, contents  # noqa: TID252

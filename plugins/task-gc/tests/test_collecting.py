@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,15 @@ from svc_tasks.running.supervisor import Supervisor
 
 from svc.cli import main
 from svc.errors import DatabaseBusy, SvcError
-from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, extensions_of, hash_content
+from svc.plugin import (
+    ROOT_IDENTITY,
+    Database,
+    Identity,
+    collect,
+    extensions_of,
+    hash_content,
+    unkept_versions,
+)
 from svc.plugins import initialize, load_plugins, parse_allowed
 from svc_testing import PathRights, load_with_testing_auth, serve_in_process, start_server
 from svc_versions.api import list_snapshots
@@ -228,6 +239,34 @@ def test_the_shell_collects_beside_those_who_have_the_file_open(database: Databa
     run("gc", "--keep-days", "-1", check=2)
 
 
+def test_the_shell_says_what_goes_and_asks_at_a_terminal(database: Database, path: Path) -> None:
+    count, since = unkept_versions(database, 0)
+    assert (unkept_versions(database, 1), count > 1, since is not None) == ((0, None), True, True)
+    environment = {**os.environ, "SVC_PLUGINS": ",".join(ALL)}
+    command = [Path(sys.executable).with_name("svc"), "gc", "-D", path]
+
+    def at_a_terminal(answer: bytes) -> tuple[int, str]:
+        keyboard, terminal = pty.openpty()
+        streams = {"stdin": terminal, "stdout": subprocess.DEVNULL, "stderr": terminal}
+        process = subprocess.Popen(command, env=environment, **streams)
+        os.close(terminal)
+        os.write(keyboard, answer)
+        shown = b""
+        with suppress(OSError):  # The other end is closed.
+            while piece := os.read(keyboard, 65_536):
+                shown += piece
+        os.close(keyboard)
+        return process.wait(60), shown.decode()
+
+    code, shown = at_a_terminal(b"n\n")
+    assert f"{count} versions can't be read afterwards, the oldest of 20" in shown
+    assert (code, database.horizon()) == (1, 0)
+    code, shown = at_a_terminal(b"y\n")
+    assert (code, database.horizon() > 1) == (0, True), shown
+    done = subprocess.run([*command, "--dry-run", "--keep-days", "1"], env=environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b""), "nothing goes, and nothing is said"
+
+
 AS_SOMEBODY = """\
 import os, sys
 from svc.cli import main
@@ -362,3 +401,46 @@ def test_little_garbage_of_the_system_is_left_and_told(path: Path) -> None:
         assert report["garbage_entries"] == foretold["garbage_entries"] > 0
         assert report["reclaimed_bytes"] == foretold["reclaimed_bytes"] == 0
         assert "the system's own records" in report["warning"]
+
+
+def test_a_collection_waits_for_another_where_it_shall(path: Path) -> None:
+    with Database(path) as database, Database(path) as other:
+        fill(database)
+        phases: list[str] = []
+        done: list[dict[str, Any]] = []
+
+        def wait() -> None:
+            settings = GcConfiguration(safety_snapshot=False)
+            done.append(
+                collect_garbage(other, settings, progress=lambda phase, *_: phases.append(phase), waits=True)
+            )
+
+        waiting = threading.Thread(target=wait)
+
+        def meet(_phase: str, _done: int, _total: int) -> None:
+            if not waiting.ident:
+                waiting.start()
+                while "queue" not in phases:
+                    time.sleep(0.01)
+
+        collect_garbage(database, GcConfiguration(safety_snapshot=False), progress=meet)
+        waiting.join(30)
+        assert [report["waiting"] for report in done] == [None]
+        assert phases[0] == "queue"
+
+
+def test_a_second_collection_of_a_process_is_refused_before_it_costs_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svc_task_gc import process
+
+    with Database(tmp_path / "x.svcdb") as database:
+
+        def ask(command: Any, order: Any) -> Any:
+            with pytest.raises(DatabaseBusy):
+                process.collect_in_process(database, GcConfiguration(), {})
+            return {"dry_run": True}
+
+        monkeypatch.setattr(process, "_ask", ask)
+        for _ in range(2):
+            assert process.collect_in_process(database, GcConfiguration(), {}) == {"dry_run": True}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from killed_tasks import EXTENT, SECONDS, Rounds, send
-from svc.database import verify
 from svc.hashing import ObjectKind
 from svc.log import FIRST, CollectableStorage
 from svc.plugin import Database
+from svc_maintenance.verification import verify
 from svc_testing import start_server
 
 PLUGINS = ("versions", "tasks", "task.gc")

@@ -81,7 +81,7 @@ def test_force_makes_everything_below_the_path_anew_and_nothing_else(indexed: In
     before, contents = numbers(indexed), indexed.contents()
     result = run(path="/d", force=True)
     after = numbers(indexed)
-    assert result["indexed"] == result["files"] == 61
+    assert (result["files"], result["indexed"]) == (61, 60), "the configuration is no document"
     assert {path for path in after if after[path] != before[path]} == set(before) - {"other.json"}
     assert indexed.contents() == contents
     assert indexed.found("title", b"st7") == {"/d/0007.json"}, "flushed"
@@ -157,7 +157,7 @@ def test_a_run_that_was_interrupted_goes_on_behind_its_checkpoint(indexed: Index
     result = run(second)
     assert second.begun == [(221, 150)]
     assert second.batches == [50, 21]
-    assert (result["files"], result["indexed"]) == (221, 221)
+    assert (result["files"], result["indexed"]) == (221, 220)
     after = numbers(indexed)
     assert all(after[path] != before[path] for path in before), "nothing was skipped"
 
@@ -171,7 +171,7 @@ def test_what_was_done_since_the_last_checkpoint_is_not_done_twice(indexed: Inde
     result = run(run.context(done, path="/d", force=True))
     assert result["files"] == 221
     twice = numbers(indexed)
-    first_batches = sorted(once)[:200]
+    first_batches = sorted(once)[:199]
     assert all(once[path] == twice[path] for path in first_batches)
 
 
@@ -239,7 +239,7 @@ def test_metadata_only_reads_no_file(indexed: Indexed, run: Runner, monkeypatch:
     monkeypatch.setattr("svc_query.indexing.reconciling.parse_here", read)
     result = run(path="/d", metadata_only=True, force=True)
     monkeypatch.undo()
-    assert (result["indexed"], result["failed"]) == (61, 0)
+    assert (result["indexed"], result["failed"]) == (60, 0)
     after = numbers(indexed)
     assert all(after[path] != before[path] for path in before)
     assert indexed.contents() == contents, "what was found in the files stays"

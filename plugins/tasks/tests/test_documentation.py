@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import svc_tasks.api
+import svc_tasks.testing.contract
 from svc_tasks import plugin
 from svc_tasks.api import Task, TaskProgress
 from svc_tasks.configuration import TasksConfiguration
@@ -70,3 +71,20 @@ def test_the_plugin_of_the_page_passes_its_test(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
+
+
+def test_commands_of_all_pages_that_send_json_say_so() -> None:
+    pages = [*DOCS.rglob("*.md"), DOCS.parent / "README.md"]
+    commands = [
+        line
+        for page in pages
+        for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+        if re.search(r"\bcurl\b.* (-d|--data|--data-raw) '?[\[{]", line)
+    ]
+    assert commands
+    assert [line for line in commands if "Content-Type: application/json" not in line] == []
+
+
+def test_an_assertion_of_a_drivers_contract_says_what_differs() -> None:
+    loader = svc_tasks.testing.contract.__spec__.loader
+    assert type(loader).__name__ == "AssertionRewritingHook"

@@ -359,3 +359,29 @@ def test_the_fingerprint_of_rights_changes_with_their_own_grants(groups: Databas
     assert of("red", "green") == of("green", "red")
     give("red", "c")
     assert of("red") != red
+
+
+@settings(max_examples=500)
+@given(grant_lists(), paths(4))
+def test_nobody_is_stuck_above_what_may_be_read_or_listed(grants: list[Grant], path: Path) -> None:
+    rights = GrantedRights(map(rule_of, grants))
+    if any(rights.allows(operation, path) for operation in (Operation.READ, Operation.LIST)):
+        for depth in range(len(path)):
+            above = path[:depth]
+            may_be_seen = any(rights.allows(one, above) for one in (Operation.READ, Operation.LIST))
+            assert may_be_seen or rights.leads_on(above), above
+
+
+def test_only_what_is_granted_to_be_read_or_listed_leads_there() -> None:
+    def leads(path: str, *grants: Grant) -> bool:
+        return GrantedRights(map(rule_of, grants)).leads_on(tuple(path.split("/")) if path else ())
+
+    def grant(path: Path, group: str, **said: str) -> Grant:
+        return checked_grant(path, group, created_at=1, **{"allow": "--------", "deny": "--------", **said})
+
+    deep = grant(("a", "b"), "g", allow="-r------")
+    assert [leads(path, deep) for path in ("", "a", "a/b", "a/c", "b")] == [True, True, False, False, False]
+    assert not leads("a", grant(("a", "b"), "g", allow="c-ud----"))
+    assert not leads("a", deep, grant(("a", "b"), "h", deny="-r------"))
+    pattern = grant(("a",), "g", allow="----l---", path_pattern="x/*/y.md")
+    assert [leads(path, pattern) for path in ("", "a", "a/x", "a/x/c", "a/y")] == [True] * 4 + [False]

@@ -16,6 +16,7 @@ from svc.tree import diff
 from svc_versions.ancestry import common_ancestor
 from svc_versions.forks import abandon_fork, create_fork, find_fork, promote_fork
 from svc_versions.merging import MergeLimits, merge_versions
+from svc_versions.models import Resolution
 from svc_versions.restoring import restore_snapshot
 from svc_versions.snapshots import create_snapshot
 from svc_versions.tree_edits import Counts, edits_between
@@ -112,7 +113,7 @@ def test_every_conflict_is_listed_with_both_sides(forked: Database) -> None:
     both = found["/both"]
     assert (both["base"]["size"], both["ours"]["size"], both["theirs"]["size"]) == (1, 4, 7)
     assert both["theirs"]["hash"] == forked.at(find_fork(forked, "f").root).get(("both",)).hash.hex()  # type: ignore[union-attr]
-    assert set(both["ours"]) == {"hash", "size", "updated_at", "entry_type"}
+    assert set(both["ours"]) == {"hash", "size", "updated_at", "entry_type", "content_type"}
     assert found["/d/1"]["ours"] is None
     assert found["/added"]["base"] is None
     assert found["/kind"]["theirs"]["entry_type"] == 3
@@ -429,3 +430,111 @@ def test_the_newest_common_state_is_found_across_jumps(database: Database, datab
     assert common_ancestor(database, 0, head) == 0
     with Database(database_path) as again:
         assert common_ancestor(again, head, base + 5) == base + 2
+
+
+def test_a_conflict_says_what_differs_where_the_contents_are_equal(database: Database) -> None:
+    with database.transaction() as changes:
+        changes.put(("a",), b"1", content_type="text/plain")
+        changes.put(("b",), b"1")
+        changes.put(("c",), b"1")
+    create_fork(database, "draft")
+    for ref, kind in (("HEAD", "text/x-one"), ("forks/draft", "text/x-two")):
+        with database.transaction(ref=ref) as changes:
+            changes.put(("a",), b"2", content_type=kind)
+            changes.put(("b",), kind.encode())
+            if ref == "HEAD":
+                changes.delete(("c",))
+            else:
+                changes.put(("c",), b"2")
+    with pytest.raises(Conflict) as refused:
+        merge_versions(database, "draft")
+    conflicts = refused.value.details["conflicts"]
+    assert {one["path"]: one["differs"] for one in conflicts} == {
+        "/a": ["content_type"],
+        "/b": ["content"],
+        "/c": ["existence"],
+    }
+    assert conflicts[0]["ours"]["content_type"] == "text/x-one"
+
+
+# What is decided path by path ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def conflicting(forked: Database) -> Database:
+    """Both sides changed four paths, and one of them deleted another."""
+    write(forked, {"/same": "1", "/ours": "1", "/theirs": "1", "/d/1": "1", "/both": None})
+    write(forked, {"/same": "2", "/ours": "2", "/theirs": "2", "/d/1": "2", "/both": "2", "/new": "2"}, "f")
+    return forked
+
+
+def test_each_conflict_is_decided_for_itself_in_one_commit(conflicting: Database) -> None:
+    before = conflicting.head().sequence
+    done = merge_versions(
+        conflicting,
+        "f",
+        resolutions=[
+            Resolution(path="/same", take="text", content="1 and 2"),
+            Resolution(path="/ours", take="ours"),
+            Resolution(path="/theirs", take="theirs"),
+            Resolution(path="/d/1", take="both"),
+            Resolution(path="/both", take="both"),
+        ],
+    )
+    assert contents(conflicting) == {
+        "/same": "1 and 2", "/ours": "1", "/theirs": "2", "/d/1": "1", "/d/1 (theirs)": "2", "/both": "2",
+        "/e/1": "0", "/new": "2",
+    }  # fmt: skip
+    assert conflicting.head().sequence == before + 1
+    assert done.committed
+    # It is merged: the same merge has nothing left to do.
+    assert not merge_versions(conflicting, "f", strategy="ours").committed
+
+
+def test_what_nobody_decided_is_refused_or_left_to_the_strategy(conflicting: Database) -> None:
+    one = [Resolution(path="/same", take="theirs")]
+    with pytest.raises(Conflict) as refused:
+        merge_versions(conflicting, "f", resolutions=one)
+    listed = [conflict["path"] for conflict in refused.value.details["conflicts"]]
+    assert listed == ["/both", "/d/1", "/ours", "/theirs"]
+    merge_versions(conflicting, "f", strategy="theirs", resolutions=[Resolution(path="/ours", take="ours")])
+    assert contents(conflicting) == {
+        "/same": "2", "/ours": "1", "/theirs": "2", "/d/1": "2", "/both": "2", "/e/1": "0", "/new": "2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "resolutions",
+    [
+        [Resolution(path="/e/1", take="ours")],
+        [Resolution(path="/nothing", take="theirs")],
+        [Resolution(path="/same", take="ours"), Resolution(path="/same", take="theirs")],
+        [Resolution(path="/same", take="text")],
+    ],
+)
+def test_a_resolution_is_of_a_conflict(conflicting: Database, resolutions: list[Resolution]) -> None:
+    head = conflicting.head().root
+    with pytest.raises(InvalidInput):
+        merge_versions(conflicting, "f", strategy="ours", resolutions=resolutions)
+    assert conflicting.head().root == head
+
+
+def test_a_side_that_has_changed_since_it_was_looked_at_is_not_decided(conflicting: Database) -> None:
+    seen = next(one for one in conflicts_of(conflicting, "f") if one["path"] == "/same")
+    decided = Resolution(
+        path="/same", take="text", content="x", ours=seen["ours"]["hash"], theirs=seen["theirs"]["hash"]
+    )
+    write(conflicting, {"/same": "3"})
+    with pytest.raises(Conflict, match="has changed since"):
+        merge_versions(conflicting, "f", strategy="ours", resolutions=[decided])
+    gone = Resolution(path="/both", take="theirs", ours="")
+    merge_versions(conflicting, "f", strategy="ours", resolutions=[gone])
+    assert contents(conflicting)["/both"] == "2"
+
+
+def test_conflicts_that_may_not_be_seen_cannot_be_decided(conflicting: Database) -> None:
+    with pytest.raises(InvalidInput, match="no conflict"):
+        merge_versions(
+            conflicting, "f", strategy="ours", shows=lambda path: path != ("same",),
+            resolutions=[Resolution(path="/same", take="theirs")],
+        )  # fmt: skip

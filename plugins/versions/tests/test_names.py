@@ -14,7 +14,20 @@ from svc_versions.names import document_path, is_automatic, new_name, reference
 
 
 @pytest.mark.parametrize(
-    "name", ["a", "v1.0", "release/2026/03", "ä ö", "50%", "a%2Fb", "x" * 200, "日" * 200]
+    "name",
+    [
+        "a",
+        "v1.0",
+        "HEAD/a",
+        "head",
+        "a1" * 31,
+        "release/2026/03",
+        "ä ö",
+        "50%",
+        "a%2Fb",
+        "x" * 200,
+        "日" * 200,
+    ],
 )
 def test_a_printable_name_of_up_to_200_characters_is_taken(name: str) -> None:
     assert new_name(name) == name
@@ -24,7 +37,7 @@ def test_a_printable_name_of_up_to_200_characters_is_taken(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "x" * 201, "a\nb", "a\0", "\x7f", "a\udc80", "_svc_mine", "a//b", "/a", "a/", ".", "..", "a/../b",
-     ".system/x", ".svc-system"],
+     ".system/x", ".svc-system", "HEAD", "a1" * 32, "A1" * 32],
 )  # fmt: skip
 def test_what_no_url_can_carry_or_svc_keeps_for_itself_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as refused:

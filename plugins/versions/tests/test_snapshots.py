@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from svc.database.repair import repair
 from svc.errors import AlreadyExists, Conflict, CorruptRecord, InvalidInput, NotFound
 from svc.plugin import Database
+from svc_maintenance.repair import repair
 from svc_versions.lifecycle import change_lifecycle
 from svc_versions.models import LifecycleChange
 from svc_versions.restoring import restore_snapshot

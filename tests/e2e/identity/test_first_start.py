@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from svc_blackbox.server import Server, free_port, living_processes, run_svc, svc_environment, svc_program
+from svc_blackbox.prepared import run_svc
+from svc_blackbox.server import Server, free_port, living_processes, svc_environment, svc_program
+from svc_blackbox.server import run_svc as start_svc
 
 
 @pytest.fixture
@@ -34,9 +36,9 @@ def shown_key(lines: list[str]) -> str | None:
 def test_a_start_that_cannot_listen_makes_nothing(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        failed = run_svc("start", *usual(server), "--port", port, check=False)
+        failed = start_svc("start", *usual(server), "--port", port, check=False)
     assert (failed.returncode, b"in use" in failed.stderr, failed.stdout) == (2, True, b"")
-    failed = run_svc("start", *usual(server), "--host", "no.such.invalid", check=False)
+    failed = start_svc("start", *usual(server), "--host", "no.such.invalid", check=False)
     assert (failed.returncode, b"not an address" in failed.stderr, failed.stdout) == (2, True, b"")
     assert not server.database.exists()
     server.start_with(*usual(server))

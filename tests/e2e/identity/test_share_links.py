@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
-import shutil
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
+from svc_blackbox.browser import running_chromium
+from svc_blackbox.webm import make_webm, vp8_frame
 from svc_testing import Server, start_server
 
 PLUGINS = ("users", "auth.self", "sharing", "files")
 QUARTER = "Quarter 1 \u2013 r\u00e9sum\u00e9.csv"
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PICTURES = os.environ.get("SVC_TEST_PICTURES")
 """A directory where the pages are kept as pictures, for people to look at."""
 
@@ -79,12 +73,8 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owner]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert program, "chromium is not installed: run python tests/system_packages.py"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -144,6 +134,75 @@ def test_a_page_that_was_shared_does_not_run_and_scripts_cannot_read_the_cookie(
     cookie = next(cookie for cookie in page.context.cookies() if cookie["name"] == "svc_share")
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/share")
     assert page.evaluate("document.cookie") == ""
+
+
+PICTURES_TO_FRAMES = """
+() => {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 64;
+  return Array.from({length: 20}, (_, second) => {
+    const context = canvas.getContext("2d");
+    context.fillStyle = `rgb(${second * 12}, 0, 0)`;
+    context.fillRect(0, 0, 64, 64);
+    return canvas.toDataURL("image/webp", 0.9).split(",")[1];
+  });
+}
+"""
+PLAYED = """
+async () => {
+  const player = document.querySelector("video");
+  const ready = name => new Promise((done, failed) => {
+    player.addEventListener(name, done, {once: true});
+    setTimeout(() => failed(new Error(`no ${name}: ${player.error?.message ?? player.readyState}`)), 10000);
+  });
+  if (player.readyState < 1) await ready("loadedmetadata");
+  const sought = ready("seeked");
+  player.currentTime = player.duration * 0.75;
+  await sought;
+  return [Math.round(player.duration), player.videoWidth];
+}
+"""
+
+
+def media_of(page: Page) -> dict[str, tuple[bytes, str]]:
+    """A film and a sound of 20 seconds, a picture and a PDF."""
+    pictures = [base64.b64decode(picture) for picture in page.evaluate(PICTURES_TO_FRAMES)]
+    film = make_webm([vp8_frame(one) for one in pictures], frames_per_second=1, width=64, height=64)
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 1, 8_000, 0, "NONE", "none"))
+        file.writeframes(bytes(range(256)) * 625)
+    pdf = (
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj "
+        b"2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
+        b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>"
+    )
+    return {
+        "film.webm": (film, "video/webm"),
+        "sound.wav": (sound.getvalue(), "audio/wav"),
+        "picture.webp": (pictures[9], "image/webp"),
+        "paper.pdf": (pdf, "application/pdf"),
+    }
+
+
+def test_film_sound_picture_and_pdf_are_shown(owner: Owner, page: Page) -> None:
+    page.goto(owner.server.url + "/share")
+    for name, (content, content_type) in media_of(page).items():
+        owner.write(f"/media/{name}", content, content_type)
+    open_link(page, owner.link("/media"))
+    directory = page.url
+    for name, width in (("film.webm", 64), ("sound.wav", 0)):
+        page.goto(f"{directory}/{name}")
+        assert page.evaluate(PLAYED) == [20, width]
+    page.goto(f"{directory}/picture.webp")
+    assert page.evaluate("document.querySelector('img').naturalWidth") == 64
+    page.goto(f"{directory}/paper.pdf")
+    # Chromium's viewer is a frame of its own, and in it one of the file.
+    for _ in range(100):
+        if [frame.url for frame in page.frames[2:]] == [page.url]:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(page.frames)
 
 
 def test_several_paths_begin_with_a_list_of_them(owner: Owner, page: Page) -> None:

@@ -251,9 +251,10 @@ def test_a_new_root_key_beside_a_running_server_and_a_kill_that_loses_nothing(si
     signed.server.kill()
     signed.start()
     assert "svc_k_" not in signed.printed
-    refused = signed.call("POST", "/auth/token", {"api_key": key})
+    refused = signed.call("POST", "/auth/token", {"api_key": wrong})
     assert refused.status == 429, "the limit outlives the kill"
     assert int(refused["Retry-After"]) > 0
+    assert signed.call("POST", "/auth/token", {"api_key": key}).status == 200
     assert signed.statuses(present["token"]) == {200}
     assert signed.refresh(present["refresh_token"]).status == 200
 

@@ -10,7 +10,11 @@ from svc_blackbox.client import Client, assert_error
 from svc_blackbox.server import Server
 from svc_blackbox.versions import PLURAL, SINGULAR, head_version, make_fork, make_snapshot, snapshot_names
 
-DEFAULTS = {"snapshot_writes_enabled": True, "snapshot_retention": {"auto_months": 0, "manual_months": 0}}
+DEFAULTS = {
+    "snapshot_writes_enabled": True,
+    "snapshot_retention": {"auto_months": 0, "manual_months": 0},
+    "snapshot_schedule": {"hourly": 0, "daily": 0, "weekly": 0},
+}
 
 
 @pytest.fixture
@@ -28,6 +32,7 @@ def test_settings_are_kept_over_a_restart(new_server: Callable[..., Server]) -> 
     changed = {
         "snapshot_writes_enabled": False,
         "snapshot_retention": {"auto_months": 3, "manual_months": 24},
+        "snapshot_schedule": {"hourly": 24, "daily": 7, "weekly": 0},
     }
     response = server.client().send_json("PUT", "/system/lifecycle", changed)
     assert (response.status, response.json()) == (200, changed)

@@ -32,12 +32,12 @@ ODD_NAMES = [
     "a?b=c&d#e",
     "...",
     "quote\"and'more",
-    "HEAD",
+    "HEADS",
     "forks",
     "-D",
     "a\\b",
     "name.svcdb",
-    "0" * 64,
+    "0" * 60,
 ]
 
 
@@ -193,6 +193,13 @@ def test_any_printable_name_will_do(http: Client, area: str, name: str) -> None:
     else:
         assert_error(renamed, 400)
     assert http.delete(PLURAL.snapshot(name)).status == 200
+    assert name not in snapshot_names(http)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "0" * 64])
+def test_a_name_that_means_a_version_is_refused(http: Client, area: str, name: str) -> None:
+    http.store(f"{area}/f", b"one")
+    assert_error(http.post(PLURAL.snapshot_routes[0], {"name": name}), 400)
     assert name not in snapshot_names(http)
 
 

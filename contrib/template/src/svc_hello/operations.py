@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from svc.plugin import operation, requires_identity
+from svc.plugin import Weight, operation, requires_identity
 
 if TYPE_CHECKING:
     from svc.plugin import Call
@@ -21,7 +21,7 @@ class Greeting(Struct, frozen=True):
     transactions: int
 
 
-@operation("GET", "/hello/{name}", requires_identity)
+@operation("GET", "/hello/{name}", requires_identity, weight=Weight.SMALL)
 def greet_by_name(call: Call, name: str) -> Greeting:
     """Greets by name, in the words of the database."""
     from svc_hello.activity import transactions_of

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Struct
 
-from svc.errors import NotFound, ServiceUnavailable, SvcError
+from svc.errors import Forbidden, NotFound, ServiceUnavailable, SvcError
 from svc.paths import Path, format_path, parse_path
 from svc_client.failures import foreign_answer
 from svc_client.models import EntryInfo, EntryType, Page, StoredFile
@@ -110,7 +110,11 @@ class Files:
             response = self._transport.request("HEAD", url, query=query)
         except SvcError as error:
             # An answer to HEAD has no body that could say more than its status.
-            if isinstance(error, ServiceUnavailable) or error.status in (401, 403):
+            if isinstance(error, Forbidden):
+                raise Forbidden(
+                    "You may not read or list this path.", path=_text(path), **error.details
+                ) from error
+            if isinstance(error, ServiceUnavailable) or error.status == 401:
                 raise
             if isinstance(error, NotFound) and not query:
                 raise NotFound("There is nothing at this path.", path=_text(path), **error.details) from error

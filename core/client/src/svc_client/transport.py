@@ -34,6 +34,7 @@ T = TypeVar("T")
 _ERROR_BODY_LIMIT = 1024 * 1024
 _JSON_LIMIT = 128 * 1024 * 1024
 """Bytes of an answer that is read whole; the largest page of a server is a small part of it."""
+_LONGEST_LINE = 64 << 20
 _CONNECTIONS = 64
 _LONGEST_PAUSE_S = 30.0
 _MOST_REDIRECTS = 5
@@ -106,6 +107,18 @@ class Response:
                 yield piece
         finally:
             self.close()
+
+    def event_data(self) -> Iterator[bytes]:
+        """Yields what each message of an event stream says, as it arrives; the server writes it in one line.
+
+        Raises ServiceUnavailable as ``arriving``, and where a line is longer than any.
+        """
+        rest = b""
+        for piece in self.arriving():
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line[5:] for line in lines if line.startswith(b"data:"))
+            if len(rest) > _LONGEST_LINE:
+                raise self.foreign()
 
     def content(self) -> bytes:
         """Returns the whole body."""

@@ -24,6 +24,7 @@ __all__ = [
     "InternalError",
     "InvalidInput",
     "InvalidPath",
+    "LengthRequired",
     "MethodNotAllowed",
     "NotFound",
     "PayloadTooLarge",
@@ -161,6 +162,12 @@ class AlreadyExists(Conflict):
     """The name is taken."""
 
     code = "ALREADY_EXISTS"
+
+
+class LengthRequired(InvalidInput):
+    """The request says neither how long its body is, nor that it comes in chunks."""
+
+    status = 411
 
 
 class PreconditionFailed(SvcError):

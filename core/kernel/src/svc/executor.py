@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-__all__ = ["Executor", "current_executor", "in_turns", "pause", "run_blocking", "use_executor"]
+__all__ = [
+    "Executor",
+    "current_executor",
+    "in_turns",
+    "pause",
+    "run_blocking",
+    "use_executor",
+    "without_turn",
+]
 
 T = TypeVar("T")
 
@@ -45,6 +55,15 @@ class Executor:
 
         return fail
 
+    def begin_beside(self, function: Callable[[], T]) -> Callable[[float], T]:
+        """Begins a function beside the caller, also one that may never end.
+
+        Returns what waits for its outcome for some seconds, and raises ``TimeoutError`` or what it raised.
+        """
+        outcome: Future[T] = Future()
+        threading.Thread(target=_settle, args=(outcome, function), daemon=True).start()
+        return outcome.result
+
     def run_reserved(self, function: Callable[[], T]) -> T:
         """As ``run``, in a pool that other work cannot fill: for what others may be waiting for."""
         return function()
@@ -62,6 +81,36 @@ class Executor:
 
     def pause(self) -> None:
         """Lets others run, if they can't by themselves."""
+
+    def work_for(self, client: Hashable) -> None:
+        """Says for which client the caller works from now on: in ``pause`` they take turns."""
+
+    def begin_dear_work(self) -> None:
+        """Waits for a turn to do work that costs much; until ``end_dear_work``. May be nested.
+
+        Raises:
+            RateLimited: too many requests of the same client wait for their turns.
+            ServiceUnavailable: too many wait.
+        """
+
+    def end_dear_work(self) -> None:
+        """Ends it."""
+
+    def without_turn(self, *, waits_again: bool = True) -> AbstractContextManager[None]:
+        """Gives the turn of the caller's dear work to others, for a block that only waits.
+
+        Args:
+            waits_again: for a turn behind the block; else it takes one only if one is free. Who holds what
+                others with a turn wait for must not wait.
+        """
+        return nullcontext()
+
+
+def _settle(outcome: Future[T], function: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(function())
+    except BaseException as error:  # noqa: BLE001 - whoever waits is told
+        outcome.set_exception(error)
 
 
 _current = Executor()
@@ -92,6 +141,11 @@ def pause() -> None:
     When nobody waits any more for what the caller does, it raises a ``BaseException``: let it pass.
     """
     _current.pause()
+
+
+def without_turn() -> AbstractContextManager[None]:
+    """Gives the turn of a dear request to others, for a block that only waits for what others do."""
+    return _current.without_turn()
 
 
 def in_turns(items: Iterable[T]) -> Iterator[T]:

@@ -2,12 +2,13 @@
 
 In a segment ``*`` stands for any characters and ``?`` for one. What is between two stars is an atomic group:
 the first place where it fits leaves most to what follows, so no other place need be tried. A match takes
-time proportional to pattern times text.
+time proportional to pattern times text. Patterns are compared in the Unicode form of paths.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import takewhile
@@ -24,7 +25,7 @@ def segment_expression(pattern: str, *, classes: bool) -> str:
         pattern: the segment's pattern, without a slash.
         classes: whether ``[...]`` stands for one of the characters in it; else a bracket is a character.
     """
-    runs = ["".join(map(_atom, run)) for run in _split_stars(pattern, classes)]
+    runs = ["".join(map(_atom, run)) for run in _split_stars(_composed(pattern), classes)]
     if len(runs) == 1:
         return runs[0]
     middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1] if run)
@@ -49,11 +50,12 @@ class PathGlob:
     __slots__ = ("_segments", "literal", "matches")
 
     def __init__(self, segments: Sequence[str]) -> None:
+        segments = tuple(map(_composed, segments))
         self.matches: Callable[[str], object] = _path_expression(segments).fullmatch
         self.literal: Path = tuple(
             takewhile(lambda segment: "*" not in segment and "?" not in segment, segments)
         )
-        self._segments = tuple(segments)
+        self._segments = segments
 
     def covers(self, text: str) -> bool:
         """Whether the glob fits a path, given as its text, and everything that may lie below it."""
@@ -74,6 +76,11 @@ class PathGlob:
                     reached.add(place + 1)
             places = _behind_any_depth(segments, reached)
         return bool(places)
+
+
+def _composed(pattern: str) -> str:
+    """A pattern in the Unicode form of paths: macOS hands out names in another."""
+    return pattern if pattern.isascii() else unicodedata.normalize("NFC", pattern)
 
 
 def _path_expression(segments: Sequence[str]) -> re.Pattern[str]:

@@ -1,11 +1,12 @@
-"""Counters and histograms of all processes that serve a database, exact also after one was killed.
+"""Counters, levels and histograms of all processes that serve a database, exact also after one was killed.
 
 A metric is declared once, in a module: ``READ = Counter("svc_files_read", "Files that were read.")``, and
 counted by ``READ.add()``. Each process counts in memory that it shares through two files of the state
 directory, ``counters/<pid>-<start>.values`` (64-bit floats) and ``.series`` (a line of JSON for each series:
-which slots are whose), so that whoever reads sees all, and nothing is lost with a process. What those left
-that have ended is added up in ``counters/ended.json`` by the next one that starts; a server that starts alone
-begins with zero, as Prometheus expects of one that was restarted.
+which slots are whose), so that whoever reads sees all, and nothing is lost with a process. A worker's files
+name the process of its server too, ``<pid>-<start>-<pid>-<start>``. What those left that have ended is added
+up in ``counters/ended.json`` by the next one that starts, all but levels. When no process runs, and no server
+of one that has ended, it begins with zero, as Prometheus expects of what was restarted.
 
 Counting is a lookup and an addition, without a lock. What is counted on an event loop, as requests are, is
 exact; two threads that add to one series at the same moment may lose one.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import mmap
 import os
 from bisect import bisect_left
@@ -30,6 +32,7 @@ __all__ = [
     "Counter",
     "Declared",
     "Histogram",
+    "Level",
     "Series",
     "begin_metrics",
     "counting_processes",
@@ -53,14 +56,16 @@ class Declared(NamedTuple):
     Attributes:
         name: of the metric.
         text: what the metric is.
-        bounds: upper bounds of the buckets of a histogram; None: it is a counter.
+        bounds: upper bounds of the buckets of a histogram; None: it is none.
         labels: names and values, in the order of the declaration.
+        is_level: whether it ends with its process; else it is counted for as long as the server runs.
     """
 
     name: str
     text: str
     bounds: tuple[float, ...] | None
     labels: tuple[tuple[str, str], ...]
+    is_level: bool = False
 
     @property
     def slots(self) -> int:
@@ -73,7 +78,8 @@ class Series(NamedTuple):
 
     Attributes:
         declared: what it is.
-        values: of a counter its count; of a histogram the number in each bucket, that above all, and the sum.
+        values: of a counter or level its count; of a histogram the number in each bucket, that above all,
+            and the sum.
     """
 
     declared: Declared
@@ -101,10 +107,9 @@ class _Memory:
             self._tell(declared, first)
         return first
 
-    def share(self, directory: Path) -> None:
+    def share(self, base: Path) -> None:
         """Goes on in files that others read; what was counted until now goes with it."""
         with self.lock:
-            base = directory / f"{os.getpid()}-{_start_of(os.getpid())}"
             values, series = base.with_suffix(".values"), base.with_suffix(".series")
             with open(values, "w+b") as file:
                 try:
@@ -129,8 +134,10 @@ _memory = _Memory()
 
 
 class _Metric:
+    is_level = False
+
     def __init__(
-        self, name: str, text: str, labels: Sequence[str], bounds: tuple[float, ...] | None = None
+        self, name: str, text: str, labels: Sequence[str] = (), bounds: tuple[float, ...] | None = None
     ) -> None:
         self.name = name
         self.text = text
@@ -148,7 +155,7 @@ class _Metric:
                     first = self._first.get(values)
                 if first is None:
                     named = tuple(zip(self.labels, values, strict=True))
-                    declared = Declared(self.name, self.text, self._bounds, named)
+                    declared = Declared(self.name, self.text, self._bounds, named, self.is_level)
                     first = self._first[values] = _memory.take(declared)
             return first
 
@@ -162,9 +169,6 @@ class Counter(_Metric):
         labels: names of labels; each distinct set of values is a series, so that there must be few.
     """
 
-    def __init__(self, name: str, text: str, labels: Sequence[str] = ()) -> None:
-        super().__init__(name, text, labels)
-
     def add(self, amount: float = 1.0, *labels: str) -> None:
         """Adds to the series of these values of the labels. Does not block."""
         first = self._first.get(labels)
@@ -172,6 +176,15 @@ class Counter(_Metric):
             first = self._at(labels)
         if first >= 0:
             _memory.slots[first] += amount
+
+
+class Level(Counter):
+    """How much there is now, as of open streams: what goes up is taken down again, by a negative amount.
+
+    All living processes together; what one held that was killed is gone with it. Else as ``Counter``.
+    """
+
+    is_level = True
 
 
 class Histogram(_Metric):
@@ -201,15 +214,22 @@ class Histogram(_Metric):
             slots[first + len(self.bounds) + 1] += amount
 
 
-def begin_metrics(state_directory: Path) -> None:
-    """Shares what this process counts with the others of a database. Called once, after a fork."""
+def begin_metrics(state_directory: Path, server: int | None = None) -> None:
+    """Shares what this process counts with the others of a database. Called once, after a fork.
+
+    Args:
+        state_directory: of the database.
+        server: the process whose worker this is: as long as it lives, nothing begins with zero, also where
+            all of its workers are replaced at once.
+    """
     directory = state_directory / _DIRECTORY
+    name = "-".join(_named(pid) for pid in (os.getpid(), server) if pid is not None)
     # Where the disk is full it counts for itself: nobody reads that.
     with contextlib.suppress(OSError):
         directory.mkdir(mode=0o700, exist_ok=True)
         with _locked(directory):
             _add_up(directory)
-            _memory.share(directory)
+            _memory.share(directory / name)
 
 
 def read_metrics(state_directory: Path) -> list[Series]:
@@ -217,18 +237,18 @@ def read_metrics(state_directory: Path) -> list[Series]:
     directory = state_directory / _DIRECTORY
     total: _Total = {}
     with contextlib.suppress(OSError), _locked(directory):
-        ended, taken = _read_ended(directory)
-        _sum(total, ended)
+        ended = _read_ended(directory)
+        _sum(total, ended.series)
         for path in directory.glob("*.series"):
-            if path.stem not in taken:
-                _sum(total, _read_process(path))
+            if path.stem not in ended.taken:
+                _sum(total, _read_process(path, lives=_lives(path)))
     return [Series(declared, tuple(values)) for declared, values in sorted(total.items(), key=_order)]
 
 
 def counting_processes(state_directory: Path) -> list[int]:
     """Returns the processes that serve a database on this machine and count, by their ids."""
-    stems = (path.stem.partition("-") for path in (state_directory / _DIRECTORY).glob("*.series"))
-    return sorted(int(pid) for pid, _, start in stems if start and _start_of(int(pid)) == start)
+    present = (state_directory / _DIRECTORY).glob("*.series")
+    return sorted(int(path.stem.partition("-")[0]) for path in present if _lives(path))
 
 
 _Total = dict[Declared, list[float]]
@@ -244,7 +264,11 @@ def _sum(total: _Total, series: Iterable[Series]) -> None:
         present[:] = map(float.__add__, present, values)
 
 
-def _read_process(path: Path) -> Iterator[Series]:
+def _lives(path: Path) -> bool:
+    return _runs(_process_and_server(path)[0])
+
+
+def _read_process(path: Path, *, lives: bool = False) -> Iterator[Series]:
     try:
         values = memoryview(path.with_suffix(".values").read_bytes()).cast("d")
         lines = path.read_bytes().splitlines()
@@ -254,44 +278,69 @@ def _read_process(path: Path) -> Iterator[Series]:
         with contextlib.suppress(ValueError, TypeError):  # A line that is being written.
             *words, first = json.loads(line)
             declared = _declared(*words)
-            yield Series(declared, tuple(values[first : first + declared.slots]))
+            if type(first) is not int or first < 0:
+                raise ValueError("this is no slot")
+            if not (declared.is_level and not lives):
+                yield _series(declared, values[first : first + declared.slots])
 
 
-def _declared(name: str, text: str, bounds: list[float] | None, labels: list[list[str]]) -> Declared:
+def _series(declared: Declared, values: Iterable[Any]) -> Series:
+    """Returns a series; raises ValueError or TypeError for what nobody has counted: files may rot."""
+    counted = tuple(map(float, values))
+    if len(counted) != declared.slots or not all(map(math.isfinite, counted)):
+        raise ValueError("these are no counts")
+    return Series(declared, counted)
+
+
+def _declared(
+    name: str, text: str, bounds: list[float] | None, labels: list[list[str]], is_level: bool = False
+) -> Declared:
     named = tuple((str(label), str(value)) for label, value in labels)
-    return Declared(name, text, None if bounds is None else tuple(bounds), named)
+    return Declared(
+        str(name), str(text), None if bounds is None else tuple(map(float, bounds)), named, is_level
+    )
 
 
-def _read_ended(directory: Path) -> tuple[list[Series], set[str]]:
-    """What ended processes have counted, and those whose files are in it already."""
+class _Ended(NamedTuple):
+    """What ended processes have counted, those whose files are in it already, and the servers of all."""
+
+    series: list[Series]
+    taken: set[str]
+    servers: set[str]
+
+
+def _read_ended(directory: Path) -> _Ended:
     try:
         content = json.loads((directory / "ended.json").read_bytes())
-        series = [Series(_declared(*words), tuple(values)) for *words, values in content["series"]]
-        return series, set(content["processes"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return [], set()
+        series = [_series(_declared(*words), values) for *words, values in content["series"]]
+        return _Ended(series, set(content["processes"]), set(content["servers"]))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return _Ended([], set(), set())
 
 
 def _add_up(directory: Path) -> None:
-    """Adds what ended processes left to one file; where none runs, all of it goes. Under the lock."""
+    """Adds what ended processes left to one file; where none runs and no server, all goes. Under the lock."""
+    present = _read_ended(directory)
     ended: list[Path] = []
-    running = 0
+    servers = set(present.servers)
+    running = False
     for path in directory.glob("*.series"):
-        pid, _, start = path.stem.partition("-")
-        if start and _start_of(int(pid)) == start:
-            running += 1
+        if _lives(path):
+            running = True
         else:
             ended.append(path)
-    if running:
+            servers.add(_process_and_server(path)[1])
+    servers = set(filter(_runs, servers))
+    if running or servers:
         total: _Total = {}
-        present, taken = _read_ended(directory)
-        _sum(total, present)
+        _sum(total, present.series)
         for path in ended:
-            if path.stem not in taken:
+            if path.stem not in present.taken:
                 _sum(total, _read_process(path))
         content = {
             "series": [[*declared, values] for declared, values in total.items()],
             "processes": [path.stem for path in ended],
+            "servers": sorted(servers),
         }
         unnamed = directory / "ended.new"
         unnamed.write_text(json.dumps(content))
@@ -310,10 +359,27 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _start_of(pid: int) -> str:
-    """When a process began, in ticks since the machine did; "" where there is none."""
+def _process_and_server(path: Path) -> tuple[str, str]:
+    """The two of a file's name; "" for a server that there is not."""
+    words = path.stem.split("-")
+    return "-".join(words[:2]), "-".join(words[2:])
+
+
+def _named(pid: int) -> str:
+    """A process by its number, and when it began, since numbers come again."""
+    return f"{pid}-{_start_of(pid)}"
+
+
+def _runs(process: str) -> bool:
+    pid, _, start = process.partition("-")
+    return bool(start) and _start_of(pid) == start
+
+
+def _start_of(pid: int | str) -> str:
+    """When a process began, in ticks since the machine did; "" where there is none, or one that is dead."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2].split()[19].decode()
-    except (OSError, IndexError):
+            state, *fields = file.read().rpartition(b") ")[2].split()
+            return "" if state in b"ZX" else fields[18].decode()
+    except (OSError, IndexError, ValueError):
         return ""

@@ -15,7 +15,7 @@ import pytest
 import svc.errors
 from svc.cli import main, open_database
 from svc.cli.output import counted, readable_bytes, readable_time
-from svc.cli.program import root
+from svc.cli.program import GROUPS, root
 from svc.database import Database
 from svc.errors import NotFound, PluginMissing, SvcError, UsageError
 
@@ -115,6 +115,16 @@ def test_version_and_help_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         assert command in shown
     assert run("start", "--help") == 0
     assert "SVC_TLS_CERT" in capsys.readouterr().out
+
+
+def test_help_shows_commands_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    shown = capsys.readouterr().out
+    groups = re.findall(r"^([A-Z][\w ]+):$", shown, re.MULTILINE)
+    assert groups[0] == "Options"
+    assert groups[1:] == [group for group in GROUPS if group in groups], "each plugin of svc names a group"
+    assert re.search(r"^  verify ", shown.partition("Running it:")[2].partition("\n\n")[0], re.MULTILINE)
+    assert re.search(r"^  plugins ", shown.partition("Plugins:")[2].partition("\n\n")[0], re.MULTILINE)
 
 
 def test_help_imports_neither_the_server_nor_the_database() -> None:

@@ -11,7 +11,7 @@ from svc.database import Database
 from svc.database.committer import CommitRequest
 from svc.database.operations import Put
 
-BOOT_USERS = ("svc.objects.environments", "svc.database.state")
+BOOT_USERS = ("svc.objects.environment_notes", "svc.database.state")
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from crash.block_layer import Sync, Write, record
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import InsufficientStorage
 from svc.hashing import Hash
 from svc.log import Log
 from svc.objects.chunking import WHOLE_LIMIT
+from svc_maintenance.verification import verify
 
 MARK = 72
 EXPORT = Path(__file__).parents[4] / "docs" / "format" / "golden" / "export.hex"

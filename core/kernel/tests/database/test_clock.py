@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import ServiceUnavailable
 from svc.objects.chunking import WHOLE_LIMIT
+from svc_maintenance.verification import verify
 
 LATER_NS = 3_786_912_000 * 10**9  # the year 2090
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc.database import Database, is_whole_again, verify
-from svc.database.repair import repair
+from svc.database import Database
 from svc.errors import CorruptRecord
 from svc.objects.commit_index import COMMITS, ROOTS
+from svc_maintenance.repair import repair
+from svc_maintenance.verification import is_whole_again, verify
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from crash.boots import another_boot
-from svc.database import Database, verify
+from svc.database import Database
 from svc.database.state import SharedState
 from svc.errors import CorruptRecord, DatabaseLatched, ServiceUnavailable, TruncatedFile
+from svc_maintenance.verification import verify
 from svc_testing.faults import Fault, inject
 
 

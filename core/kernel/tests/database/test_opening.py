@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, verify
+from svc.database import Database
 from svc.errors import (
     CorruptRecord,
     DatabaseBusy,
@@ -22,6 +22,7 @@ from svc.errors import (
     InsufficientStorage,
     SvcError,
 )
+from svc_maintenance.verification import verify
 
 AT_LENGTH = int(os.environ.get("SVC_TEST_CRASH_SCALE", "1")) > 1
 """In the crash laboratory every byte is tried, elsewhere both ends and some between."""
@@ -108,7 +109,7 @@ def test_an_index_of_another_boot_is_rebuilt_unless_it_was_closed_in_order(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(path, 10)
-    for module in ("svc.objects.environments", "svc.database.state"):
+    for module in ("svc.objects.environment_notes", "svc.database.state"):
         monkeypatch.setattr(f"{module}.boot_id", lambda: b"another boot....")
     with Database(path) as database:
         assert not database._opened.rebuilt
@@ -119,7 +120,7 @@ def test_an_index_of_another_boot_is_rebuilt_unless_it_was_closed_in_order(
         crashed = path.with_name("crashed.svcdb")
         shutil.copy(path, crashed)
         shutil.copytree(f"{path}.d", f"{crashed}.d")
-    for module in ("svc.objects.environments", "svc.database.state"):
+    for module in ("svc.objects.environment_notes", "svc.database.state"):
         monkeypatch.setattr(f"{module}.boot_id", lambda: b"the boot after..")
     with Database(crashed) as database:
         assert database._opened.rebuilt

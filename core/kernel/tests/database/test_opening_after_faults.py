@@ -71,8 +71,8 @@ os.kill(os.getpid(), 9)
 
 REBOOTED = """
 import sys
-import svc.database.state, svc.objects.environments
-for module in (svc.database.state, svc.objects.environments):
+import svc.database.state, svc.objects.environment_notes
+for module in (svc.database.state, svc.objects.environment_notes):
     module.boot_id = lambda: b"another boot...."
 from svc.database import Database
 with Database(sys.argv[1]) as database:
@@ -182,3 +182,20 @@ def test_a_close_that_cannot_write_the_index_lets_go_of_the_database_all_the_sam
     with Database(path) as database:
         assert database._opened.recovery is not None
         assert names(database) == ["a"]
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["with its directory", "alone"])
+def test_that_nothing_acknowledged_is_lost_is_said_only_where_something_proves_it(
+    path: Path, beside: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Database(path) as database:
+        put(database, "f")
+    with path.open("ab") as file:
+        file.write(b"0123456")
+    if not beside:
+        shutil.rmtree(f"{path}.d")
+    with Database(path) as database:
+        assert names(database) == ["f"]
+    assert "behind offset" in caplog.text
+    assert ("Nothing acknowledged is lost." in caplog.text) is beside
+    assert ("cannot be known, since nothing beside it" in caplog.text) is not beside

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.database.transfer.places import PlaceSet, without
+from svc_maintenance.transfer.places import PlaceSet, without
 
 
 @given(

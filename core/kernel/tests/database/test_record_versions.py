@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, files_with_records, verify
+from svc.database import Database, files_with_records
 from svc.errors import CorruptRecord, PreconditionFailed
+from svc_maintenance.verification import verify
 from svc_testing.old_records import make_record_old
 
 LARGE = os.urandom(200_000)

@@ -178,7 +178,7 @@ def test_on_a_full_disk_a_new_environment_is_refused_in_words(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("svc.objects.environments._set_note", full)
+    monkeypatch.setattr("svc.objects.environment_notes._set_note", full)
     with pytest.raises(InsufficientStorage, match="The disk is full"):
         open_environment(tmp_path / "view", 1 << 20, (b"data",))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,9 @@ class PathResource:
     def on_get(self, req: Any, resp: falcon.Response, path: tuple[str, ...]) -> None:
         if path == ("boom",):
             raise RuntimeError("this text stays in the log")
+        if path == ("closing",):
+            req.env["test.close"]()
+            os.fstat(-1)
         if path == ("conflict",):
             resp.set_header("ETag", '"half done"')
             raise Conflict("It does not fit.", path="/conflict")

@@ -91,3 +91,25 @@ def test_the_access_log_names_the_client(
     app.service.close()
     remotes = [record.fields["remote"] for record in caplog.records if record.name == "svc.access"]
     assert remotes == ["203.0.113.7", "127.0.0.1", "203.0.113.8"]
+
+
+@pytest.mark.parametrize(
+    ("trusted", "peer", "warns"),
+    [
+        ((), "127.0.0.1", True),
+        ((), "10.1.2.3", True),
+        ((), "8.8.8.8", False),
+        ((), None, True),
+        (("10.0.0.0/8",), "10.1.2.3", False),
+        (("10.0.0.0/8",), "192.168.1.1", True),
+        (("10.0.0.0/8",), None, False),
+    ],
+)
+def test_a_proxy_that_is_not_trusted_is_told_of_once(
+    caplog: pytest.LogCaptureFixture, trusted: tuple[str, ...], peer: str | None, warns: bool
+) -> None:
+    addresses = ClientAddresses(trusted)
+    for _ in range(3):
+        addresses.of({"REMOTE_ADDR": peer or "", "HTTP_X_FORWARDED_FOR": "192.0.2.1"})
+        addresses.of({"REMOTE_ADDR": peer or ""})
+    assert caplog.text.count("--trusted-proxies") == warns

@@ -61,7 +61,19 @@ def test_a_failure_of_ours_is_500_with_its_traceback_in_the_log_only(
     assert answer.status_code == 500
     assert answer.json["code"] == "INTERNAL_ERROR"
     assert "stays in the log" not in answer.text
+    (record,) = [one for one in caplog.records if one.name == "svc.errors" or one.exc_info]
+    assert record.fields["plugin"] == "test.routes"  # type: ignore[attr-defined]
     assert answer.headers["x-request-id"] == "call-7"
+
+
+def test_a_request_that_meets_a_database_being_closed_is_told_to_ask_again(
+    app: Application, client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = client.simulate_get("/things/closing", extras={"test.close": app.service.close})
+    assert (answer.status_code, answer.json["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert answer.headers["retry-after"] == "1"
+    assert "request failed" not in caplog.text
+    assert app.service.is_closed
 
 
 def test_an_error_takes_back_what_the_responder_had_set(client: TestClient) -> None:

@@ -13,6 +13,7 @@ from svc.plugins import (
     BackupRule,
     PluginDescriptor,
     StartOption,
+    SyncRule,
     SystemPath,
     disable,
     enable,
@@ -75,6 +76,10 @@ def declare(install):
         {"system_paths": (SystemPath("*", INCLUDE),)},
         {"system_paths": (SystemPath("a", "include"),)},  # type: ignore[arg-type]
         {"system_paths": (SystemPath("a", INCLUDE, documents="b"),)},
+        {"system_paths": (SystemPath("a", INCLUDE, sync="lww"),)},  # type: ignore[arg-type]
+        {"system_paths": (SystemPath("a/*", INCLUDE, sync=SyncRule.LAST_WRITER),)},
+        {"system_paths": (SystemPath("a", INCLUDE, sync=SyncRule.KEEP_LOSERS),)},
+        {"system_paths": (SystemPath("refs/a", INCLUDE, sync=SyncRule.LAST_WRITER),)},
         {"system_paths": ("a",)},
     ],
 )

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from svc.database import Database
-from svc.database.repair import repair
-from svc.errors import CorruptRecord, PluginError, PluginMissing, ReadOnly
+from svc.errors import CorruptRecord, InvalidInput, PluginError, PluginMissing, ReadOnly
 from svc.log import RECORD_HEADER_SIZE
 from svc.plugins import (
     ActivePlugins,
@@ -28,7 +27,9 @@ from svc.plugins import (
     require_fitting_options,
     select_auth_mode,
 )
+from svc.plugins.changing import change_settings
 from svc.plugins.enabling import later_defaults
+from svc_maintenance.repair import repair
 
 SECRET = "correct horse battery staple"
 
@@ -499,3 +500,51 @@ def test_an_auth_mode_whose_plugin_is_not_enabled_refuses_to_work(install, path)
             selected.bind(database, plugins)
         enable(database, plugins, plugin_id)
         assert selected.bind(database, plugins).name == "card"
+
+
+MEDDLER = """
+meanwhile = []
+
+@hookimpl
+def svc_enable(context):
+    if meanwhile:
+        meanwhile.pop()()
+"""
+
+
+def test_settings_that_are_changed_at_once_are_both_kept(recorder, path):
+    plugin_id = recorder("meddler", source=MEDDLER)
+    plugins = load_plugins([plugin_id])
+    with Database(path) as database:
+        enable(database, plugins, plugin_id)
+        meanwhile = sys.modules["svc_test_meddler.plugin"].meanwhile
+        meanwhile.append(lambda: change_settings(database, plugins, plugin_id, {"token": SECRET}))
+        change_settings(database, plugins, plugin_id, {"size": 5})
+        assert enabled_plugins(database)[plugin_id].settings == {"size": 5, "token": SECRET}
+        meanwhile.append(lambda: change_settings(database, plugins, plugin_id, {"size": 6}))
+        enable(database, plugins, plugin_id, {"token": "t"})
+        assert enabled_plugins(database)[plugin_id].settings == {"size": 6, "token": "t"}
+
+
+@pytest.mark.parametrize("change", [change_settings, configure])
+def test_a_plugin_that_is_disabled_meanwhile_stays_disabled(recorder, path, change):
+    plugin_id = recorder("meddler", source=MEDDLER)
+    plugins = load_plugins([plugin_id])
+    with Database(path) as database:
+        enable(database, plugins, plugin_id)
+        meanwhile = sys.modules["svc_test_meddler.plugin"].meanwhile
+        meanwhile.append(lambda: disable(database, plugins, plugin_id))
+        with pytest.raises(PluginMissing):
+            change(database, plugins, plugin_id, {"size": 5})
+        assert plugin_id not in enabled_plugins(database, plugins)
+
+
+def test_only_settings_of_the_plugin_go_back_to_their_default(recorder, path):
+    plugins = load_plugins([recorder()])
+    with Database(path) as database:
+        enable(database, plugins, "test.recorder", {"size": 5})
+        with pytest.raises(InvalidInput) as refused:
+            change_settings(database, plugins, "test.recorder", {}, [SECRET])
+        assert SECRET not in str(refused.value)
+        change_settings(database, plugins, "test.recorder", {}, ["size", "old"])
+        assert enabled_plugins(database)["test.recorder"].settings == {}

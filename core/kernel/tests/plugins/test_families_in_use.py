@@ -17,6 +17,7 @@ from svc.errors import PluginError, PluginMissing
 from svc.plugins import (
     ActivePlugins,
     Family,
+    PluginProblem,
     ProblemKind,
     configure,
     describe_plugins,
@@ -54,6 +55,26 @@ def running(strangers, tmp_path) -> Callable:
     for active, database in opened:
         active.stop()
         database.close()
+
+
+def test_a_plugin_that_is_enabled_and_cannot_be_used_is_broken(strangers, tmp_path, monkeypatch) -> None:
+    driver, calm, loud = strangers.driver(), strangers.extension("calm"), strangers.extension("loud")
+    with Database(tmp_path / "x.svcdb") as database:
+        plugins = load_plugins([driver, calm, loud])
+        for plugin_id in (driver, calm, loud):
+            enable(database, plugins, plugin_id)
+        for allowed, problem, broken in (
+            ([driver, calm, loud], None, False),
+            ([driver, calm], None, False),
+            ([driver, calm, loud], PluginProblem(loud, ProblemKind.BROKEN, "It is."), True),
+        ):
+            known = () if problem is None else (problem,)
+            booted = load_plugins(allowed, known=known)
+            active = ActivePlugins(booted, database)
+            active.start()
+            assert active.context(driver).is_broken(loud) is broken
+            assert not active.context(driver).is_broken(calm)
+            active.stop()
 
 
 def extensions(running):

@@ -7,7 +7,14 @@ import sys
 import pytest
 
 from svc.errors import PluginError, PluginMissing, UsageError
-from svc.plugins import PluginProblem, ProblemKind, load_plugins, parse_allowed, select_auth_mode
+from svc.plugins import (
+    PluginProblem,
+    ProblemKind,
+    describe_plugins,
+    load_plugins,
+    parse_allowed,
+    select_auth_mode,
+)
 
 GOOD_ROUTE = """
 class Hello:
@@ -188,6 +195,24 @@ def test_a_broken_descriptor_is_named(install, descriptor, words):
     assert words in problem.message
 
 
+@pytest.mark.parametrize(
+    "body", ["1 / 0", "from svc.plugins import *\n@hookimpl\ndef svc_register_views(views): 1 / 0"]
+)
+def test_what_failed_is_in_the_log_with_its_trace(install, caplog, body):
+    with caplog.at_level("INFO", logger="svc.plugins"):
+        only_problem(load_plugins([install("broken", body)]), "test.broken")
+    (traced,) = [record for record in caplog.records if record.exc_info]
+    assert traced.exc_info[0] is ZeroDivisionError
+    assert "test.broken" in traced.getMessage()
+
+
+def test_a_broken_plugin_is_described_by_its_own_words(install):
+    plugins = load_plugins([install("broken", "1 / 0")])
+    (report,) = [one for one in describe_plugins(plugins) if one.id == "test.broken"]
+    assert report.problem_kind == "broken"
+    assert (report.summary, report.version) == ("A plugin of a test", "1.0")
+
+
 @pytest.mark.parametrize("implementation", ["svc_test_lost.nowhere", "svc_test_lost.plugin:Nothing"])
 def test_a_missing_implementation_is_named(install, implementation):
     problem = only_problem(load_plugins([install("lost", implementation=implementation)]), "test.lost")
@@ -201,6 +226,21 @@ def test_a_plugin_for_a_later_kernel_is_too_new(install, api, kind):
     problem = only_problem(plugins, "test.later")
     assert problem.kind is kind
     assert str(api[0]) in problem.message
+
+
+def test_what_lacks_an_attribute_of_its_contract_is_refused(install):
+    body = """
+from svc.plugins import *
+class Check(HealthCheck):
+    def check(self, context):
+        return HealthReport()
+@hookimpl
+def svc_register_health_checks(health_checks):
+    health_checks.add(Check())
+"""
+    assert (
+        "it has no name" in only_problem(load_plugins([install("nameless", body)]), "test.nameless").message
+    )
 
 
 def test_a_plugin_for_an_earlier_kernel_is_too_old(install, monkeypatch):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from svc.database import Database
-from svc.plugins import BackupRule, PluginDescriptor, SystemPath, SystemPaths
+from svc.errors import InvalidInput, PreconditionFailed
+from svc.plugin import same_content
+from svc.plugins import BackupRule, PluginDescriptor, SyncRule, SystemPath, SystemPaths
 
 INCLUDE, SECRET, SKIP = BackupRule.INCLUDE, BackupRule.SECRET, BackupRule.SKIP
 
@@ -45,6 +48,60 @@ def test_a_secret_decides_else_the_longest_path(database: Database) -> None:
     filled(database, *TAKEN, *LEFT)
     root = database.system().root
     assert {"/".join(path) for path, _ in RULES.included(database.objects, root)} == TAKEN
+
+
+def test_nodes_exchange_what_the_longest_path_says_but_settings_of_a_node() -> None:
+    removal, later, none = SyncRule.REMOVAL_WINS, SyncRule.LAST_WRITER, SyncRule.NONE
+    shared = PluginDescriptor(
+        "a.b",
+        "1",
+        "s",
+        (1, 1),
+        "m",
+        is_of_node=True,
+        system_paths=(
+            SystemPath("keys", SECRET, sync=removal),
+            SystemPath("keys/own", SECRET),
+            SystemPath("marks/set", INCLUDE, sync=later),
+        ),
+    )
+    paths = SystemPaths([shared])
+    assert paths.exchanged() == [(("keys",), removal), (("marks", "set"), later), (("plugins",), later)]
+    assert paths.kept() == {("plugins", "a.b")}
+    rules = {
+        ("keys", "x"): removal,
+        ("keys", "own"): none,
+        ("keys", "own", "x"): none,
+        ("marks", "set"): later,
+        ("marks",): none,
+        ("marks", "other"): none,
+        ("plugins", "a.b"): none,
+        ("plugins", "a.c"): later,
+        ("unknown",): none,
+    }
+    assert {path: paths.sync_rule(path) for path in rules} == rules
+
+
+def test_an_entry_of_the_system_tree_stands_at_another_path_too(database: Database) -> None:
+    filled(database, "a/x", "a/y/z")
+    entry = database.system().get(("a",))
+    assert entry is not None
+    with database.transaction() as transaction:
+        transaction.put_system_entry(("copy", "a"), entry)
+    found = database.system().get(("copy", "a"))
+    assert found is not None
+    assert found.hash == entry.hash
+    with database.transaction() as transaction:
+        transaction.put_system(("copy", "a", "x"), b"other")
+    changed = database.system().get(("copy", "a", "x"))
+    with pytest.raises(PreconditionFailed), database.transaction() as transaction:
+        transaction.delete_system(("copy", "a", "x"), condition=same_content(entry))
+    with database.transaction() as transaction:
+        transaction.delete_system(("copy", "a", "x"), condition=same_content(changed))
+    assert database.system().get(("copy", "a", "x")) is None
+    absent = msgspec.structs.replace(entry, hash=bytes(32))
+    with pytest.raises(InvalidInput), database.transaction() as transaction:
+        transaction.put_system_entry(("copy", "b"), absent)
 
 
 def filled(database: Database, *paths: str) -> Database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,9 +23,11 @@ from svc.plugins import (
     load_plugins,
     select_auth_mode,
 )
+from svc.processes.state_file import read_report
 from svc_testing import (
     AuthModeContract,
     DistributionFactory,
+    Server,
     TestingAuthMode,
     load_with_testing_auth,
     run_svc,
@@ -148,3 +151,22 @@ def test_root_is_who_asks_without_credentials() -> None:
     identity = TestingAuthMode().authenticate(Credentials())
     assert identity is not None
     assert (identity.user_id, identity.is_root) == (ROOT_IDENTITY.user_id, True)
+
+
+class TestInTheBackground:
+    """``server`` has a background process where it is asked for."""
+
+    @pytest.fixture
+    def svc_background(self) -> bool:
+        return True
+
+    def test_there_is_one(self, server: Server) -> None:
+        deadline = time.monotonic() + 30
+        while not read_report(Path(f"{server.database_path}.d")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_there_is_none_without(server: Server) -> None:
+    assert server.get("/system/health").status == 200
+    assert read_report(Path(f"{server.database_path}.d")) is None

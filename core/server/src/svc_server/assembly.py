@@ -28,6 +28,7 @@ from svc.plugins import (
     parse_options,
     select_auth_mode,
 )
+from svc_server.hanging import tell_of_hanging_plugins
 from svc_server.options import ServerSettings
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def boot_plugins(
     settings: ServerSettings, *, without: Collection[str] = (), known: Sequence[PluginProblem] = ()
 ) -> Plugins:
     """Boots the plugins with the settings of this deployment."""
+    tell_of_hanging_plugins(settings)
     plugins = load_plugins(settings["plugins"], check_route=check_route, without=without, known=known)
     for value in settings.of_plugins:
         plugins.require(value.plugin_id, value.place)

@@ -6,9 +6,11 @@ In a gunicorn of one's own it also looks after the background process, together 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import TYPE_CHECKING
 
+from svc.errors import DatabaseClosed
 from svc.metrics import begin_metrics
 from svc.processes.registration import Registration
 from svc_server.diagnosis import Reporter, Surroundings
@@ -42,7 +44,7 @@ class Companion:
     ) -> None:
         self._application = application
         self._registration = Registration(directory, "worker", keeps_background=keeps_background)
-        begin_metrics(directory)
+        begin_metrics(directory, os.getppid())
         self._reporter = Reporter(self._registration, "worker", application.service.plugins.allowed)
         self._surroundings = surroundings
         self._supervisor = supervisor
@@ -69,6 +71,8 @@ class Companion:
                 if self._supervisor is not None:
                     self._supervisor.tick()
                 self._tell()
+            except DatabaseClosed:
+                pass  # The worker is about to end.
             except Exception:
                 if not self._ending.is_set():
                     logger.exception("The worker could not look after itself.")
@@ -79,4 +83,5 @@ class Companion:
         if live is None:
             return
         beside = self._surroundings.look(live.database)
-        self._reporter.tell((*live.findings(max_age_s=_CHECK_SECONDS), *beside))
+        faults = self._application.service.faults.findings()
+        self._reporter.tell((*live.findings(max_age_s=_CHECK_SECONDS), *faults, *beside))

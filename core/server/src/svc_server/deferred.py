@@ -94,7 +94,7 @@ def open_in_background(
     prefer_quick_turns()
     companions: list[Companion] = []
     allowed = service.plugins.allowed
-    surroundings = Surroundings(allowed, expected=settings["background"])
+    surroundings = Surroundings(allowed, expected=settings["background"], certificate=settings["tls_cert"])
     service.watch = surroundings.findings
 
     def close() -> None:

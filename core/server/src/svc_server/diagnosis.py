@@ -16,6 +16,7 @@ from svc.findings import Finding, FindingDates, bounded_findings, merge_findings
 from svc.processes.diagnosis import storage_findings
 from svc.processes.registration import Registration, published_lists, registered_processes
 from svc.processes.watch import background_findings
+from svc_server.certificates import certificate_findings
 from svc_server.installation import InstallationCheck
 
 __all__ = ["Reporter", "Surroundings"]
@@ -62,7 +63,10 @@ def _write(text: str, level: int, finding: Finding) -> None:
 class Surroundings:
     """What a worker knows of what is beside it. ``findings`` is cheap to ask often."""
 
-    def __init__(self, allowed: Sequence[str] | None, *, expected: bool) -> None:
+    def __init__(
+        self, allowed: Sequence[str] | None, *, expected: bool, certificate: str | None = None
+    ) -> None:
+        self._certificate = certificate
         self._expected_since_ms = time.time_ns() // 1_000_000 if expected else None
         self._installation = InstallationCheck(allowed)
         self._due = 0.0
@@ -92,3 +96,5 @@ class Surroundings:
         processes = registered_processes(database.state_directory)
         yield from background_findings(database.place, processes, expected_since_ms=self._expected_since_ms)
         yield from self._installation.findings
+        if self._certificate is not None:
+            yield from certificate_findings(self._certificate)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
-from gevent import get_hub, getcurrent, spawn
+from gevent import Timeout, get_hub, getcurrent, spawn
 from gevent.hub import Waiter
 
+from svc.errors import RateLimited, ServiceUnavailable
 from svc.executor import Executor
 from svc_server.reserved_threads import ReservedThreads
-from svc_worker.turns import Abandoned, pause, run_on_behalf_of
+from svc_worker.turns import (
+    Abandoned,
+    Crowded,
+    Turns,
+    client_of,
+    pause,
+    raise_if_abandoned,
+    run_on_behalf_of,
+    work_for,
+)
 
 __all__ = ["GeventExecutor"]
 
@@ -21,6 +32,16 @@ T = TypeVar("T")
 _Outcome: TypeAlias = tuple[T | None, BaseException | None]
 
 _RESERVED_THREADS = 16
+_DEAR_REQUESTS = 32
+_DEAR_REQUESTS_OF_A_CLIENT = 8
+"""So many dear requests are at work in a worker, of all clients and of one; the others wait."""
+
+_MOST_WAITING = 1_000
+_MOST_WAITING_OF_A_CLIENT = 100
+_RETRY_AFTER_S = 2
+
+_DEAR_THREADS = 3
+_DEAR_THREADS_OF_A_CLIENT = 2
 _WAIT_SECONDS = 0.25
 
 
@@ -35,16 +56,92 @@ class GeventExecutor(Executor):
 
     def __init__(self) -> None:
         self._reserved: tuple[int, ReservedThreads] | None = None
+        self._dear_turns = Turns(
+            _DEAR_REQUESTS,
+            _DEAR_REQUESTS_OF_A_CLIENT,
+            most_waiting=_MOST_WAITING,
+            most_of_client=_MOST_WAITING_OF_A_CLIENT,
+        )
+        self._thread_turns = Turns(_DEAR_THREADS, _DEAR_THREADS_OF_A_CLIENT)
+        # By greenlet: the client of its turn, and how many blocks of dear work it is in.
+        self._dear: dict[Any, tuple[Hashable, int]] = {}
 
     def run(self, function: Callable[..., T], *args: Any) -> T:
         """As ``Executor.run``; raises ``Abandoned`` when the function pauses and nobody waits any more."""
         hub = get_hub()
         if not hub.main_hub:
             return function(*args)  # A native thread: nobody else waits for it.
-        outcome: _Outcome[T] = hub.threadpool.apply(
-            run_on_behalf_of, (getcurrent(), _outcome_of, function, *args)
-        )
-        return _unwrap(outcome)
+        current = getcurrent()
+        if current in self._dear:
+            return self._run_in_turn(hub, current, function, *args)
+        return _apply(hub, current, function, *args)
+
+    def _run_in_turn(self, hub: Any, current: Any, function: Callable[..., T], *args: Any) -> T:
+        client = client_of(current)
+        self._thread_turns.enter(client)
+        try:
+            raise_if_abandoned(current)
+            return _apply(hub, current, function, *args)
+        finally:
+            self._thread_turns.leave(client)
+
+    def work_for(self, client: Hashable) -> None:
+        """As ``Executor.work_for``."""
+        work_for(client)
+
+    def begin_dear_work(self) -> None:
+        """As ``Executor.begin_dear_work``: few are at work, and few have threads."""
+        if not get_hub().main_hub:
+            return
+        current = getcurrent()
+        client, depth = self._dear.get(current, (client_of(current), 0))
+        if depth:
+            self._dear[current] = client, depth + 1
+            return
+        self._enter(client)
+        self._dear[current] = client, 1
+        try:
+            pause()
+        except BaseException:
+            self.end_dear_work()
+            raise
+
+    def _enter(self, client: Hashable) -> None:
+        try:
+            self._dear_turns.enter(client)
+        except Crowded as crowded:
+            if crowded.of_client:
+                raise RateLimited(
+                    f"So many of your requests that cost much wait already ({_MOST_WAITING_OF_A_CLIENT}); "
+                    "send them again when some were answered.",
+                    retry_after=_RETRY_AFTER_S,
+                ) from None
+            raise ServiceUnavailable(
+                "Too many requests that cost much wait already.", retry_after=_RETRY_AFTER_S
+            ) from None
+
+    def end_dear_work(self) -> None:
+        """As ``Executor.end_dear_work``."""
+        current = getcurrent()
+        client, depth = self._dear.pop(current, (None, 0))
+        if depth > 1:
+            self._dear[current] = client, depth - 1
+        elif depth:
+            self._dear_turns.leave(client)
+
+    @contextmanager
+    def without_turn(self, *, waits_again: bool = True) -> Iterator[None]:
+        """As ``Executor.without_turn``."""
+        current = getcurrent()
+        held = self._dear.pop(current, None)
+        if held is not None:
+            self._dear_turns.leave(held[0])
+        try:
+            yield
+        finally:
+            if held is not None and (waits_again or self._dear_turns.is_free(held[0])):
+                self._dear_turns.enter(held[0], again=True)
+                self._dear[current] = held
 
     def begin(self, function: Callable[..., T], *args: Any) -> Callable[[], T]:
         """As ``Executor.begin``."""
@@ -53,6 +150,21 @@ class GeventExecutor(Executor):
             return super().begin(function, *args)
         begun = hub.threadpool.spawn(_outcome_of, function, *args)
         return lambda: _unwrap(begun.get())
+
+    def begin_beside(self, function: Callable[[], T]) -> Callable[[float], T]:
+        """As ``Executor.begin_beside``, in a greenlet of its own."""
+        if not get_hub().main_hub:
+            return super().begin_beside(function)
+        begun = spawn(_outcome_of, function)
+
+        def wait(seconds: float) -> T:
+            try:
+                outcome: _Outcome[T] = begun.get(timeout=seconds)
+            except Timeout:
+                raise TimeoutError from None
+            return _unwrap(outcome)
+
+        return wait
 
     def run_reserved(self, function: Callable[[], T]) -> T:
         """As ``Executor.run_reserved``."""
@@ -96,6 +208,11 @@ class GeventExecutor(Executor):
     def pause(self) -> None:
         """Lets other greenlets run; see ``svc_worker.turns.pause``."""
         pause()
+
+
+def _apply(hub: Any, current: Any, function: Callable[..., T], *args: Any) -> T:
+    outcome: _Outcome[T] = hub.threadpool.apply(run_on_behalf_of, (current, _outcome_of, function, *args))
+    return _unwrap(outcome)
 
 
 def _outcome_of(function: Callable[..., T], *args: Any) -> _Outcome[T]:

@@ -232,7 +232,7 @@ OPTIONS: tuple[Option, ...] = (
         "max-json-body",
         _SIZE,
         32 * MEBIBYTE,
-        "Most bytes of a JSON body; a route may take less.",
+        "Most bytes of a JSON body; most routes take 1 MiB.",
         "BYTES",
         application=True,
     ),

@@ -21,7 +21,7 @@ import click
 from msgspec import Struct
 
 from svc.database import Database
-from svc.errors import DatabaseNotFound, ReadOnly, SvcError, UsageError
+from svc.errors import DatabaseNotFound, PluginMissing, ReadOnly, SvcError, UsageError
 from svc.plugins import (
     AuthMode,
     PluginProblem,
@@ -29,6 +29,7 @@ from svc.plugins import (
     ProblemKind,
     enabled_plugins,
     first_plugins,
+    require_enabled,
     require_fitting_options,
 )
 from svc_server.assembly import Assembly, assemble, opener_of
@@ -173,6 +174,13 @@ def _make_ready(settings: ServerSettings) -> _Outcome:
     if is_missing:
         first = first_plugins(plugins, assembly.auth.plugin_id)
         require_fitting_options(plugins, {plugin_id: {} for plugin_id in first})
+        for option in settings.of_plugins:
+            if option.plugin_id not in first:
+                raise PluginMissing(
+                    f"{option.place} needs the plugin {option.plugin_id!r}, which a new database does not "
+                    f"have: start without it, then 'svc plugins enable {option.plugin_id}'.",
+                    plugin=option.plugin_id,
+                )
     host = choose_host(settings["host"], mode.loopback_only)
     listener = bind_socket(host, settings["port"])
     if is_missing or plugins.overrides or type(mode).prepare is not AuthMode.prepare:
@@ -184,7 +192,7 @@ def _make_ready(settings: ServerSettings) -> _Outcome:
             progress_bar("Rebuilding the key index") as progress,
             opener_of(settings, plugins, assembly.auth)(progress) as database,
         ):
-            _refuse_unfitting_options(database, plugins)
+            _refuse_unfitting_options(database, plugins, settings)
             for line in mode.prepare(assembly.auth.context(database, plugins)):
                 _show(line)
     return _Outcome.of(assembly, host, listener)
@@ -198,7 +206,7 @@ def _look(settings: ServerSettings) -> _Outcome:
     backends = plugins.registries.storage_backends.values
     with Database(settings["database"], read_only=True, backends=backends) as database:
         context = assembly.auth.context(database, plugins)
-        _refuse_unfitting_options(database, plugins)
+        _refuse_unfitting_options(database, plugins, settings)
         try:
             for _line in mode.prepare(context):
                 pass
@@ -211,7 +219,10 @@ def _look(settings: ServerSettings) -> _Outcome:
     return _Outcome.of(assembly, choose_host(settings["host"], mode.loopback_only))
 
 
-def _refuse_unfitting_options(database: Database, plugins: Plugins) -> None:
+def _refuse_unfitting_options(database: Database, plugins: Plugins, settings: ServerSettings) -> None:
+    """Raises where an option would make settings bad, or have no effect since nobody enabled its plugin."""
+    for option in settings.of_plugins:
+        require_enabled(database, plugins, option.plugin_id, option.place)
     enabled = enabled_plugins(database, plugins)
     require_fitting_options(plugins, {plugin_id: plugin.settings for plugin_id, plugin in enabled.items()})
 

@@ -9,6 +9,7 @@ Errors end with a message and the exit code of their class.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -31,13 +32,15 @@ from svc_server.boot_report import BootReport
 from svc_server.deferred import open_in_background
 from svc_server.gunicorn_log import GunicornLog
 from svc_server.import_locks import use_native_import_locks
-from svc_server.listening import TLS_CIPHERS, make_tls_context, url_of
+from svc_server.listening import TLS_CIPHERS, is_loopback, make_tls_context, url_of
 from svc_server.logs import configure_logs
 from svc_server.options import ServerSettings, default_workers
 from svc_server.preflight import Findings, Preflight, PreflightError
 from svc_server.probe import wait_until_answered
 
 __all__ = ["serve"]
+
+_log = logging.getLogger("svc.server")
 
 KEEPALIVE_SECONDS = 75
 WORKER_CONNECTIONS = 10_000
@@ -222,8 +225,22 @@ class ServerProcess(BaseApplication):  # type: ignore[misc]
         live = application.service.live
         if live is None:
             return
+        self._warn_of_open_listening()
         root = live.database.head().root.hex()
         click.echo(f"svc ready at {self._url} serving {live.database.location} at version {root}")
+
+    def _warn_of_open_listening(self) -> None:
+        """Says so where others can reach the server, and nothing that it is told of encrypts."""
+        host, port = self._address[:2]
+        if self._url.startswith("https") or is_loopback(host) or self.settings["trusted_proxies"]:
+            return
+        where = "every address of this machine" if host in ("0.0.0.0", "::") else host
+        _log.warning(
+            "Listening on %s, port %d, without TLS: keys and files can be read on their way. Give --tls-cert "
+            "and --tls-key, name a proxy by --trusted-proxies, or listen with --host 127.0.0.1.",
+            where,
+            port,
+        )
 
     def _stop_server(self, error: Exception) -> None:
         """Ends the whole server: the next worker would fail in the same way, again and again."""

@@ -134,6 +134,10 @@ def test_what_cannot_be_written_comes_before_all_else(
     monkeypatch.setattr(database.objects.log, "disk_space", lambda: (100, 1_000_000))
     found = status()
     assert (codes(found), found.exit_code) == (["database.full"], 9)
+    monkeypatch.setattr(database.objects.log, "disk_space", lambda: (1 << 29, 1 << 36))
+    assert codes(status()) == ["database.nearly-full"]
+    monkeypatch.setattr(database.objects.log, "disk_space", lambda: (1 << 29, 1 << 30))
+    assert codes(status()) == []
 
 
 def test_the_command_prints_it_for_people_and_for_scripts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,20 @@ def test_one_that_ends_soon_after_each_start_is_told_of_at_once(
     report = read_report(directory)
     assert report is not None
     assert report.state.crashes == 0
+
+
+def test_a_server_that_is_killed_with_its_processes_says_nothing_of_them(
+    path: Path, codes: Callable[..., list[str]]
+) -> None:
+    directory = path.with_name("x.svcdb.d")
+    for _ in range(CRASHES + 1):
+        with subprocess.Popen(["sleep", "60"]) as server:
+            StateFile(directory, server.pid).beat(BackgroundState(1, now_ms()))
+            assert codes(now_ms()) == []
+            server.kill()
+    for _ in range(CRASHES + 1):
+        StateFile(directory, os.getpid()).beat(BackgroundState(1, now_ms()))
+    assert codes(now_ms()) == ["background.crashing"]
 
 
 def test_the_heartbeat_goes_on_where_nothing_can_be_written(path: Path) -> None:

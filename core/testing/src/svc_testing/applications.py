@@ -45,6 +45,14 @@ class PathRights:
             if at != "/" and at.startswith(prefix)
         )
 
+    def leads_on(self, path: Path) -> bool:
+        """Whether reading or listing is said to be allowed somewhere below the path."""
+        prefix = format_path(path).rstrip("/") + "/"
+        return any(
+            at != "/" and at.startswith(prefix) and ("r" in flags or "l" in flags)
+            for at, flags in self.flags.items()
+        )
+
     def visible_parts(self, operation: Operation, path: Path) -> list[tuple[Path, bool]]:
         """Where the operation is allowed at and below the path, and whether on everything there."""
         prefix = format_path(path).rstrip("/") + "/"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,23 @@ __all__ = [
     "loaded_plugins",
     "run_svc",
     "server",
+    "svc_background",
     "svc_plugins",
     "testing_auth",
 ]
+
+
+# An assertion of a contract shall say what differs. pytest sees to that for this distribution; the kits of
+# drivers are in others.
+pytest.register_assert_rewrite(
+    *sorted({f"{entry.value.partition('.')[0]}.testing" for entry in entry_points(group="svc.plugins")})
+)
+
+
+@pytest.fixture
+def svc_background() -> bool:
+    """Whether ``server`` has a background process, which runs views and jobs; it has none. Override it."""
+    return False
 
 
 @pytest.fixture
@@ -67,11 +82,15 @@ def database(database_path: Path, loaded_plugins: Plugins) -> Iterator[Database]
 
 
 @pytest.fixture
-def server(database_path: Path, svc_plugins: Sequence[str]) -> Iterator[Server]:
-    """A real ``svc start`` on a free port, with the plugins of ``svc_plugins``; every request is root's."""
+def server(database_path: Path, svc_plugins: Sequence[str], svc_background: bool) -> Iterator[Server]:
+    """A real ``svc start`` on a free port, with the plugins of ``svc_plugins``; every request is root's.
+
+    It has no background process, so that jobs, tasks and schedules rest, unless ``svc_background`` says so.
+    """
     from svc_testing.processes import start_server
 
-    with start_server(database_path, plugins=svc_plugins) as running:
+    options = ("--background", str(svc_background).lower())
+    with start_server(database_path, *options, plugins=svc_plugins) as running:
         yield running
 
 

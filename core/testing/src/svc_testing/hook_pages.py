@@ -36,11 +36,13 @@ class HookPagesContract:
         directory: the folder.
         specifications: the module with the functions that are marked with ``@hookspec``.
         driver_id: the plugin whose hooks they are; None for those of the kernel.
+        needs: plugins that the driver needs.
     """
 
     directory: ClassVar[Path]
     specifications: ClassVar[ModuleType]
     driver_id: ClassVar[str | None] = None
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Runs what takes a ``hook`` for each of them."""
@@ -92,7 +94,7 @@ class HookPagesContract:
                 modules={f"{package}.descriptor": descriptor, f"{package}.plugin": sample},
                 entry_points={plugin_id: f"{package}.descriptor:PLUGIN"},
             )
-            allowed = [plugin_id, *([self.driver_id] if self.driver_id else [])]
+            allowed = [plugin_id, *self.needs, *([self.driver_id] if self.driver_id else [])]
             plugins = load_plugins(allowed, check_route=check_route)
             assert plugins.problems == ()
             registry = plugins.registries.named().get(family)

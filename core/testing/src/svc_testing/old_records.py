@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from svc.database.operations import Put
-from svc.database.record_versions import Unchanged
+from svc.database.operations import Put, Unchanged
 from svc.hashing import ObjectKind, hash_object
 from svc.objects.content import StoredContent
 from svc.objects.store import PendingObjects, add_object

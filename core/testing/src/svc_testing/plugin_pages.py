@@ -30,6 +30,8 @@ class PluginPagesContract:
     page of the plugin a section ``## Settings`` with a row ``| `name` | default | ...`` for each setting; the
     page of commands a section ``## svc <command>`` with a row for each option.
 
+    Both pages begin with the front matter ``plugin: <id>``.
+
     Attributes:
         docs: the folder of the pages.
         plugin_id: of the plugin.
@@ -65,6 +67,11 @@ class PluginPagesContract:
         assert set(rows) == set(self.configuration.__struct_fields__)
         for name, shown in rows.items():
             assert _read(shown) == str(getattr(settings, name)), name
+
+    def test_its_pages_name_the_plugin(self) -> None:
+        """In their front matter: a server says on the page whether it uses that plugin."""
+        for name in filter(None, (self.plugin_page, self.http_page)):
+            assert self._page(name).startswith(f"---\nplugin: {self.plugin_id}\n---\n"), name
 
     def test_every_route_is_described(self) -> None:
         """Nothing answers that no page tells of."""

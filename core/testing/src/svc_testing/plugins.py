@@ -27,7 +27,7 @@ __all__ = ["PluginContract"]
 PUBLIC_PACKAGES = frozenset(
     {
         *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
-        *("svc.database.transfer", "svc_client", "svc_testing"),
+        *("svc_maintenance.transfer", "svc_maintenance.verification", "svc_client", "svc_testing"),
     }
 )
 PUBLIC_MODULES = ("api", "models", "operations")

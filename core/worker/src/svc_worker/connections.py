@@ -29,6 +29,9 @@ RECEIVE_BYTES = 16384
 SMALL_PIECES = 64
 """After so many small pieces of an answer, other connections get their turn."""
 
+TURN_SECONDS = 0.002
+"""They get it after so long, too: what is sent may have cost much to make."""
+
 _END = b"\r\n\r\n"
 
 
@@ -124,11 +127,18 @@ class Connection:
             self._parser.close()
             del self._empty_body
 
+    @property
+    def works_unwatched(self) -> bool:
+        """Whether an application works that does not wait for the client: it would not see that one gone."""
+        stream = self.stream
+        is_open = not stream.is_closed and self._response is not None
+        return is_open and not stream.is_sending and stream.deadline == NEVER
+
     def stop_if_client_is_gone(self) -> bool:
         """Stops the application at its next ``pause`` if the client is gone; returns whether it is."""
         response, stream = self._response, self.stream
-        if response is None or stream.is_sending or stream.deadline != NEVER or stream.is_closed:
-            return False  # Nothing works, or what works waits for the client, and will see by itself.
+        if response is None or not self.works_unwatched:
+            return False
         if not stream.client_is_gone(is_answered=self.head_sent, is_chunked=response.is_chunked):
             return False
         self._client_is_gone = True
@@ -305,18 +315,21 @@ class Connection:
 
     def _send_pieces(self, pieces: Iterable[bytes], response: Response) -> None:
         """Sends pieces one by one: each is made when the system has room for it, and none is kept."""
-        small = 0
+        clock = time.monotonic
+        small, ends = 0, clock() + TURN_SECONDS
         for piece in pieces:
-            if not piece:
+            if piece:
+                response.write(piece)
+                small += 1
+            is_long = small == SMALL_PIECES or clock() >= ends
+            if not (is_long or len(piece) >= LARGE_PIECE):
                 continue
-            response.write(piece)
-            small += 1
-            if len(piece) >= LARGE_PIECE or small == SMALL_PIECES:
-                if small == SMALL_PIECES:
-                    pause()
-                small = 0
-                del piece
-                self.stream.await_room()
+            small = 0
+            del piece
+            self.stream.await_room()
+            if is_long:
+                pause()  # Behind the wait for room: many may have it at once.
+            ends = clock() + TURN_SECONDS
 
     def _send_wrapped(self, wrapper: FileWrapper, response: Response) -> None:
         segment = wrapper.segment() if self.stream.can_send_files else None

@@ -17,7 +17,7 @@ import socket
 import sys
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gevent
@@ -34,6 +34,7 @@ __all__ = [
     "PlainStream",
     "Stream",
     "StreamExpired",
+    "with_news",
 ]
 
 FAIRNESS_BYTES = 262144
@@ -47,7 +48,9 @@ UNSENT_BYTES = 262144
 
 SENDFILE_BYTES = 524288
 LINGER_SECONDS = 2.0
-LINGER_BYTES = 4194304
+LINGER_LONGEST_SECONDS = 8.0
+LINGER_BYTES = 67108864
+"""What a client that reads only when it has sent everything may go on to send behind an answer."""
 
 NEVER = math.inf
 """The deadline where none is set."""
@@ -177,6 +180,11 @@ class Stream(abc.ABC):
         self.deadline = NEVER
         self.hang_up(both=self.is_sending)
 
+    @property
+    def descriptor(self) -> int:
+        """Of the socket; -1 when it is closed."""
+        return int(self._raw.fileno())
+
     def client_is_gone(self, *, is_answered: bool, is_chunked: bool) -> bool:
         """Whether the client is known to be gone. For the sweep, while nothing is received or sent.
 
@@ -221,7 +229,7 @@ class Stream(abc.ABC):
         Stream.close(self)
 
     def linger(self) -> None:
-        """Says that no more will be sent, and reads on for a moment.
+        """Says that no more will be sent, and reads on for as long as something comes, within bounds.
 
         Closing with unread bytes would reset the connection, and the client might lose the answer.
         """
@@ -229,10 +237,10 @@ class Stream(abc.ABC):
             self._raw.shutdown(socket.SHUT_WR)
         except OSError:
             return
-        deadline = time.monotonic() + LINGER_SECONDS
+        longest = time.monotonic() + LINGER_LONGEST_SECONDS
         left = LINGER_BYTES
-        self.deadline = deadline
         while left > 0 and not self.expired:
+            self.deadline = min(longest, time.monotonic() + LINGER_SECONDS)
             self._wait(self._read_event)
             try:
                 piece = self._raw.recv(65536)
@@ -394,3 +402,11 @@ class PlainStream(Stream):
         if not is_answered:
             self._ahead = sent
         return False
+
+
+def with_news(descriptors: Iterable[int]) -> list[int]:
+    """Returns those sockets whose other side has ended what it sends, or that failed; one system call."""
+    poll = _poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLRDHUP)
+    return [descriptor for descriptor, _ in poll.poll(0)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from svc_worker.memory import trim
 from svc_worker.settings import HttpSettings
-from svc_worker.streams import NEVER, Stream
+from svc_worker.streams import NEVER, Stream, with_news
 
 if TYPE_CHECKING:
     from svc_worker.connections import Connection
@@ -96,8 +96,10 @@ class Sweep:
             else:
                 watched[stream] = self._look_at(stream, now, elapsed)
         self._watched = watched
-        for connection in list(self._connections):
-            connection.stop_if_client_is_gone()
+        working = {one.stream.descriptor: one for one in self._connections if one.works_unwatched}
+        working.pop(-1, None)
+        for descriptor in with_news(working):
+            working[descriptor].stop_if_client_is_gone()
         self._give_memory_back(now)
 
     def _look_at(self, stream: Stream, now: float, elapsed: float) -> _Watch:

@@ -105,7 +105,8 @@ def check(*, file: str, as_json: bool) -> None:
                 counted(len(user.keys), "key"),
             )
             for user in users
-        ]
+        ],
+        ("USER", "ID", "STATE", "KEYS"),
     )
     click.echo(f"{terminal_text(file)} is in order: {counted(len(users), 'user')}.")
 

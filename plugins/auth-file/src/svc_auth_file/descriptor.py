@@ -12,6 +12,7 @@ PLUGIN = PluginDescriptor(
     summary="Sign-in of the users that a file names",
     api=(1, 1),
     implementation="svc_auth_file.plugin",
+    command_group="People",
     needs=("auth.self", "users"),
     auth_modes=("file",),
 )

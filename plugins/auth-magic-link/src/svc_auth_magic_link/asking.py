@@ -7,6 +7,7 @@ import unicodedata
 
 from svc.errors import RateLimited
 from svc.plugin import Call, hash_content
+from svc_auth_magic_link.configuration import VERIFY_PATH, MagicLinkSettings
 from svc_auth_magic_link.delivery import delivery_of
 from svc_auth_self.api import limiter_of, token_mode
 
@@ -19,8 +20,14 @@ MOST_REQUESTS = 5
 WINDOW_SECONDS = 15 * 60
 
 
-def ask(call: Call, email: str) -> str:
+def ask(call: Call, settings: MagicLinkSettings, email: str, path: str = VERIFY_PATH) -> str:
     """Takes a request for a link down and returns what everybody is told; see ``delivery``.
+
+    Args:
+        call: who asks.
+        settings: of the plugin.
+        email: the address.
+        path: where the link leads, as ``MagicLinkSettings.link`` takes it.
 
     Raises:
         RateLimited: there were too many for this address.
@@ -34,8 +41,8 @@ def ask(call: Call, email: str) -> str:
             retry_after=math.ceil(wait_s),
             limit=MOST_REQUESTS,
         )
-    if call.configuration.gives_links:
-        delivery_of(call.database).request(email, mode.accounts, call.configuration)
+    if settings.gives_links:
+        delivery_of(call.database).request(email, mode.accounts, settings, path)
     return ANSWER
 
 

@@ -14,9 +14,10 @@ import msgspec
 
 from svc.plugin import Secret
 
-__all__ = ["CODE_MINUTES", "MagicLinkSettings", "check_authorities"]
+__all__ = ["CODE_MINUTES", "VERIFY_PATH", "MagicLinkSettings", "check_authorities"]
 
 CODE_MINUTES = 15
+VERIFY_PATH = "/auth/magic-link/verify"
 """How long a code can be used."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:[!-~]+", re.IGNORECASE)
@@ -107,11 +108,16 @@ class MagicLinkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         """The port of the mail server."""
         return self.smtp_port or {"starttls": 587, "tls": 465, "none": 25}[self.smtp_security]
 
-    def link(self, code: str) -> str:
-        """Returns the link with a code; relative when neither a template nor a base URL is set."""
+    def link(self, code: str, path: str = VERIFY_PATH) -> str:
+        """Returns the link with a code; relative when neither a template nor a base URL is set.
+
+        Args:
+            code: the code.
+            path: of this server, where the link leads without a template.
+        """
         if self.url_template:
             return self.url_template.format(code=code)
-        return f"{self.base_url.rstrip('/')}/auth/magic-link/verify?code={code}"
+        return f"{self.base_url.rstrip('/')}{path}?code={code}"
 
 
 def check_authorities(path: str) -> None:

@@ -13,11 +13,11 @@ import random
 import weakref
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from svc.plugin import Database, run_blocking
 from svc_auth_magic_link.codes import create_code, drop_code
-from svc_auth_magic_link.configuration import MagicLinkSettings
+from svc_auth_magic_link.configuration import VERIFY_PATH, MagicLinkSettings
 from svc_auth_magic_link.mail import MailRefused, describe_failure, mail_address, make_message, send
 from svc_auth_magic_link.timed_queue import TimedQueue
 from svc_auth_self.api import Accounts
@@ -41,6 +41,7 @@ class _Request(Struct, frozen=True):
     email: str
     accounts: Accounts
     settings: MagicLinkSettings
+    path: str
 
 
 class _Mail(Struct, frozen=True):
@@ -49,6 +50,7 @@ class _Mail(Struct, frozen=True):
     user_id: str
     address: str
     settings: MagicLinkSettings
+    path: str
     failures: int = 0
 
 
@@ -74,13 +76,16 @@ class Delivery:
         self._delays = delays
         self._retries = retries
         self._transport = transport
+        self._is_stopping = False
         self._requests = TimedQueue("svc-magic-link-requests", self._look, _MOST_REQUESTS)
         self._mails = TimedQueue("svc-magic-link-mails", self._deliver, _MOST_MAILS)
 
-    def request(self, email: str, accounts: Accounts, settings: MagicLinkSettings) -> None:
-        """Takes down that somebody asks for a link, in no time, whoever that is."""
+    def request(
+        self, email: str, accounts: Accounts, settings: MagicLinkSettings, path: str = VERIFY_PATH
+    ) -> None:
+        """Takes down that somebody asks for a link, in no time, whoever that is; see ``settings.link``."""
         delay_s = random.uniform(*self._delays)
-        if not self._requests.put(_Request(email, accounts, settings), delay_s):
+        if not self._requests.put(_Request(email, accounts, settings, path), delay_s):
             _log.warning("a request for a link was dropped: too many are waiting")
 
     def stop(self) -> None:
@@ -88,6 +93,7 @@ class Delivery:
 
         The rest is dropped: who waits for a mail asks again.
         """
+        self._is_stopping = True
         requests = self._requests.stop(_STOP_SECONDS / 4)
         mails = self._mails.stop(_STOP_SECONDS * 3 / 4)
         if requests:
@@ -100,13 +106,13 @@ class Delivery:
         if account is None or not account.is_active:
             return
         # To the user's own name: another spelling of it may be the address of somebody else.
-        mail = _Mail(account.user_id, account.username, request.settings)
+        mail = _Mail(account.user_id, account.username, request.settings, request.path)
         if not self._mails.put(mail, 0):
             _log.warning("a link for the user %s was not sent: too many are waiting", account.user_id)
 
     def _deliver(self, mail: _Mail) -> None:
         if mail.settings.log_links:
-            link = mail.settings.link(create_code(self._database, mail.user_id, mail.address))
+            link = mail.settings.link(create_code(self._database, mail.user_id, mail.address), mail.path)
             # Whoever runs the server asked for the link itself to be shown.
             _log.info("a link that signs in %s", mail.address, extra={"shown": {"link": link}})
             return
@@ -118,7 +124,7 @@ class Delivery:
     def _send(self, mail: _Mail) -> None:
         code = create_code(self._database, mail.user_id, mail.address)
         try:
-            message = make_message(mail.settings, mail.address, mail.settings.link(code))
+            message = make_message(mail.settings, mail.address, mail.settings.link(code, mail.path))
             run_blocking(self._transport, mail.settings, mail.address, message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the link did not go out
             drop_code(self._database, code)
@@ -127,10 +133,11 @@ class Delivery:
             _log.info("sent a link to the user %s", mail.user_id)
 
     def _failed(self, mail: _Mail, error: Exception) -> None:
-        is_final = isinstance(error, MailRefused) or mail.failures >= len(self._retries)
+        is_last = self._is_stopping or mail.failures >= len(self._retries)
+        is_final = is_last or isinstance(error, MailRefused)
         reason = describe_failure(error) if isinstance(error, MailRefused | OSError) else type(error).__name__
         if not is_final:
-            again = _Mail(mail.user_id, mail.address, mail.settings, mail.failures + 1)
+            again = structs.replace(mail, failures=mail.failures + 1)
             is_final = not self._mails.put(again, self._retries[mail.failures])
         level = logging.ERROR if is_final else logging.WARNING
         ending = "it is given up" if is_final else "it is tried again"

@@ -15,6 +15,7 @@ PLUGIN = PluginDescriptor(
     configuration=MagicLinkSettings,
     implementation="svc_auth_magic_link.plugin",
     operations=("svc_auth_magic_link.operations",),
+    extends=("portal:sign_ins",),
     needs=("auth.self", "users"),
     options=(
         StartOption(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import AuthRequired, Conflict, RateLimited
-from svc.plugin import operation, public
+from svc.plugin import Weight, operation, public
 from svc_auth_magic_link.models import Asked, CodeQuery, LinkRequest, Verified
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = ["request_link", "use_link"]
     "/auth/magic-link",
     public,
     errors=(Conflict, RateLimited),
+    weight=Weight.SMALL,
     cache="no-store",
     maximum_body=16 * 1024,
 )
@@ -26,7 +27,7 @@ def request_link(call: Call, body: LinkRequest) -> Asked:
     """Mails a link that signs in to an active user; the answer is the same for every address."""
     from svc_auth_magic_link import asking
 
-    return Asked(asking.ask(call, body.email))
+    return Asked(asking.ask(call, call.configuration, body.email))
 
 
 @operation(
@@ -34,6 +35,7 @@ def request_link(call: Call, body: LinkRequest) -> Asked:
     "/auth/magic-link/verify",
     public,
     errors=(AuthRequired, Conflict),
+    weight=Weight.SMALL,
     cache="no-store",
     media_types=("application/json", "text/html"),
     responder="svc_auth_magic_link.responders:use_link",

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its health check, its job, and the end of what waits to be sent."""
+"""The hooks of the plugin: health check, job, forms at the portal, and the end of what waits to be sent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_portal.api import SignIn
+
     from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext
 
-__all__ = ["svc_background", "svc_register_health_checks", "svc_stop"]
+__all__ = ["svc_background", "svc_register_health_checks", "svc_register_sign_ins", "svc_stop"]
 
 
 @hookimpl
@@ -26,6 +28,15 @@ def svc_background(jobs: JobRegistry) -> None:
     from svc_auth_magic_link.codes import PruningJob
 
     jobs.add(PruningJob())
+
+
+@hookimpl
+def svc_register_sign_ins(sign_ins: NamedRegistry[SignIn]) -> None:
+    """Adds the form that asks for a link, and the one that a link leads to."""
+    from svc_auth_magic_link.portal.sign_in import AskForLink, UseLink
+
+    sign_ins.add(AskForLink())
+    sign_ins.add(UseLink())
 
 
 @hookimpl

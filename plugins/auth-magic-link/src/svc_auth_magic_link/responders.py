@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import falcon
 
-from svc.errors import AuthRequired, InvalidInput
+from svc.errors import InvalidInput
 from svc.plugin import context_of, read_parameters, send_json
-from svc_auth_magic_link.codes import is_code, use_code
+from svc_auth_magic_link.codes import is_code
 from svc_auth_magic_link.models import CodeQuery, Verified
 from svc_auth_magic_link.page import PAGE_POLICY, confirmation_page
-from svc_auth_self.api import log_refused_sign_in, sign_in, token_mode
+from svc_auth_magic_link.using import not_valid, sign_in_by
+from svc_auth_self.api import token_mode
 
 __all__ = ["use_link"]
 
@@ -26,7 +27,7 @@ def use_link(req: falcon.Request, resp: falcon.Response) -> None:
     if not query.code:
         raise InvalidInput("The parameter code is needed: the code of the link.", field="code")
     if len(query.code) > _MOST_CODE:
-        raise _not_valid()
+        raise not_valid()
     if req.method == "HEAD":
         resp.set_header("Cache-Control", "no-store")
         resp.content_type = "application/json"
@@ -34,29 +35,18 @@ def use_link(req: falcon.Request, resp: falcon.Response) -> None:
     if any(word in _purpose(req) for word in _FETCHED_AHEAD):
         raise InvalidInput("A link that signs in is not fetched ahead: the code is still good.")
     context = context_of(req)
-    mode = token_mode(context)
+    token_mode(context)
     resp.set_header("Cache-Control", "no-store")
     resp.set_header("Referrer-Policy", "no-referrer")
     if _is_browser(req) and not query.confirm:
         if not is_code(query.code):
-            raise _not_valid()
+            raise not_valid()
         resp.content_type = "text/html; charset=utf-8"
         resp.set_header("Content-Security-Policy", PAGE_POLICY)
         resp.text = confirmation_page(query.code)
         return
-    used = use_code(context.database, query.code)
-    account = None if used is None else mode.accounts.find(used.user_id)
-    # Whoever reads the mail of an address that the user no longer has is somebody else, perhaps.
-    if used is None or account is None or not account.is_active or account.username != used.address:
-        reason = "the code is not good" if used is None else "its owner may not sign in"
-        log_refused_sign_in(context, "link", reason)
-        raise _not_valid()
-    signed_in = sign_in(context, account, refresh=False)
+    signed_in = sign_in_by(context, query.code, refresh=False)
     send_json(resp, Verified(signed_in.token, signed_in.expires_in))
-
-
-def _not_valid() -> AuthRequired:
-    return AuthRequired("The code is not valid: it is wrong, was used, or has expired. Ask for a new link.")
 
 
 def _purpose(req: falcon.Request) -> str:

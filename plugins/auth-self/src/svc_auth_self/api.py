@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc_auth_self.accounts import ROOT_ACCOUNT, Account, Accounts, DatabaseAccounts
 from svc_auth_self.addresses import client_address
+from svc_auth_self.cluster_keys import root_token, signing_keys, take_signing_keys
 from svc_auth_self.keys import (
     DAY_MS,
     KeyRecord,
@@ -19,6 +20,7 @@ from svc_auth_self.limiter import limiter_of
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
 from svc_auth_self.models import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, SignedIn
 from svc_auth_self.rules import check_rules, scoped_rules
+from svc_auth_self.settings import refresh_seconds
 from svc_auth_self.sign_in import sign_in, token_mode
 from svc_auth_self.sign_in_log import log_refused_sign_in, log_sign_in
 
@@ -41,8 +43,12 @@ __all__ = [
     "limiter_of",
     "log_refused_sign_in",
     "log_sign_in",
+    "refresh_seconds",
     "revoke_key",
+    "root_token",
     "scoped_rules",
     "sign_in",
+    "signing_keys",
+    "take_signing_keys",
     "token_mode",
 ]

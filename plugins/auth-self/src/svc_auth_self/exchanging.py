@@ -1,7 +1,8 @@
 """Keys and refresh tokens become tokens, within limits that all workers count together.
 
-Failed exchanges are counted by address and by key, good ones by key. Failed refreshes are not counted: of
-many requests with one token all but one fail, and nobody guesses 512 bits.
+Failed exchanges are counted by address and by key, good ones by key. Only wrong keys are refused for
+failures: many people may come from one address, and nobody guesses 256 bits. Failed refreshes are not
+counted: of many requests with one token all but one fail, and nobody guesses 512 bits.
 """
 
 from __future__ import annotations
@@ -17,11 +18,19 @@ from svc_auth_self.limiter import RateLimiter, limiter_of
 from svc_auth_self.mode import KeyMatch, TokenAuthMode
 from svc_auth_self.models import SignedIn
 from svc_auth_self.records import now_ms
-from svc_auth_self.refresh import NOT_VALID, end_chain, refresh_chain, require_chain
+from svc_auth_self.refresh import (
+    NOT_VALID,
+    Chain,
+    end_chain,
+    refresh_chain,
+    require_chain,
+    require_chain_of_spent,
+)
+from svc_auth_self.settings import settings_of
 from svc_auth_self.sign_in import require_active, sign_in, token_mode
 from svc_auth_self.sign_in_log import log_refused_sign_in
 
-__all__ = ["end", "exchange_key", "refresh"]
+__all__ = ["end", "end_by_access", "exchange_key", "refresh", "renew_access"]
 
 _MINUTE = 60
 _KEY_NOT_VALID = "The API key is not valid: it is unknown, was revoked, or has expired."
@@ -32,11 +41,11 @@ def exchange_key(call: Call, key: str, *, refresh: bool) -> SignedIn:
 
     Raises:
         AuthRequired: the key is not good; every reason reads the same.
-        RateLimited: too many have failed from this address or with this key, or it is exchanged too often.
+        RateLimited: it is not good, and too many have failed from this address or with its id; or it is good,
+            and exchanged too often.
         Conflict: the server's auth mode is another one.
     """
     mode = token_mode(call)
-    _require_room(call)
     match = mode.match_key(key)
     try:
         if match is None:
@@ -47,9 +56,11 @@ def exchange_key(call: Call, key: str, *, refresh: bool) -> SignedIn:
         return sign_in(call, match, refresh=refresh)
     except AuthRequired:
         key_id = key_id_of(key)
+        _count_failed_from_here(call)
         reason, known = _why_refused(call, mode, key, key_id)
         log_refused_sign_in(call, "API key", reason, key_id=known)
-        _count_failed(call, key_id)
+        if key_id is not None:
+            _count_failed_with(call, key_id)
         raise AuthRequired(_KEY_NOT_VALID) from None
 
 
@@ -66,7 +77,61 @@ def refresh(call: Call, refresh_token: str) -> SignedIn:
     _count_good(
         call, f"chain {presented.chain_id}", "refresh token", "it is refreshed", "This sign-in is refreshed"
     )
-    chain = presented.chain
+    match = _require_match(mode, presented.chain)
+    # Before the old one is spent: what fails now can be tried again.
+    token, expires_in = mode.write_token(match, settings.jwt_expiry, presented.chain_id)
+    following = refresh_chain(
+        call.database, presented, days=settings.refresh_days, reuse_s=settings.refresh_reuse_s
+    )
+    return SignedIn(token=token, expires_in=expires_in, refresh_token=following)
+
+
+def renew_access(call: Call, refresh_token: str) -> SignedIn:
+    """Returns an access token for a refresh token that was spent a moment ago, by another tab of a browser.
+
+    No refresh token comes with it: the browser has got one, or will. It ends with the sign-in as others do.
+
+    Raises:
+        AuthRequired: the token was not spent within the setting ``refresh_reuse_s``, or its key or user is
+            not good any more.
+        Conflict: the server's auth mode is another one.
+    """
+    mode, settings = token_mode(call), settings_of(call.database)
+    chain_id, chain = require_chain_of_spent(call.database, refresh_token, settings.refresh_reuse_s)
+    token, expires_in = mode.write_token(_require_match(mode, chain), settings.jwt_expiry, chain_id)
+    return SignedIn(token=token, expires_in=expires_in)
+
+
+def end(call: Call, refresh_token: str) -> None:
+    """Ends the sign-in of a refresh token, with its access tokens; one spent a moment ago will do. Commits.
+
+    Raises:
+        AuthRequired: the token is not good.
+        Conflict: the server's auth mode is another one.
+    """
+    token_mode(call)
+    reuse_s = settings_of(call.database).refresh_reuse_s
+    try:
+        chain_id = require_chain(call.database, refresh_token, reuse_s).chain_id
+    except AuthRequired:
+        chain_id, _ = require_chain_of_spent(call.database, refresh_token, reuse_s)
+    end_chain(call.database, chain_id, "its owner logged out")
+
+
+def end_by_access(call: Call, token: str) -> None:
+    """Ends the sign-in of an access token; nothing where it has none. Commits.
+
+    Raises:
+        AuthRequired: the token is not good.
+        Conflict: the server's auth mode is another one.
+    """
+    chain_id = token_mode(call).chain_of(token)
+    if chain_id is not None:
+        end_chain(call.database, chain_id, "its owner logged out")
+
+
+def _require_match(mode: TokenAuthMode, chain: Chain) -> KeyMatch | Account:
+    """Returns whose sign-in a chain is, if they may sign in still."""
     match: KeyMatch | Account | None
     if chain.key_id is not None:
         match = mode.find_match(chain.key_id)
@@ -76,24 +141,7 @@ def refresh(call: Call, refresh_token: str) -> SignedIn:
         raise AuthRequired(NOT_VALID)
     if match.user_id is not None:
         require_active(mode, match.user_id)
-    # Before the old one is spent: what fails now can be tried again.
-    token, expires_in = mode.write_token(match, settings.jwt_expiry, presented.chain_id)
-    following = refresh_chain(
-        call.database, presented, days=settings.refresh_days, reuse_s=settings.refresh_reuse_s
-    )
-    return SignedIn(token=token, expires_in=expires_in, refresh_token=following)
-
-
-def end(call: Call, refresh_token: str) -> None:
-    """Ends the sign-in of a refresh token, with its access tokens. Commits.
-
-    Raises:
-        AuthRequired: the token is not good.
-        Conflict: the server's auth mode is another one.
-    """
-    token_mode(call)
-    presented = require_chain(call.database, refresh_token, call.configuration.refresh_reuse_s)
-    end_chain(call.database, presented.chain_id, "its owner logged out")
+    return match
 
 
 def _why_refused(call: Call, mode: TokenAuthMode, text: str, key_id: str | None) -> tuple[str, str | None]:
@@ -108,11 +156,11 @@ def _why_refused(call: Call, mode: TokenAuthMode, text: str, key_id: str | None)
     return ("it has expired" if record.is_expired(now_ms()) else "its secret is wrong"), key_id
 
 
-def _require_room(call: Call) -> None:
-    """Refuses a client from whose address too many have failed of late."""
+def _count_failed_from_here(call: Call) -> None:
+    """Counts a wrong key by the client's address, and refuses it where too many have failed of late."""
     settings = call.configuration
     limits = settings.login_failures, settings.login_window_s
-    wait = _logins(call).wait(f"address {client_address(call)}", *limits)
+    wait = _logins(call).hit(f"address {client_address(call)}", *limits)
     if wait is not None:
         log_refused_sign_in(call, "API key", "too many have failed from this address")
         raise _limited("Too many logins have failed", wait)
@@ -128,12 +176,11 @@ def _count_good(
         raise _limited(f"{told} too often", wait)
 
 
-def _count_failed(call: Call, key_id: str | None) -> None:
-    """Counts a failure. Only wrong keys are refused for it: who guesses at a key holds up no owner."""
-    settings, limiter = call.configuration, _logins(call)
-    limits = settings.login_failures, settings.login_window_s
-    limiter.hit(f"address {client_address(call)}", *limits)
-    if key_id is not None and (wait := limiter.hit(f"key {key_id}", *limits)) is not None:
+def _count_failed_with(call: Call, key_id: str) -> None:
+    """Counts a wrong key by the id in it, whichever address it comes from."""
+    settings = call.configuration
+    wait = _logins(call).hit(f"key {key_id}", settings.login_failures, settings.login_window_s)
+    if wait is not None:
         raise _limited("Too many logins have failed", wait)
 
 

@@ -48,6 +48,12 @@ _SECURE_SHARE_COOKIE = "__Host-svc_share"
 _KEY_DIRECTORIES = ("api-keys", "signing-keys", ENDED_CHAINS)
 
 
+_IS_KEY = (
+    'This is an API key, not a token: exchange it for one, by POST /auth/token with {"api_key": "..."}, '
+    "or by 'svc login'."
+)
+
+
 class KeyMatch(msgspec.Struct, frozen=True, kw_only=True):
     """An API key that is good now.
 
@@ -174,6 +180,13 @@ class TokenAuthMode(AuthMode):
 
     # -- within ----------------------------------------------------------------------------------
 
+    def chain_of(self, token: str) -> str | None:
+        """Returns which sign-in an access token is of; None where it is of none that can be ended.
+
+        Raises AuthRequired where it is no token of this database.
+        """
+        return self._reader.read(token).chain_id
+
     def _open(self) -> None:
         keys = SigningKeys(self.database)
         self._reader = TokenReader(keys)
@@ -217,6 +230,8 @@ class TokenAuthMode(AuthMode):
 
         ``at_s`` is the time at which it must not have expired.
         """
+        if key_id_of(token) is not None:
+            raise AuthRequired(_IS_KEY)
         claims = self._reader.read(token)
         if claims.expires_s <= at_s:
             raise AuthRequired(NOT_VALID)

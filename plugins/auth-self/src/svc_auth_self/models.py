@@ -19,6 +19,9 @@ __all__ = [
     "NewSigningKey",
     "RefreshToken",
     "RevokedKey",
+    "SignIn",
+    "SignInList",
+    "SignInQuery",
     "SignedIn",
     "SignedOut",
     "SigningKey",
@@ -35,6 +38,36 @@ Rules = Annotated[
     Meta(description="Objects with one member, a path glob with its flags. None: no restriction."),
 ]
 Owner = Annotated[str | None, Meta(description="The user whose key it is; null for the key of a share link.")]
+
+
+class SignInQuery(Struct, frozen=True, kw_only=True):
+    """Which sign-ins are listed."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED, description="Sign-ins at most.")] = 100
+    refused: Annotated[bool | None, Meta(description="Those that were refused, or that were not.")] = None
+
+
+class SignIn(Struct, frozen=True, kw_only=True):
+    """A sign-in that was good, or one that was refused, for a ``reason``.
+
+    ``how`` says by what: ``API key``, ``link``, ``share link``, ``refresh token``. ``remote`` is the client's
+    address, where it has one.
+    """
+
+    at: Time
+    how: str
+    user_id: str | None
+    username: str | None
+    key_id: str | None
+    remote: str | None
+    request_id: str
+    reason: str | None
+
+
+class SignInList(Struct, frozen=True):
+    """The last sign-ins, the newest first."""
+
+    sign_ins: list[SignIn]
 
 
 class TokenRequest(Confidential, frozen=True, forbid_unknown_fields=True):

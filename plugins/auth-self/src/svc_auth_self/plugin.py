@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, CommandRegistry, JobRegistry, NamedRegistry, PluginContext
+    from svc_portal.api import PortalPage, SignIn
+
+    from svc.plugin import (
+        AuthMode,
+        CommandRegistry,
+        HealthCheck,
+        JobRegistry,
+        NamedRegistry,
+        PluginContext,
+    )
 
 __all__ = [
     "COMMANDS",
     "svc_background",
     "svc_register_auth_modes",
     "svc_register_commands",
+    "svc_register_health_checks",
+    "svc_register_portal_pages",
+    "svc_register_sign_ins",
     "svc_start",
 ]
 
@@ -54,6 +66,32 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
+    """Adds the check of root's keys."""
+    from svc_auth_self.health import RootKeyCheck
+
+    health_checks.add(RootKeyCheck())
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds the pages of keys and of sign-ins."""
+    from svc_auth_self.portal.keys import KeysPage
+    from svc_auth_self.portal.sign_ins import SignInsPage
+
+    portal_pages.add(KeysPage())
+    portal_pages.add(SignInsPage())
+
+
+@hookimpl
+def svc_register_sign_ins(sign_ins: NamedRegistry[SignIn]) -> None:
+    """Adds signing in by a key at the portal."""
+    from svc_auth_self.portal.sign_in import KeySignIn
+
+    sign_ins.add(KeySignIn())
 
 
 @hookimpl

@@ -36,6 +36,7 @@ __all__ = [
     "has_ended",
     "refresh_chain",
     "require_chain",
+    "require_chain_of_spent",
 ]
 
 CHAINS = "refresh-tokens"
@@ -132,6 +133,24 @@ def require_chain(database: Database, token: str, reuse_s: int) -> Presented:
     if not of_token:
         raise AuthRequired(NOT_VALID)
     return presented
+
+
+def require_chain_of_spent(database: Database, token: str, reuse_s: int) -> tuple[str, Chain]:
+    """Returns the chain, with its id, of a token that was spent less than ``reuse_s`` seconds ago.
+
+    Only the secret of the chain is compared: that of a spent token is not kept.
+    """
+    parts = _TEXT.fullmatch(token)
+    found = None if parts is None else read(database.system(), (CHAINS, parts[1]), Chain)
+    if parts is None or found is None:
+        raise AuthRequired(NOT_VALID)
+    chain, _ = found
+    spent_at = dict(chain.spent).get(int(parts[2]))
+    of_chain = secret_hashes(database).fits(parts[3], chain.chain_hash)
+    now = now_ms()
+    if not of_chain or spent_at is None or now - spent_at >= reuse_s * 1_000 or chain.expires_at <= now:
+        raise AuthRequired(NOT_VALID)
+    return parts[1], chain
 
 
 def refresh_chain(database: Database, presented: Presented, *, days: int, reuse_s: int) -> str:

@@ -7,9 +7,10 @@ from weakref import WeakKeyDictionary
 from svc.plugin import Database
 from svc_auth_self.configuration import AuthSelfConfiguration
 
-__all__ = ["note_settings", "settings_of"]
+__all__ = ["note_settings", "refresh_seconds", "settings_of"]
 
 _settings: WeakKeyDictionary[Database, AuthSelfConfiguration] = WeakKeyDictionary()
+_DAY_S = 86_400
 _DEFAULT = AuthSelfConfiguration()
 
 
@@ -21,3 +22,8 @@ def note_settings(database: Database, configuration: AuthSelfConfiguration | Non
 def settings_of(database: Database) -> AuthSelfConfiguration:
     """Returns the settings of an open database; the defaults where the plugin was not started."""
     return _settings.get(database, _DEFAULT)
+
+
+def refresh_seconds(database: Database) -> int:
+    """Returns for how long a refresh token of an open database is good."""
+    return settings_of(database).refresh_days * _DAY_S

@@ -6,6 +6,7 @@ beside them names the active key, and every change of it is one compare-and-swap
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from collections import OrderedDict
@@ -14,16 +15,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from svc.errors import NotFound, PreconditionFailed, ServiceUnavailable
-from svc.plugin import Confidential, Database, Version
+from svc.plugin import Condition, Confidential, Database, Path, Transaction, Version
 from svc_auth_self.records import absent, decode, encode, now_ms, read, same
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["SigningKeys", "remove_ended", "rotate", "rotate_now"]
+__all__ = [
+    "SharedSigningKeys",
+    "SigningKeys",
+    "SigningRecord",
+    "active_record",
+    "make_shared",
+    "put_active",
+    "put_shared",
+    "remove_ended",
+    "rotate",
+    "rotate_now",
+    "shared_record",
+]
 
 KEYS = "signing-keys"
 _ACTIVE = ("auth-secrets", "signing-key")
+_SHARED = ("auth-secrets", "shared-key")
 _MOST_KNOWN = 64
 _ATTEMPTS = 20
 _SLACK_MS = 60_000
@@ -146,8 +160,12 @@ def rotate(
     transaction.put_system(
         _ACTIVE, encode(ActiveKey(record.kid)), condition=absent() if pointer is None else same(pointer[1])
     )
+    shared = shared_record(database)
     if end_tokens and system.get((KEYS,)) is not None:
         transaction.delete_system((KEYS,))
+        if shared is not None:
+            # Other databases sign with it too, and what it signs is good for minutes.
+            transaction.put_system((KEYS, shared.kid), encode(shared))
     elif before is not None:
         ends_at = now_ms() + before[0].longest_s * 1_000 + _SLACK_MS
         retired = msgspec.structs.replace(before[0], private=None, ends_at=ends_at)
@@ -221,3 +239,64 @@ def _try_put(database: Database, before: SigningRecord, after: SigningRecord) ->
 
 def _is_kid(text: str) -> bool:
     return len(text) == 16 and text.isascii() and text.isalnum()
+
+
+def active_record(database: Database) -> SigningRecord | None:
+    """Returns the active signing key with its private key; None while there is none."""
+    return _record_of(database.system(), _ACTIVE)
+
+
+def shared_record(database: Database) -> SigningRecord | None:
+    """Returns the key that is shared with other databases, with its private key; None while there is none."""
+    return _record_of(database.system(), _SHARED)
+
+
+def make_shared(database: Database) -> SigningRecord:
+    """Returns the key to share with other databases; makes it where there is none. It is never rotated."""
+    while True:
+        found = shared_record(database)
+        if found is not None:
+            return found
+        pointer = read(database.system(), _SHARED, ActiveKey)
+        transaction = database.transaction(message="make a key to share")
+        put_shared(transaction, _new_record(0), absent() if pointer is None else same(pointer[1]))
+        with contextlib.suppress(PreconditionFailed):
+            transaction.commit()
+
+
+def put_shared(changes: Transaction, record: SigningRecord, condition: Condition | None = None) -> None:
+    """Makes a key the shared one, in a transaction."""
+    changes.put_system(_SHARED, encode(ActiveKey(record.kid)), condition=condition)
+    changes.put_system((KEYS, record.kid), encode(record))
+
+
+def put_active(database: Database, changes: Transaction, record: SigningRecord) -> None:
+    """Makes a key of another database the active one, in a transaction; the one before is retired."""
+    before = active_record(database)
+    if before is not None and before.kid != record.kid:
+        ends_at = now_ms() + before.longest_s * 1_000 + _SLACK_MS
+        retired = msgspec.structs.replace(before, private=None, ends_at=ends_at)
+        changes.put_system((KEYS, before.kid), encode(retired))
+    pointer = read(database.system(), _ACTIVE, ActiveKey)
+    condition = absent() if pointer is None else same(pointer[1])
+    changes.put_system(_ACTIVE, encode(ActiveKey(record.kid)), condition=condition)
+    changes.put_system((KEYS, record.kid), encode(record))
+
+
+def _record_of(system: Version, place: Path) -> SigningRecord | None:
+    pointer = read(system, place, ActiveKey)
+    found = None if pointer is None else read(system, (KEYS, pointer[0].kid), SigningRecord)
+    return None if found is None or found[0].private is None else found[0]
+
+
+class SharedSigningKeys(SigningKeys):
+    """Signs with the key that databases share."""
+
+    def active(self, lifetime_s: int) -> tuple[str, Ed25519PrivateKey]:
+        """Returns the kid and the key to sign with; ServiceUnavailable where nothing is shared."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        record = shared_record(self._database)
+        if record is None or record.private is None:
+            raise ServiceUnavailable("There is no shared key.", retry_after=1)
+        return record.kid, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(record.private))

@@ -36,18 +36,23 @@ def write_backup(
     path: FilePath,
     *,
     base: Hash | None = None,
+    without_lost: bool = False,
+    privileged: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Writes an export of a version, or a patch, verifies what is on the disk, and then gives it its name.
 
-    Blocks for as long as that takes. Whatever ends it before, nothing of this name is there. The file holds
-    user data only.
+    Blocks for as long as that takes. Whatever ends it before, nothing of this name is there.
 
     Args:
         database: the open database.
         root: the version.
         path: of the file, which may not exist; its directory is made when it is missing.
         base: of a patch, the version before; None writes an export.
+        without_lost: of an export, leaves out what needs something that a repair could not save; the report
+            names it.
+        privileged: of an export, whether it holds system data and snapshots too, as plugins in use here
+            declare them; else user data only. The caller has checked the right to it.
         progress: told (bytes done, bytes in all) while it writes, then while it verifies; what it raises
             ends it.
 
@@ -60,15 +65,22 @@ def write_backup(
         InsufficientStorage: the disk is too small for it.
         Forbidden: the directory may not be written.
         RefusedFile: what was written is not what was to be written.
+        CorruptRecord: what the version needs is damaged, or lost; of what is lost it names the paths.
     """
     import msgspec
 
+    from svc.plugin import declared_system_paths
     from svc_backup.format import plan_export, plan_patch
     from svc_backup.output_files import write_file
     from svc_backup.reports import export_report, patch_report
     from svc_backup.writing import make_directory, require_space, verifier
 
-    planned = plan_export(database, root) if base is None else plan_patch(database, base, root)
+    system_paths = declared_system_paths() if privileged else None
+    planned = (
+        plan_export(database, root, system_paths=system_paths, without_lost=without_lost)
+        if base is None
+        else plan_patch(database, base, root)
+    )
     with planned as outgoing:
         make_directory(path.parent)
         require_space(path, outgoing.size)

@@ -14,7 +14,9 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=BackupConfiguration,
     implementation="svc_backup.plugin",
+    command_group="Versions",
     operations=("svc_backup.operations",),
+    extends=("portal:portal_pages",),
     response_headers=("X-Svc-Version",),
     system_paths=(SystemPath("refs/imports", BackupRule.SKIP),),
 )

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 __all__ = [
+    "BackupFile",
+    "BackupList",
+    "BackupPreview",
     "DiffBody",
     "DiffQuery",
     "ExportBody",
@@ -22,6 +25,9 @@ __all__ = [
 
 RootHash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Root hash of a version, in hex.")]
 Output = Annotated[str | None, Meta(description="A file in the backup directory; null: the answer is it.")]
+WithoutLost = Annotated[
+    bool, Meta(description="Leave out what needs something that a repair could not save.")
+]
 
 
 class ExportQuery(Struct, frozen=True, kw_only=True):
@@ -30,6 +36,7 @@ class ExportQuery(Struct, frozen=True, kw_only=True):
     snapshot: str | None = None
     version: Annotated[str | None, Meta(description="A root hash in hex.")] = None
     at: Annotated[str | None, Meta(description="When it was HEAD.")] = None
+    without_lost: WithoutLost = False
 
 
 class ExportBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,10 +46,15 @@ class ExportBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     snapshot: str | None = None
     version: str | None = None
     at: str | int | None = None
+    without_lost: WithoutLost = False
 
 
 class ExportReport(Struct, frozen=True, kw_only=True):
-    """What an export holds; ``output`` where it was written, ``left_out`` what no plugin in use declares."""
+    """What an export holds; ``output`` where it was written, ``left_out`` what no plugin in use declares.
+
+    ``lost`` are the first paths that were left out because a repair could not save what they need, and
+    ``lost_paths`` is their number.
+    """
 
     output: str | UnsetType = UNSET
     files: int
@@ -52,6 +64,8 @@ class ExportReport(Struct, frozen=True, kw_only=True):
     version: RootHash
     size: int
     left_out: list[str] | UnsetType = UNSET
+    lost: list[str] | UnsetType = UNSET
+    lost_paths: int | UnsetType = UNSET
 
 
 class DiffQuery(Struct, frozen=True, kw_only=True):
@@ -79,6 +93,44 @@ class PatchReport(Struct, frozen=True, kw_only=True):
     source: RootHash = field(name="from")
     to: RootHash
     size: int
+
+
+class BackupFile(Struct, frozen=True, kw_only=True):
+    """A file of the backup directory, as its first bytes describe it.
+
+    ``kind`` is null where it is neither an export nor a patch.
+    """
+
+    name: str
+    size: int
+    modified_at: Annotated[int, Meta(description="Unix milliseconds.")]
+    kind: Literal["export", "patch"] | None
+    created_at: Annotated[int | None, Meta(description="When it was made, Unix milliseconds.")]
+    base: Annotated[RootHash | None, Meta(description="Of a patch, the version that it applies to.")]
+
+
+class BackupList(Struct, frozen=True):
+    """The files of the backup directory, those that were changed last first; ``more`` where not all."""
+
+    files: list[BackupFile]
+    more: bool
+
+
+class BackupPreview(Struct, frozen=True, kw_only=True):
+    """What an import of a file would do, as its records say; their contents are verified by the import.
+
+    ``held`` says whether the database has the version already, ``head`` whether it is HEAD. ``applies`` is
+    false for a patch of another version than HEAD, which only ``force`` imports.
+    """
+
+    file: BackupFile
+    version: RootHash
+    files: Annotated[int, Meta(description="Files and links of the version.")]
+    total_size: Annotated[int, Meta(description="Their bytes.")]
+    objects: Annotated[int, Meta(description="Objects in the file.")]
+    held: bool
+    head: bool
+    applies: bool
 
 
 class ImportQuery(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import AlreadyExists, Conflict, InsufficientStorage, InvalidInput, NotFound
-from svc.plugin import Weight, operation, parse_hash, requires_root
+from svc.plugin import Path, Weight, operation, parse_hash, requires_root
 from svc_backup.models import (
+    BackupList,
+    BackupPreview,
     DiffBody,
     DiffQuery,
     ExportBody,
@@ -22,7 +24,14 @@ from svc_backup.models import (
 if TYPE_CHECKING:
     from svc.plugin import Call
 
-__all__ = ["diff_versions", "export_version", "import_version", "promote_version"]
+__all__ = [
+    "diff_versions",
+    "export_version",
+    "import_version",
+    "list_backups",
+    "preview_import",
+    "promote_version",
+]
 
 
 @operation(
@@ -80,7 +89,14 @@ def import_version(call: Call, body: bytes, query: ImportQuery = ImportQuery()) 
     """
 
 
-@operation("POST", "/versions/promote", requires_root, older=("/version/promote",), errors=(NotFound,))
+@operation(
+    "POST",
+    "/versions/promote",
+    requires_root,
+    older=("/version/promote",),
+    errors=(NotFound,),
+    weight=Weight.DEAR,
+)
 def promote_version(call: Call, body: PromoteBody) -> Promoted:
     """Makes a version HEAD that the database holds, such as one that was imported."""
     from svc_backup import promoting
@@ -91,3 +107,28 @@ def promote_version(call: Call, body: PromoteBody) -> Promoted:
     before = call.database.head().root
     promoting.promote_version(call.database, root, actor=call.actor)
     return Promoted(head=root.hex(), version=root.hex(), previous=before.hex())
+
+
+@operation("GET", "/versions/backups", requires_root, weight=Weight.DEAR, cache="no-store")
+def list_backups(call: Call) -> BackupList:
+    """Lists the files of the server's backup directory, the newest first."""
+    from svc.plugin import run_blocking
+    from svc_backup.listing import list_files
+
+    return run_blocking(list_files, call.database)
+
+
+@operation(
+    "GET",
+    "/versions/backups/{file:path}",
+    requires_root,
+    errors=(NotFound, InsufficientStorage),
+    weight=Weight.DEAR,
+    cache="no-store",
+)
+def preview_import(call: Call, file: Path) -> BackupPreview:
+    """Shows what an import of a file of the backup directory would do; changes nothing."""
+    from svc_backup.configuration import BackupConfiguration
+    from svc_backup.listing import preview_file
+
+    return preview_file(call.database, "/".join(file), call.configuration or BackupConfiguration())

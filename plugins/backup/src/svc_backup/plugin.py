@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its commands."""
+"""The hooks of the plugin: its commands and its pages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import CommandRegistry
+    from svc_portal.api import PortalPage
 
-__all__ = ["COMMANDS", "svc_register_commands"]
+    from svc.plugin import CommandRegistry, NamedRegistry
+
+__all__ = ["COMMANDS", "svc_register_commands", "svc_register_portal_pages"]
 
 COMMANDS = {
     "export": ("svc_backup.commands.export:export", "Writes a version into a file of its own."),
@@ -27,3 +29,12 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds the pages of backups."""
+    from svc_backup.portal.backups import BackupPage, BackupsPage
+
+    portal_pages.add(BackupsPage())
+    portal_pages.add(BackupPage())

@@ -18,6 +18,9 @@ __all__ = [
     "patch_report",
 ]
 
+_MOST_LOST = 20
+"""The report of an answered export is in a header field."""
+
 Lines = list[tuple[str, Any]]
 
 
@@ -34,6 +37,8 @@ def export_lines(outgoing: Outgoing) -> Lines:
         lines.insert(1, ("Links", counts.links))
     if counts.snapshots:
         lines.insert(-1, ("Snapshots", counts.snapshots))
+    if counts.lost:
+        lines.insert(-1, ("Left out, lost", len(counts.lost)))
     return lines
 
 
@@ -49,6 +54,8 @@ def export_report(outgoing: Outgoing, output: str | UnsetType = UNSET) -> Export
         version=outgoing.root.hex(),
         size=outgoing.size,
         left_out=list(counts.left_out) or UNSET,
+        lost=list(counts.lost[:_MOST_LOST]) or UNSET,
+        lost_paths=len(counts.lost) or UNSET,
     )
 
 

@@ -52,13 +52,14 @@ def export_version(req: SvcRequest, resp: falcon.Response) -> None:
     root = _chosen_version(
         database, body.snapshot or query.snapshot, body.version or query.version, body.at or query.at
     )
+    without_lost = body.without_lost or query.without_lost
     if body.output is None:
-        outgoing = plan_export(database, root, pause=pause)
+        outgoing = plan_export(database, root, without_lost=without_lost, pause=pause)
         _send_file(resp, outgoing, f"svc-{root.hex()[:16]}.svcdb", export_report(outgoing))
         return
     path = path_in_backups(database.path, body.output, "output")
     refuse_existing(path)
-    with plan_export(database, root, pause=pause) as outgoing:
+    with plan_export(database, root, without_lost=without_lost, pause=pause) as outgoing:
         _write_below(outgoing, path, backup_directory(database.path))
         send_json(resp, export_report(outgoing, str(path)))
 

@@ -16,4 +16,5 @@ PLUGIN = PluginDescriptor(
     implementation="svc_events_sse.plugin",
     operations=("svc_events.operations",),
     needs=("events",),
+    extends=("events:pulses", "portal:portal_pages", "portal:state_cards"),
 )

@@ -14,12 +14,12 @@ from svc.plugin import (
     set_fields,
 )
 from svc_events_sse.configuration import SseConfiguration
-from svc_events_sse.frames import HEARTBEAT, SERVER_READY
+from svc_events_sse.frames import SERVER_READY
 from svc_events_sse.streams import StreamOrder, event_stream
 
 __all__ = ["stream_events", "stream_own_events"]
 
-_OF_STREAMS = (SERVER_READY, HEARTBEAT, GAP)
+_OF_STREAMS = (SERVER_READY, GAP)
 _FIELDS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
-from svc_events.api import GAP, EventBatch, EventFeed, EventFilter, Onlooker, Place
+from svc_events.api import DuePulses, EventBatch, EventFeed, EventFilter, Onlooker, Place
 
 from svc.errors import ServiceUnavailable, SvcError
-from svc.plugin import pause, renew_caller
-from svc_events_sse.frames import HEARTBEAT, PING, SERVER_READY, frame, heartbeat, now_ms, server_ready
+from svc.plugin import Level, pause, renew_caller
+from svc_events_sse.frames import PING, SERVER_READY, encoded, frame, server_ready
+from svc_events_sse.shared_pieces import Piece, SharedPieces
 
 if TYPE_CHECKING:
     from svc.plugin import Database, SvcRequest
 
 __all__ = ["StreamOrder", "event_stream"]
 
-HEARTBEAT_MS = 15_000
 PING_SECONDS = 30.0
 _LOOK_SECONDS = 2.0
 """So often at least a stream looks whether its client is still there and still may listen."""
@@ -28,7 +28,10 @@ _LOOK_SECONDS = 2.0
 _PIECE_BYTES = 32_768
 """So much is sent at once, about; a client that takes nothing holds no more."""
 
+OPEN_STREAMS = Level("svc_event_streams", "Event streams that clients have open.")
+
 _open: WeakKeyDictionary[Database, int] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[Database, SharedPieces] = WeakKeyDictionary()
 
 
 class StreamOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +72,11 @@ class _Stream:
         self._feed = feed
         self._order = order
         self._wanted = order.wanted
+        self._shared = _shared.setdefault(feed.database, SharedPieces())
         self._end = feed.end()
         self._place = self._end if order.place is None else order.place
         self._next_ping = time.monotonic() + PING_SECONDS
-        self._beats = order.follow and not self._wanted.own and self._wanted.wants(HEARTBEAT)
-        self._next_beat_ms = _next_beat(now_ms())
+        self._pulses = DuePulses(feed.pulses, order.wanted) if order.follow else None
 
     def frames(self) -> Iterator[bytes]:
         feed, lifetime = self._feed, self._req.context.lifetime
@@ -91,12 +94,10 @@ class _Stream:
                 # After the events were read: what was taken away with them, or before, counts.
                 renew_caller(self._req)
                 if batch is not None:
-                    has_sent = False
                     for piece in self._pieces(batch):
-                        has_sent = True
                         yield piece
-                    if not has_sent:
-                        pause()  # Whoever sends gives the others their turn.
+                        pause()
+                    pause()
                 if due := self._due():
                     yield due
         except SvcError:
@@ -115,46 +116,57 @@ class _Stream:
 
     def _pieces(self, batch: EventBatch) -> Iterator[bytes]:
         """The frames of a batch, made when the client has taken those before."""
-        onlooker = Onlooker.of(self._req.context)
-        frames: list[bytes] = []
-        size = 0
-        for found in batch.events:
-            # What is missing is told, whatever else was asked for.
-            shown = found if found.event.event_type == GAP else self._wanted.select(found, onlooker)
-            if shown is None:
-                continue
-            frames.append(frame(shown))
-            size += len(frames[-1])
-            if size >= _PIECE_BYTES:
-                yield b"".join(frames)
-                frames, size = [], 0
+        number = 0
+        while number < len(batch.events):
+            if number:
                 # That may have taken long.
                 renew_caller(self._req)
-                onlooker = Onlooker.of(self._req.context)
+            piece, number = self._piece(batch, number, Onlooker.of(self._req.context))
+            if number == len(batch.events):
+                self._place = batch.place
+            if piece:
+                yield piece
         self._place = batch.place
-        if frames:
-            yield b"".join(frames)
+
+    def _piece(self, batch: EventBatch, number: int, onlooker: Onlooker) -> Piece:
+        """The next frames, from an event of the batch on: as they were made for another who sees the same."""
+        if onlooker.key is None:
+            return self._made(batch, number, onlooker)
+        key = (self._wanted, onlooker.key, number)
+        piece = self._shared.find(batch, key)
+        if piece is None:
+            piece = self._made(batch, number, onlooker)
+            self._shared.keep(batch, key, piece)
+        return piece
+
+    def _made(self, batch: EventBatch, number: int, onlooker: Onlooker) -> Piece:
+        frames: list[bytes] = []
+        size = 0
+        while number < len(batch.events) and size < _PIECE_BYTES:
+            found = batch.events[number]
+            number += 1
+            # What is missing is told, whatever else was asked for.
+            shown = self._wanted.select(found, onlooker)
+            if shown is not None:
+                frames.append(frame(shown))
+                size += len(frames[-1])
+        return b"".join(frames), number
 
     def _patience(self) -> float:
         seconds = min(_LOOK_SECONDS, self._next_ping - time.monotonic())
-        if self._beats:
-            seconds = min(seconds, (self._next_beat_ms - now_ms()) / 1000)
+        if self._pulses is not None:
+            seconds = min(seconds, self._pulses.patience())
         return max(seconds, 0.0)
 
     def _due(self) -> bytes:
         due = b""
-        if self._beats and now_ms() >= self._next_beat_ms:
-            due += heartbeat(self._place, self._next_beat_ms)
-            self._next_beat_ms = _next_beat(now_ms())
+        if self._pulses is not None and self._pulses.patience() <= 0:
+            events = self._pulses.take(Onlooker.of(self._req.context), self._place)
+            due += b"".join(map(encoded, events))
         if time.monotonic() >= self._next_ping:
             due += PING
             self._next_ping = time.monotonic() + PING_SECONDS
         return due
-
-
-def _next_beat(at_ms: int) -> int:
-    """When the next pulse is due, at the same moments on every server with a right clock."""
-    return (at_ms // HEARTBEAT_MS + 1) * HEARTBEAT_MS
 
 
 @contextmanager
@@ -168,7 +180,11 @@ def _counted(database: Database, most: int) -> Iterator[None]:
             retry_after=5,
         )
     _open[database] = count + 1
+    OPEN_STREAMS.add(1)
     try:
         yield
     finally:
         _open[database] -= 1
+        OPEN_STREAMS.add(-1)
+        if not _open[database]:
+            _shared.pop(database, None)

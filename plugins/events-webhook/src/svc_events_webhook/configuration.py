@@ -22,6 +22,7 @@ class WebhookConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         ca_file: PEM file of the authorities to trust beside those of the system.
         deliveries_kept: how many tries are kept to be looked at, for each webhook.
         deliveries_days: for how many days.
+        node_id: of a cluster, the only node that delivers; 0: every node delivers all events.
     """
 
     allow_private: bool = False
@@ -33,3 +34,4 @@ class WebhookConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     ca_file: str | None = None
     deliveries_kept: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
     deliveries_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = 7
+    node_id: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0

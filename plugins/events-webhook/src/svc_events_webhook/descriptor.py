@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc_events_webhook.configuration import WebhookConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,8 +14,9 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=WebhookConfiguration,
     implementation="svc_events_webhook.plugin",
+    command_group="Running it",
     operations=("svc_events_webhook.operations",),
     needs=("events", "users"),
     extends=("events:event_sinks",),
-    system_paths=(SystemPath("webhooks", BackupRule.SECRET),),
+    system_paths=(SystemPath("webhooks", BackupRule.SECRET, sync=SyncRule.LAST_WRITER),),
 )

@@ -46,7 +46,7 @@ __all__ = [
 _MS_PER_HOUR = 3_600_000
 
 
-@operation("GET", "/system/webhooks", requires_account)
+@operation("GET", "/system/webhooks", requires_account, weight=Weight.SMALL)
 def list_webhooks(call: Call) -> WebhookList:
     """Lists webhooks, in the order of the file: root all, a user the user's own."""
     from svc_events.api import destination_states
@@ -57,7 +57,9 @@ def list_webhooks(call: Call) -> WebhookList:
     return WebhookList([_shown(call, one, states.get(one.id)) for one in _visible(call)])
 
 
-@operation("POST", "/system/webhooks", requires_account, status=201, errors=(AlreadyExists,))
+@operation(
+    "POST", "/system/webhooks", requires_account, status=201, errors=(AlreadyExists,), weight=Weight.SMALL
+)
 def add_webhook(call: Call, body: NewWebhook) -> MadeWebhook:
     """Adds a webhook, which gets what happens from then on. Its secret is in no other answer."""
     from svc_events_webhook.signing import make_secret, parse_secret
@@ -88,13 +90,13 @@ def add_webhook(call: Call, body: NewWebhook) -> MadeWebhook:
     return MadeWebhook(webhook=_shown(call, made, None), secret=secret)
 
 
-@operation("GET", "/system/webhooks/{webhook}", requires_account)
+@operation("GET", "/system/webhooks/{webhook}", requires_account, weight=Weight.SMALL)
 def show_webhook(call: Call, webhook: str) -> ShownWebhook:
     """Shows a webhook, and how its deliveries go."""
     return _shown_now(call, _find(call, webhook))
 
 
-@operation("PATCH", "/system/webhooks/{webhook}", requires_account, repeatable=True)
+@operation("PATCH", "/system/webhooks/{webhook}", requires_account, weight=Weight.SMALL, repeatable=True)
 def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhook:
     """Changes what the body names of a webhook."""
     from svc_events.api import end_destination
@@ -125,7 +127,7 @@ def change_webhook(call: Call, webhook: str, body: WebhookChange) -> ShownWebhoo
     return _shown_now(call, WEBHOOKS.replace(call.database, webhook, change, actor=call.actor))
 
 
-@operation("DELETE", "/system/webhooks/{webhook}", requires_account)
+@operation("DELETE", "/system/webhooks/{webhook}", requires_account, weight=Weight.SMALL)
 def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     """Removes a webhook, its secret and what is known of its deliveries."""
     from svc_events.api import end_destination
@@ -146,7 +148,7 @@ def remove_webhook(call: Call, webhook: str) -> RemovedWebhook:
     return RemovedWebhook(webhook, deleted=True)
 
 
-@operation("POST", "/system/webhooks/{webhook}/rotate", requires_account)
+@operation("POST", "/system/webhooks/{webhook}/rotate", requires_account, weight=Weight.SMALL)
 def rotate_secret(call: Call, webhook: str, body: RotateBody = RotateBody()) -> NewSecret:
     """Gives a webhook a new secret; requests are signed by the old one too for a while."""
     from svc.plugin import same_content
@@ -181,7 +183,9 @@ def test_webhook(call: Call, webhook: str) -> Delivery:
     return send_test(call, _find(call, webhook))
 
 
-@operation("POST", "/system/webhooks/{webhook}/retry", requires_account, errors=(Conflict,))
+@operation(
+    "POST", "/system/webhooks/{webhook}/retry", requires_account, errors=(Conflict,), weight=Weight.SMALL
+)
 def retry_webhook(call: Call, webhook: str, body: RetryBody = RetryBody()) -> ShownWebhook:
     """Ends the pause after failures; or goes on behind another event, before or after where it stands."""
     from svc_events.api import deliver_again, parse_place
@@ -198,7 +202,7 @@ def retry_webhook(call: Call, webhook: str, body: RetryBody = RetryBody()) -> Sh
     return _shown_now(call, found)
 
 
-@operation("GET", "/system/webhooks/{webhook}/deliveries", requires_account)
+@operation("GET", "/system/webhooks/{webhook}/deliveries", requires_account, weight=Weight.DEAR)
 def list_deliveries(call: Call, webhook: str, query: DeliveryQuery = DeliveryQuery()) -> Deliveries:
     """Lists the tries of the last days on this machine, the newest first."""
     from svc.plugin import run_blocking

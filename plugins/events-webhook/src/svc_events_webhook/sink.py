@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
-from svc_events.api import DeliveryFailed, Destination, EventSink, FeedEvent, Onlooker
+from svc_events.api import DeliveryFailed, Destination, EventSink, FeedEvent, Onlooker, node_id_of
 
 from svc.plugin import (
     Database,
@@ -177,8 +177,13 @@ class WebhookSink(EventSink):
         self._work: dict[FilePath, _Work] = {}
 
     def destinations(self, context: PluginContext) -> Iterable[WebhookDestination]:
-        """The webhooks that are enabled; reads the file when it, a secret or the time of one has changed."""
+        """The webhooks that are enabled; reads the file when it, a secret or the time of one has changed.
+
+        None, where another node of the cluster is to deliver: every event comes on every node.
+        """
         work, database = self._of(context), context.database
+        if work.settings.node_id not in (0, node_id_of(database) or work.settings.node_id):
+            return []
         version, system = database.at(), database.system()
         entries = version.get(WEBHOOKS.path), system.get(SECRETS)
         file, secrets = (None if entry is None else entry.hash for entry in entries)

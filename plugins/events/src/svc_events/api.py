@@ -16,10 +16,12 @@ import msgspec
 from svc.plugin import Family, NamedRegistry, hookspec
 
 if TYPE_CHECKING:
-    from svc.plugin import Database, PluginContext, Transaction
+    from svc.plugin import Database, Origin, PluginContext, Transaction
     from svc_events.commits import FeedCommit, RecordGone, SystemChange
     from svc_events.feed import EventBatch, EventFeed, FeedEvent
+    from svc_events.nodes import name_node, node_id_of
     from svc_events.places import BEGINNING, Place, parse_place
+    from svc_events.pulses import DuePulses
     from svc_events.selecting import EventFilter, Onlooker, parse_event_names
 
 __all__ = [
@@ -28,9 +30,11 @@ __all__ = [
     "EVENT_TYPES",
     "FAMILIES",
     "GAP",
+    "PULSES",
     "DeliveryFailed",
     "Destination",
     "DestinationState",
+    "DuePulses",
     "Event",
     "EventBatch",
     "EventData",
@@ -42,6 +46,7 @@ __all__ = [
     "FeedEvent",
     "Onlooker",
     "Place",
+    "Pulse",
     "RecordGone",
     "SeenBy",
     "SystemChange",
@@ -50,6 +55,9 @@ __all__ = [
     "destination_states",
     "end_destination",
     "feed_of",
+    "name_node",
+    "node_id_of",
+    "origin_member",
     "parse_event_names",
     "parse_place",
 ]
@@ -63,7 +71,7 @@ GAP = "gap"
 """Says that events are missing: no type, since nothing has happened."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
-_TAKEN = frozenset({GAP, "server_ready", "heartbeat"})
+_TAKEN = frozenset({GAP, "server_ready"})
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,6 +108,18 @@ class EventData(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
     user_id: str | None = None
     recipient_user_id: str | None = None
+
+
+def origin_member(origin: Origin | None) -> dict[str, Any]:
+    """Returns the member ``origin`` of a path in a payload: where the change was made; nothing where here.
+
+    Args:
+        origin: as ``FeedCommit.changes_and_origins`` gives it.
+    """
+    if origin is None:
+        return {}
+    said = {"node_id": origin.node_id, "user_id": origin.user, "timestamp": origin.time_ms}
+    return {"origin": said}
 
 
 class EventType(ABC):
@@ -141,6 +161,45 @@ def check_event_type(thing: object) -> str | None:
         if name in _TAKEN:
             return f"the name {name!r} is taken"
     if thing.seen_by not in get_args(SeenBy):
+        return f"nobody is {thing.seen_by!r}"
+    return None
+
+
+class Pulse(ABC):
+    """An event that comes again and again while somebody listens, and is in no log: how things are now.
+
+    Attributes:
+        name: lower-case words joined by underscores; no event type has it.
+        seen_by: ``root``, ``users`` or ``everyone``, as of an event type.
+    """
+
+    name: ClassVar[str]
+    seen_by: ClassVar[SeenBy] = "root"
+
+    def interval_ms(self, configuration: Any) -> int:
+        """Returns the time from one to the next; each is due at a multiple of it. 15 s, unless overridden."""
+        return 15_000
+
+    @abstractmethod
+    def payload(self, context: PluginContext, due_ms: int) -> dict[str, Any]:
+        """Returns what it says: JSON. Called in a thread of a worker, once for all its streams; may read.
+
+        Args:
+            context: of the plugin that added it.
+            due_ms: when it was due, Unix milliseconds.
+        """
+
+
+def check_pulse(thing: object) -> str | None:
+    """Returns what is wrong with a pulse; None when it is fine."""
+    if not isinstance(thing, Pulse):
+        return "must be an instance of svc_events.api.Pulse"
+    name = getattr(thing, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"the name {name!r} is not lower-case words joined by underscores"
+    if name in _TAKEN:
+        return f"the name {name!r} is taken"
+    if thing.seen_by not in ("root", "users", "everyone"):
         return f"nobody is {thing.seen_by!r}"
     return None
 
@@ -275,11 +334,20 @@ def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
     """
 
 
+@hookspec
+def svc_register_pulses(pulses: NamedRegistry[Pulse]) -> None:
+    """Adds pulses: ``pulses.add(MyPulse())``.
+
+    Called at boot, in the processes that serve databases.
+    """
+
+
 EVENT_TYPES: Family[EventType] = Family(
     "event_types", "event type", check_event_type, lambda thing: thing.names
 )
 EVENT_SINKS: Family[EventSink] = Family("event_sinks", "event sink", check_event_sink)
-FAMILIES = (EVENT_TYPES, EVENT_SINKS)
+PULSES: Family[Pulse] = Family("pulses", "pulse", check_pulse)
+FAMILIES = (EVENT_TYPES, EVENT_SINKS, PULSES)
 
 
 def destination_states(database: Database, sink: str) -> dict[str, DestinationState]:
@@ -337,6 +405,7 @@ def feed_of(database: Database) -> EventFeed:
 
 _HOMES = {
     "BEGINNING": "svc_events.places",
+    "DuePulses": "svc_events.pulses",
     "EventBatch": "svc_events.feed",
     "EventFeed": "svc_events.feed",
     "EventFilter": "svc_events.selecting",
@@ -346,6 +415,8 @@ _HOMES = {
     "Place": "svc_events.places",
     "RecordGone": "svc_events.commits",
     "SystemChange": "svc_events.commits",
+    "name_node": "svc_events.nodes",
+    "node_id_of": "svc_events.nodes",
     "parse_event_names": "svc_events.selecting",
     "parse_place": "svc_events.places",
 }

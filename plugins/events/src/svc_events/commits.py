@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from svc.errors import SvcError
-from svc.plugin import Commit, Path, PathChange, TransactionRecord, Version, read_record
+from svc.plugin import Commit, Origin, Path, PathChange, TransactionRecord, Version, read_record
 
 if TYPE_CHECKING:
     from svc.plugin import Database
@@ -43,11 +43,13 @@ class FeedCommit:
     Attributes:
         commit: the record of the commit, which can be read for as long as the log is there.
         database: the database.
+        gone: how many records were asked for that a collection had taken.
     """
 
     def __init__(self, database: Database, commit: Commit) -> None:
         self.commit = commit
         self.database = database
+        self.gone = 0
 
     @cached_property
     def system_changes(self) -> tuple[SystemChange, ...]:
@@ -61,17 +63,23 @@ class FeedCommit:
 
     def file_changes(self) -> Iterator[PathChange]:
         """Yields what it changed in the files of HEAD, in order, and moves of HEAD; maybe a million."""
+        return (change for change, _ in self.changes_and_origins())
+
+    def changes_and_origins(self) -> Iterator[tuple[PathChange, Origin | None]]:
+        """Yields the same, each with where it was made first; None: on this node."""
         for record in self.commit.transactions:
+            origin = record.origin
             if record.ref != _HEAD:
                 # A ref's own files; but a transaction on a fork may move HEAD.
-                yield from (one for one in record.changes if one.kind == "ref" and one.path == (_HEAD,))
+                moves = (one for one in record.changes if one.kind == "ref" and one.path == (_HEAD,))
+                yield from ((one, origin) for one in moves)
                 continue
             for change in record.changes:
                 if change.kind == "ref":
                     if change.path == (_HEAD,):
-                        yield change
+                        yield change, origin
                 elif not change.system:
-                    yield change
+                    yield change, origin
 
     def system(self, *, before: bool = False) -> Version:
         """The system tree after the commit, or before it. A collection may have taken it since."""
@@ -88,4 +96,5 @@ class FeedCommit:
             system = self.system(before=before)
             return read_record(system, system.get(path), form, keep=False)
         except SvcError as error:
+            self.gone += 1
             raise RecordGone(str(error)) from error

@@ -12,6 +12,7 @@ PLUGIN = PluginDescriptor(
     summary="What happens in the database, as events that plugins deliver",
     api=(1, 1),
     implementation="svc_events.plugin",
+    command_group="Running it",
     extends=("metrics:gauge_sources",),
     families="svc_events.api",
     # How far this machine has delivered: a copy elsewhere begins with what happens there.

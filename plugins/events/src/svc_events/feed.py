@@ -21,15 +21,17 @@ from svc.plugin import Path, parse_path, run_blocking
 from svc_events.api import GAP, Event, EventData, EventType, SeenBy
 from svc_events.commits import FeedCommit
 from svc_events.places import LAST_NUMBER, Place
+from svc_events.pulses import Pulses
 from svc_events.selecting import paths_of
 from svc_events.watch import CommitWatch
 
 if TYPE_CHECKING:
-    from svc.plugin import Database, Extension
+    from svc.plugin import Commit, Database, Extension
 
 __all__ = ["EventBatch", "EventFeed", "FeedEvent"]
 
-_MOST_COMMITS = 64
+_BLOCK = 64
+"""Most commits of a batch. None goes over a multiple, so that readers of different places come together."""
 _MOST_WEIGHT = 1_000
 """Entries of the events of a batch, about; each event counts as one more."""
 _KEPT_WEIGHT = 32_000
@@ -88,10 +90,20 @@ class EventFeed:
     Args:
         database: the open database.
         types: gives the event types that are in use, by name; the same object for as long as nothing changes.
+        pulses: those that are in use; None: none.
+
+    Attributes:
+        pulses: what comes again and again.
     """
 
-    def __init__(self, database: Database, types: Callable[[], Mapping[str, Extension[EventType]]]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        types: Callable[[], Mapping[str, Extension[EventType]]],
+        pulses: Pulses | None = None,
+    ) -> None:
         self.database = database
+        self.pulses = pulses or Pulses(dict)
         self.started_ms = time.time_ns() // 1_000_000
         self._types_in_use = types
         self._lock = threading.Lock()
@@ -106,7 +118,7 @@ class EventFeed:
 
     def names(self) -> frozenset[str]:
         """The names of the events that there are now."""
-        return frozenset(self._types_in_use())
+        return frozenset(self._types_in_use()).union(self.pulses.names())
 
     def end(self) -> Place:
         """The place behind everything that has been committed so far."""
@@ -135,7 +147,7 @@ class EventFeed:
             with self._lock:
                 batch = self._kept.get(place)
                 if batch is None:
-                    batch = run_blocking(self._make, place)
+                    batch = self._part_of_block(place, end) or run_blocking(self._make, place)
                     self._keep(place, batch)
         return batch
 
@@ -151,6 +163,25 @@ class EventFeed:
     def close(self) -> None:
         """Ends the waits of those who read."""
         self.watch.close()
+
+    def _part_of_block(self, place: Place, end: Place) -> EventBatch | None:
+        """Returns the next events out of those of a whole block of commits, which is read once for all.
+
+        Thousands who come back after a restart are at as many places. None: the block has not ended yet, the
+        place is its beginning, or it has more than a batch holds.
+        """
+        read = place.sequence if place.number == LAST_NUMBER else place.sequence - 1
+        begin = Place(read // _BLOCK * _BLOCK)
+        if place.sequence < 1 or place == begin or end.sequence < begin.sequence + _BLOCK:
+            return None
+        block = self._kept.get(begin)
+        if block is None:
+            block = run_blocking(self._make, begin)
+            self._keep(begin, block)
+        if block.place <= place:
+            return None
+        here = str(place)
+        return EventBatch([found for found in block.events if found.event.event_id > here], block.place)
 
     def _keep(self, place: Place, batch: EventBatch) -> None:
         self._kept[place] = batch
@@ -178,7 +209,7 @@ class EventFeed:
     def _make(self, place: Place) -> EventBatch:
         found: list[FeedEvent] = []
         weight = 0
-        for sequence, commit, events in islice(self._commits(place), _MOST_COMMITS):
+        for sequence, commit, events in islice(self._commits(place), _BLOCK):
             for event in events:
                 found.append(event)
                 weight += 1 + len(event.paths)
@@ -188,6 +219,8 @@ class EventFeed:
                         self._leave_open(here, commit, events)
                     return EventBatch(found, here)
             place = Place(sequence)
+            if sequence % _BLOCK == 0:
+                break
         return EventBatch(found, place)
 
     def _leave_open(self, place: Place, commit: FeedCommit, events: Iterator[FeedEvent]) -> None:
@@ -200,7 +233,7 @@ class EventFeed:
     def _commits(self, place: Place) -> Iterator[_Part]:
         """Yields the commits behind a place, each with its number and its events, from the place on."""
         sequence, number = place
-        if number < LAST_NUMBER:
+        if sequence > 0 and number < LAST_NUMBER:
             opened = self._open.pop(place, None)
             if opened is not None:
                 yield sequence, *opened
@@ -247,16 +280,28 @@ class EventFeed:
     def _events(self, feed_commit: FeedCommit, behind: int = 0) -> Iterator[FeedEvent]:
         """Makes the events of a commit, numbered from 1; those that cannot be given keep their numbers.
 
-        Where a type raises, what it said until then counts.
+        In the place of those whose records a collection took stands a gap. Where a type raises, what it said
+        until then counts.
         """
         commit = feed_commit.commit
         number = 0
         for kind, configuration in self._types:
+            missing = 0
             try:
                 for data in kind.events(feed_commit, configuration):
                     number += 1
-                    if data is not None and behind < number < LAST_NUMBER:
-                        yield _event(data, kind.seen_by, Place(commit.sequence, number), commit.time_ms)
+                    gone, feed_commit.gone = feed_commit.gone, 0
+                    if number <= behind or number >= LAST_NUMBER:
+                        continue
+                    if data is None:
+                        missing += missing > 0 or gone > 0
+                        continue
+                    if missing:
+                        yield _collected(kind, commit, number - 1, missing)
+                        missing = 0
+                    yield _event(data, kind.seen_by, Place(commit.sequence, number), commit.time_ms)
+                if missing:
+                    yield _collected(kind, commit, min(number, LAST_NUMBER - 1), missing)
             except Exception as error:  # noqa: BLE001 - of whoever wrote the type: it costs no other's events
                 self._report(kind, error)
 
@@ -285,11 +330,18 @@ def _event(data: EventData, seen_by: SeenBy, place: Place, time_ms: int) -> Feed
     return FeedEvent(event, seen_by, paths)
 
 
-def gap(begin: Place, end: Place, reason: str, time_ms: int) -> FeedEvent:
+def _collected(kind: EventType, commit: Commit, last: int, count: int) -> FeedEvent:
+    """Says of a type that some of its events, up to one with a number, can't be made any more."""
+    begin, end = Place(commit.sequence, last - count), Place(commit.sequence, last)
+    found = gap(begin, end, "collected", commit.time_ms, events=list(kind.names))
+    return FeedEvent(found.event, kind.seen_by, ())
+
+
+def gap(begin: Place, end: Place, reason: str, time_ms: int, **more: Any) -> FeedEvent:
     """Returns the event that says that others are missing, from behind ``begin`` up to ``end``.
 
-    ``reason`` is ``unreadable``, ``ahead`` (the log ends before ``begin``) or ``behind``.
+    ``reason`` is ``unreadable``, ``ahead`` (the log ends before ``begin``), ``behind`` or ``collected``.
     """
-    payload = {"from": str(begin), "to": str(end), "reason": reason}
+    payload = {"from": str(begin), "to": str(end), "reason": reason, **more}
     event = Event(event_id=str(end), event_type=GAP, timestamp=time_ms, payload=payload)
     return FeedEvent(event, "everyone", ())

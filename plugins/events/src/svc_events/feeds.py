@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from svc.errors import ServiceUnavailable
-from svc_events.api import EVENT_TYPES
+from svc_events.api import EVENT_TYPES, PULSES
 from svc_events.feed import EventFeed
+from svc_events.pulses import Pulses
 
 if TYPE_CHECKING:
     from svc.plugin import Database, PluginContext
@@ -19,7 +20,11 @@ _feeds: WeakKeyDictionary[Database, EventFeed] = WeakKeyDictionary()
 
 def start_feed(context: PluginContext) -> None:
     """Lets the events of a database be read."""
-    _feeds[context.database] = EventFeed(context.database, lambda: context.extensions(EVENT_TYPES))
+    _feeds[context.database] = EventFeed(
+        context.database,
+        lambda: context.extensions(EVENT_TYPES),
+        Pulses(lambda: context.extensions(PULSES)),
+    )
 
 
 def stop_feed(context: PluginContext) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +26,6 @@ OF_STREAMS = ("server_ready", "heartbeat")
 """Events of a stream itself, asked for whatever else is: their ids say how far it has read."""
 
 _PAUSE_SECONDS = 1.0
-_LONGEST_LINE = 64 << 20
 
 
 def events_of_server(
@@ -42,7 +41,7 @@ def events_of_server(
 
     Args:
         client: the ``svc_client.Client`` of the server.
-        types: only events of these types; none: of all.
+        types: only events of these types; none: of all, but for pulses that streams have of their own.
         path_prefix: only those with a path that begins so.
         since: the id behind which to begin; None: now.
         follow: whether to go on when all that there was has come. A lost connection is made anew then.
@@ -61,9 +60,12 @@ def events_of_server(
             ) as response:
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                     raise response.foreign()
-                for event in _messages(response.arriving(), response.foreign):
+                for data in response.event_data():
+                    event = _decoded(data, response.foreign)
+                    # A pulse has the id of what came before it.
+                    is_pulse = event.event_id == last and event.event_type not in OF_STREAMS
                     last = event.event_id
-                    if not types or event.event_type in (*types, GAP):
+                    if event.event_type in (*types, GAP) or not (types or is_pulse):
                         yield event
         except ServiceUnavailable:
             if not follow or last is None:
@@ -95,22 +97,13 @@ def events_of_file(
             database.wait_for_commit(place.sequence)
             continue
         for found in batch.events:
-            if found.event.event_type == GAP or wanted.select(found, everything) is not None:
+            if wanted.select(found, everything) is not None:
                 yield found.event
         place = batch.place
 
 
-def _messages(pieces: Iterable[bytes], foreign: Callable[[], SvcError]) -> Iterator[Event]:
-    """The data of each message of an event stream; the server writes it in one line, behind the id."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                try:
-                    event = msgspec.json.decode(line[5:], type=Event)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    raise foreign() from None
-                yield event
-        if len(rest) > _LONGEST_LINE:
-            raise foreign()
+def _decoded(data: bytes, foreign: Callable[[], SvcError]) -> Event:
+    try:
+        return msgspec.json.decode(data, type=Event)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise foreign() from None

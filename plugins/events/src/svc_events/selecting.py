@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import unicodedata
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from svc.errors import InvalidInput
 from svc.plugin import Operation, Path
+from svc_events.api import GAP
 
 if TYPE_CHECKING:
     from svc.plugin import Identity, RequestContext
@@ -26,16 +28,19 @@ class Onlooker:
         shows: whether a path may be seen; None: all may, as by who holds the file itself, and root.
         user_id: who it is; None is somebody without an account, who has a share link.
         reaches: whether anything at all may be done to a path; None: where it may be seen.
+        key: equal for those who see the same of every event; None: nothing says who does.
     """
 
-    __slots__ = ("reaches", "shows", "user_id")
+    __slots__ = ("key", "reaches", "shows", "user_id")
 
     def __init__(
         self,
         shows: Callable[[Path], bool] | None,
         user_id: str | None = None,
         reaches: Callable[[Path], bool] | None = None,
+        key: Hashable = None,
     ) -> None:
+        self.key = key
         self.shows = shows
         self.user_id = user_id
         self.reaches = reaches or shows
@@ -50,8 +55,9 @@ class Onlooker:
         """Returns somebody as one who looks on: a path is seen by who may read or list it."""
         from svc.plugin import permitted
 
+        user_id, rights = identity.user_id, identity.rights
         if identity.is_unrestricted_root:
-            return cls(None, identity.user_id)
+            return cls(None, user_id, key=(user_id,))
 
         def shows(path: Path) -> bool:
             # Not by the context, which keeps what it has decided: events rarely name a path again.
@@ -60,7 +66,10 @@ class Onlooker:
         def reaches(path: Path) -> bool:
             return bool(permitted(identity, path))
 
-        return cls(shows, identity.user_id, reaches)
+        fingerprint = getattr(rights, "fingerprint", None)
+        is_known = identity.is_root or rights is None or fingerprint is not None
+        key = (user_id, identity.is_root, identity.rules, fingerprint) if is_known else None
+        return cls(shows, user_id, reaches, key)
 
     @property
     def sees_all(self) -> bool:
@@ -73,7 +82,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         names: of these types; None: of all.
-        path_prefix: only events of which a path that may be seen begins so.
+        path_prefix: only events of which a path that may be seen begins so, or is a directory above.
         own: only those whose recipient the onlooker is.
     """
 
@@ -91,6 +100,8 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
         Of an event whose paths are all hidden nothing is left, and of one with many those that are not.
         """
         event = found.event
+        if event.event_type == GAP:
+            return found if self._misses(found, onlooker) else None
         if not self.wants(event.event_type):
             return None
         if self.own and (event.recipient_user_id is None or event.recipient_user_id != onlooker.user_id):
@@ -109,6 +120,19 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
                     return None
                 found = visible
         return found if self.path_prefix is None or _fits(found.event.payload, self.path_prefix) else None
+
+    def _misses(self, found: FeedEvent, onlooker: Onlooker) -> bool:
+        """Whether a gap may stand for events that are wanted and may be seen."""
+        names = found.event.payload.get("events")
+        if names is None:
+            return True
+        if not any(map(self.wants, names)):
+            return False
+        if found.seen_by in ("root", "users"):
+            # Such events name no paths, and nobody as who gets them.
+            is_shown = onlooker.sees_all or (found.seen_by == "users" and onlooker.user_id is not None)
+            return is_shown and self.path_prefix is None and not self.own
+        return True
 
 
 def parse_event_names(text: str | None, known: Collection[str]) -> frozenset[str] | None:
@@ -151,7 +175,13 @@ def _is_for(found: FeedEvent, onlooker: Onlooker) -> bool:
 
 
 def _fits(payload: dict[str, Any], prefix: str) -> bool:
-    return any(path.startswith(prefix) for path in paths_of(payload))
+    """Whether a path begins so, or is a directory above: what happens to that happens to all in it."""
+    if not prefix.isascii():
+        prefix = unicodedata.normalize("NFC", prefix)  # as paths are
+    return any(
+        path.startswith(prefix) or prefix.startswith(path if path == "/" else f"{path}/")
+        for path in paths_of(payload)
+    )
 
 
 def paths_of(payload: dict[str, Any]) -> Iterable[str]:

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from svc.errors import Conflict, Forbidden, PayloadTooLarge, PreconditionFailed
+from svc.errors import Conflict, Forbidden, InvalidPath, PayloadTooLarge, PreconditionFailed
 from svc.plugin import (
     Call,
     Condition,
     Entry,
     EntryKind,
+    Hash,
     Hold,
     Operation,
     Path,
@@ -41,9 +42,11 @@ __all__ = [
     "authorize_put",
     "body_path",
     "commit_condition",
+    "file_path",
     "guarded",
     "looks",
     "require_count",
+    "require_file_path",
     "require_size",
     "takes_directories",
 ]
@@ -68,6 +71,26 @@ def body_path(text: str) -> Path:
     if is_system_path(path):
         raise missing(path)
     return path
+
+
+def file_path(text: str) -> Path:
+    """Returns the path of a file that is to be stored, as ``body_path``; InvalidPath for a directory's."""
+    path = body_path(text)
+    require_file_path(text, path)
+    return path
+
+
+def require_file_path(text: str, path: Path) -> None:
+    """Raises InvalidPath where the text of a path ends like a directory's, and a file is to be stored there.
+
+    Who wrote the slash meant the directory; the last name would become a file, and stand in its way.
+    """
+    if path and text.rpartition("/")[2] in ("", "."):
+        raise InvalidPath(
+            "A path that ends with a slash names a directory: leave the slash out to store a file, or make "
+            'the directory with POST /files/mkdir and {"path": "/..."}.',
+            path=format_path(path),
+        )
 
 
 def looks(path: Path) -> int:
@@ -98,6 +121,11 @@ class Reading(msgspec.Struct, frozen=True):
     version: Version
     head: Version | None = None
     fixed: bool = False
+
+    @property
+    def shown_root(self) -> Hash:
+        """The version that the answer names."""
+        return self.version.root
 
     def hold(self) -> Hold:
         """Keeps the version from being collected until the hold is released: for an answer that is streamed.

@@ -27,9 +27,9 @@ from svc.plugin import (
     StoredContent,
     Transaction,
     format_path,
+    in_turns,
     parse_hash,
     parse_path,
-    pause,
 )
 from svc_files.access import (
     MOVED,
@@ -38,6 +38,7 @@ from svc_files.access import (
     authorize_put,
     body_path,
     commit_condition,
+    file_path,
     require_count,
     require_size,
     takes_directories,
@@ -61,7 +62,6 @@ from svc_files.requests import RequestSettings, Writing
 
 __all__ = ["chunk_content", "naming_operation", "run_batch"]
 
-PAUSE_EVERY = 64
 
 Cut = tuple[StoredContent, list[str]]
 """A content, and the hashes in hex of the chunks that a client made it of."""
@@ -74,9 +74,7 @@ def run_batch(writing: Writing, body: BatchBody, settings: RequestSettings) -> B
     answers: list[dict[str, Any]] = []
     cuts: list[Cut] = []
     made: dict[Path, Path | None] = {}
-    for index, operation in enumerate(body.operations):
-        if index % PAUSE_EVERY == PAUSE_EVERY - 1:
-            pause()
+    for index, operation in enumerate(in_turns(body.operations)):
         with naming_operation(index):
             answers.append(_queue(writing, transaction, operation, settings.maximum_body, cuts, made))
     # Behind all operations, whose numbers and results so are those of the request.
@@ -134,7 +132,7 @@ def _queue(
 def _queue_put(
     writing: Writing, transaction: Transaction, operation: PutOperation, limit: int, cuts: list[Cut]
 ) -> dict[str, Any]:
-    asked = body_path(operation.path)
+    asked = file_path(operation.path)
     place = writing.follow(asked)
     given = _condition(operation.if_match, operation.if_none_match)
     condition = authorize_put(writing.context, place, asked, given)

@@ -26,6 +26,7 @@ from svc.plugin import (
     Path,
     Version,
     ViewStorage,
+    in_turns,
 )
 from svc_files.chunk_holders import CHUNKS_VIEW, candidates
 from svc_files.client_chunks import has_client_chunk, read_client_chunk
@@ -89,7 +90,7 @@ def note_upload(context: Call, hash: Hash) -> None:
 
 def require_chunks(context: Call, hashes: list[Hash]) -> None:
     """Raises InvalidInput, with the list of them, when there are chunks that the caller may not use."""
-    missing = [hash.hex() for hash in dict.fromkeys(hashes) if not has_chunk(context, hash)]
+    missing = [hash.hex() for hash in in_turns(dict.fromkeys(hashes)) if not has_chunk(context, hash)]
     if missing:
         raise InvalidInput("Chunks are missing: upload them first.", missing=missing)
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from svc.errors import InvalidInput
-from svc.plugin import Call, Hash, Operation, OperationHandle, StoredContent, format_path, parse_hash, pause
-from svc_files.access import authorize_put, body_path, require_count
+from svc.plugin import (
+    Call,
+    Hash,
+    Operation,
+    OperationHandle,
+    StoredContent,
+    format_path,
+    in_turns,
+    parse_hash,
+)
+from svc_files.access import authorize_put, file_path, require_count
 from svc_files.batch import chunk_content, naming_operation
 from svc_files.chunk_access import has_chunk, require_chunks
 from svc_files.client_chunks import note_client_chunks
@@ -32,8 +41,6 @@ MAXIMUM_CHUNK: int = CHUNKING["maximum"]
 STORE = (Operation.CREATE, Operation.UPDATE)
 """One of these on some path is what an upload needs."""
 
-_PAUSE_EVERY = 1024
-
 
 def check_chunks(call: Call, hashes: list[str]) -> Checked:
     """Sorts hashes in hex into those that the caller need not upload, and those that it must."""
@@ -42,9 +49,7 @@ def check_chunks(call: Call, hashes: list[str]) -> Checked:
     needed: list[str] = []
     database = call.database
     with database.hold():
-        for number, name in enumerate(dict.fromkeys(hashes)):
-            if number % _PAUSE_EVERY == _PAUSE_EVERY - 1:
-                pause()
+        for name in in_turns(dict.fromkeys(hashes)):
             hash = parse_chunk_hash(name, "hashes")
             (have if has_chunk(call, hash) else needed).append(name)
         if not database.read_only and call.may_somewhere(*STORE):
@@ -59,10 +64,11 @@ def commit_chunks(writing: Writing, body: FileBatch, settings: RequestSettings) 
     places = []
     for index, file in enumerate(body.files):
         with naming_operation(index):
-            asked = body_path(file.path)
+            asked = file_path(file.path)
             place = writing.follow(asked)
             places.append((place, authorize_put(writing.context, place, asked, None)))
-    hashes = [parse_chunk_hash(name, "chunk_hashes") for file in body.files for name in file.chunk_hashes]
+    named = in_turns(name for file in body.files for name in file.chunk_hashes)
+    hashes = [parse_chunk_hash(name, "chunk_hashes") for name in named]
     require_chunks(writing.context, hashes)
     transaction = writing.transaction(body.message)
     put: list[tuple[OperationHandle, StoredContent, list[str]]] = []

@@ -11,8 +11,18 @@ import re
 from functools import lru_cache
 
 from svc.errors import InvalidInput
+from svc.plugin import join_content_encoding, split_content_encoding
 
-__all__ = ["OCTET_STREAM", "base_type", "check_content_type", "choose_content_type", "is_compressed"]
+__all__ = [
+    "OCTET_STREAM",
+    "base_type",
+    "check_content_type",
+    "choose_content_type",
+    "in_coding",
+    "is_compressed",
+    "is_control",
+    "type_of_name",
+]
 
 OCTET_STREAM = "application/octet-stream"
 MAXIMUM_LENGTH = 255
@@ -129,6 +139,24 @@ def check_content_type(given: str | None) -> str | None:
     return given
 
 
+def type_of_name(name: str) -> str | None:
+    """Returns the media type that the ending of a name says, None where it says none."""
+    return _by_name(name.rpartition("/")[2])
+
+
+def is_control(character: str) -> bool:
+    """Whether a character is one that no text has."""
+    return character < "\x80" and _CONTROL.match(character.encode()) is not None
+
+
+def in_coding(content_type: str, coding: str) -> str:
+    """Returns the media type of a content that is stored in a coding; InvalidInput where it names none."""
+    joined = join_content_encoding(content_type, coding)
+    if joined is None or len(joined) > MAXIMUM_LENGTH:
+        raise InvalidInput("Content-Encoding names no content coding.", field="Content-Encoding")
+    return joined
+
+
 def base_type(content_type: str | None) -> str:
     """Returns ``type/subtype`` in lower case, without parameters; empty when there is none."""
     return (content_type or "").partition(";")[0].strip().lower()
@@ -136,6 +164,8 @@ def base_type(content_type: str | None) -> str:
 
 def is_compressed(content_type: str | None) -> bool:
     """Whether contents of this type are compressed already, so that compressing again is waste."""
+    if content_type is not None and split_content_encoding(content_type)[1] is not None:
+        return True
     return _COMPRESSED.match(base_type(content_type)) is not None
 
 

@@ -14,7 +14,10 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=FilesConfiguration,
     implementation="svc_files.plugin",
+    command_group="Files",
     operations=("svc_files.operations",),
+    families="svc_files.api",
+    extends=("portal:portal_pages", "portal:entry_actions", "portal:previews"),
     retired=("count_maximum", "maximum_batch", "maximum_body", "maximum_json"),
     response_headers=(
         *("X-Svc-Content-Hash", "X-Svc-Created-At", "X-Svc-Entry-Type", "X-Svc-Path", "X-Svc-Size"),

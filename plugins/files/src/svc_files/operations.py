@@ -94,6 +94,9 @@ _PATH = "/files/{path:path}"
 _OLDER = ("/engine/{path:path}",)
 _LINK = "/links/{path:path}"
 _VERSION = {"X-Svc-Version": "version"}
+_LARGE_BODY = 1 << 40
+"""For bodies that hold contents, or the hashes of many chunks: what the server's own limit allows."""
+
 _WRITES = (Conflict, PreconditionFailed, InsufficientStorage)
 
 
@@ -160,7 +163,7 @@ def change_path(
     "/files/fetch",
     requires_in_body(Operation.READ),
     errors=(NotFound, Conflict),
-    weight=Weight.STREAMING,
+    weight=Weight.DEAR,
     headers=_VERSION,
     responder="svc_files.responders.fetch:fetch",
 )
@@ -188,6 +191,7 @@ def download(call: Call, body: DownloadBody, query: ReadQuery = ReadQuery()) -> 
     requires_in_body(Operation.CREATE),
     status=201,
     errors=(NotFound, AlreadyExists, *_WRITES),
+    weight=Weight.SMALL,
     headers=_VERSION,
 )
 def make_directory(
@@ -206,6 +210,7 @@ def make_directory(
     requires_in_body(Operation.READ, Operation.CREATE),
     errors=(NotFound, AlreadyExists, *_WRITES),
     weight=Weight.DEAR,
+    maximum_body=8 << 20,
     headers=_VERSION,
 )
 def copy(call: Call, body: CopyBody, query: WriteQuery = WriteQuery()) -> Copied:
@@ -224,6 +229,7 @@ def copy(call: Call, body: CopyBody, query: WriteQuery = WriteQuery()) -> Copied
     requires_in_body(Operation.CREATE, Operation.UPDATE, Operation.DELETE, Operation.READ),
     errors=(NotFound, AlreadyExists, Conflict, InsufficientStorage),
     weight=Weight.DEAR,
+    maximum_body=_LARGE_BODY,
     headers=_VERSION,
 )
 def batch(call: Call, body: BatchBody, query: WriteQuery = WriteQuery()) -> BatchResult:
@@ -265,6 +271,7 @@ def restore_deleted(call: Call, body: RestoreBody, query: WriteQuery = WriteQuer
     _LINK,
     requires(Operation.READ, path="path"),
     errors=(NotFound,),
+    weight=Weight.SMALL,
     responder="svc_files.responders.links:read_link",
 )
 def read_link(call: Call, path: Path, query: ReadQuery = ReadQuery()) -> LinkDescription:
@@ -277,6 +284,7 @@ def read_link(call: Call, path: Path, query: ReadQuery = ReadQuery()) -> LinkDes
     requires_any(Operation.CREATE, Operation.UPDATE, path="path"),
     status=201,
     errors=(NotFound, *_WRITES),
+    weight=Weight.SMALL,
     headers=_VERSION,
     responder="svc_files.responders.links:make_link",
 )
@@ -291,6 +299,7 @@ def make_link(
     _LINK,
     requires(Operation.DELETE, path="path"),
     errors=(NotFound, *_WRITES),
+    weight=Weight.SMALL,
     headers=_VERSION,
     responder="svc_files.responders.links:delete_link",
 )
@@ -298,7 +307,7 @@ def delete_link(call: Call, path: Path, query: WriteQuery = WriteQuery()) -> Del
     """Removes a link."""
 
 
-@operation("GET", "/blobs/config", public)
+@operation("GET", "/blobs/config", public, weight=Weight.SMALL)
 def show_blob_config(_call: Call) -> BlobConfig:
     """Says how chunks are taken: their hash, the largest, and how the database cuts contents itself."""
     from svc_files.chunk_commits import CHUNKING, MAXIMUM_CHUNK
@@ -332,7 +341,7 @@ def store_chunk(call: Call, hash: str, body: bytes, query: ChunkQuery = ChunkQue
     "/blobs/{hash}",
     requires_in_body(Operation.READ),
     errors=(NotFound,),
-    weight=Weight.STREAMING,
+    weight=Weight.DEAR,
     responder="svc_files.responders.blobs:read_chunk",
 )
 def read_chunk(call: Call, hash: str) -> bytes:
@@ -345,6 +354,7 @@ def read_chunk(call: Call, hash: str) -> bytes:
     requires_in_body(Operation.CREATE, Operation.UPDATE),
     errors=(NotFound, Conflict, InsufficientStorage),
     weight=Weight.DEAR,
+    maximum_body=_LARGE_BODY,
     headers=_VERSION,
     repeatable=True,
 )

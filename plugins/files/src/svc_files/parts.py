@@ -18,12 +18,21 @@ class Budget:
         self._limit = self._content = content
         self._scan_limit = self._scanned = scanned
 
+    @property
+    def left(self) -> int:
+        """How many more bytes of content there may be."""
+        return self._content
+
+    def exceeded(self) -> PayloadTooLarge:
+        """Returns the error where there would be more."""
+        return PayloadTooLarge(
+            f"The answer would hold over {self._limit} bytes of content.", limit=self._limit
+        )
+
     def expect(self, size: int) -> None:
         """Raises PayloadTooLarge when this many more bytes of content would be too many."""
         if size > self._content:
-            raise PayloadTooLarge(
-                f"The answer would hold over {self._limit} bytes of content.", limit=self._limit
-            )
+            raise self.exceeded()
 
     def take(self, size: int) -> None:
         """Counts bytes of content; raises PayloadTooLarge when they are too many."""

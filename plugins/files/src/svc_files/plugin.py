@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its views and its commands."""
+"""The hooks of the plugin: its views, its commands and its part of the portal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
+    from svc_portal.api import EntryAction, PortalPage, Preview
+
     from svc.plugin import CommandRegistry, NamedRegistry, View
 
-__all__ = ["COMMANDS", "svc_register_commands", "svc_register_views"]
+__all__ = [
+    "COMMANDS",
+    "svc_register_commands",
+    "svc_register_entry_actions",
+    "svc_register_portal_pages",
+    "svc_register_previews",
+    "svc_register_views",
+]
 
 COMMANDS = {
     "put": ("svc_files.commands.put:put", "Stores one file, or standard input."),
@@ -41,9 +50,41 @@ def svc_register_views(views: NamedRegistry[View]) -> None:
 
 
 @hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds directories and files, as they are and as they were, and what was deleted."""
+    from svc_files.portal.pages import FilesPage
+    from svc_files.portal.past import PastPage
+    from svc_files.portal.removed import DeletedPage
+
+    for page in (FilesPage, PastPage, DeletedPage):
+        portal_pages.add(page())
+
+
+@hookimpl
+def svc_register_entry_actions(entry_actions: NamedRegistry[EntryAction]) -> None:
+    """Adds renaming, moving and copying, the past and what was deleted."""
+    from svc_files.portal import actions
+
+    for name in actions.__all__:
+        entry_actions.add(getattr(actions, name)())
+
+
+@hookimpl
+def svc_register_previews(previews: NamedRegistry[Preview]) -> None:
+    """Adds the previews of text, tables and media."""
+    from svc_files.portal.drawn import CodePreview, MarkdownPreview
+    from svc_files.portal.previews import PREVIEWS
+
+    kinds: tuple[type[Preview], ...] = (*PREVIEWS, MarkdownPreview, CodePreview)
+    for kind in kinds:
+        previews.add(kind())
+
+
+@hookimpl
 def svc_register_commands(commands: CommandRegistry) -> None:
     """Adds the commands that put, get, list, load and dump files."""
     from svc.plugin import LazyCommand
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+    commands.complete("path", "svc_files.commands.completing:paths")

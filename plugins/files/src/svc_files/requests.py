@@ -21,9 +21,11 @@ from svc_files.access import Reading
 from svc_files.configuration import FilesConfiguration
 from svc_files.items import listing_item
 from svc_files.models import ReadQuery, WriteQuery
+from svc_files.mounts import refuse_mounted
 from svc_files.resolving import Place, follow
 
 __all__ = [
+    "MOST_OF_PATHS",
     "READ_POINTS",
     "RequestSettings",
     "Writing",
@@ -35,6 +37,9 @@ __all__ = [
 
 READ_POINTS = ("snapshot", "version", "fork", "at")
 """The parameters that say which state is read, in the order of their precedence."""
+
+MOST_OF_PATHS = 8 * 1024 * 1024
+"""Bytes of a JSON body that names many paths."""
 
 _HEAD = "HEAD"
 _DEFAULTS = FilesConfiguration()
@@ -128,8 +133,13 @@ class Writing(msgspec.Struct, frozen=True):
         return Reading(self.context, self.version)
 
     def follow(self, path: Path, *, final: bool = True) -> Place:
-        """Returns where a path leads by the links that the caller may see; as ``resolving.follow``."""
-        return follow(self.version, path, final=final, may_pass=self.reading.shows)
+        """Returns where a path leads by the links that the caller may see; as ``resolving.follow``.
+
+        Raises Forbidden also where that is in a mount, which can only be read.
+        """
+        place = follow(self.version, path, final=final, may_pass=self.reading.shows)
+        refuse_mounted(self.context, place.path)
+        return place
 
     def transaction(self, message: str | None = None) -> Transaction:
         """Begins a transaction in the caller's name."""

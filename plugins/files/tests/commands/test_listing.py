@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from svc.errors import NotFound
+from svc.plugin import Source
+from svc_files.commands.completing import paths
 from svc_files.commands.listing import ls
-from svc_files.commands.options import PathText
 
 Run = Callable[..., Any]
 
@@ -95,26 +97,19 @@ def test_a_link_is_followed_when_it_is_named(run: Run, database: str, listed: st
     assert item["entry_type"] == 8
 
 
-def test_paths_of_a_database_file_complete_themselves(run: Run, tree: Path, tmp_path: Path) -> None:
+def test_paths_complete_themselves(run: Run, tree: Path, tmp_path: Path) -> None:
     database = tmp_path / "data.svcdb"
     run("load", tree, "/t", "-D", database)
-    context = ls.make_context("ls", ["-D", str(database)], resilient_parsing=True)
-    parameter = ls.params[0]
 
     def complete(typed: str) -> list[str]:
-        return [item.value for item in PathText().shell_complete(context, parameter, typed)]
+        return list(paths(Source(str(database)), typed))
 
     assert complete("") == ["/t/"]
     assert complete("/t/d") == ["/t/dangling", "/t/deep/"]
     assert complete("t/deep/dir") == ["t/deep/dir"]
     assert complete("/t/deep/dir/") == ["/t/deep/dir/data"]
-    assert complete("/none/x") == []
-
-
-def test_completion_is_silent_where_there_is_no_database(tmp_path: Path) -> None:
-    context = ls.make_context("ls", ["-D", str(tmp_path / "none.svcdb")], resilient_parsing=True)
-    assert PathText().shell_complete(context, ls.params[0], "/") == []
-    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(NotFound):
+        complete("/none/x")
 
 
 def test_help_names_every_option() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,23 @@ def test_a_tree_comes_back_as_it_was(run: Run, database: str, top: str, tree: Pa
     assert _times(tmp_path / "out") == _times(tree)
 
 
+def test_times_that_cannot_be_kept_hide_no_change(run: Run, database: str, top: str, tmp_path: Path) -> None:
+    tree = tmp_path / "old"
+    tree.mkdir()
+    for seconds in (-86_400 * 365, -1):
+        for text in ("one", "two"):
+            (tree / "a").write_text(text)
+            os.utime(tree / "a", (seconds, seconds))
+            loaded = run("load", tree, f"{top}/old", "-D", database, "--keep-times", "--json").json
+            assert loaded["problems"] == []
+            assert "1970" in loaded["notes"][0]["reason"]
+            assert run("cat", f"{top}/old/a", "-D", database).text == text
+        assert (
+            run("load", tree, f"{top}/old", "-D", database, "--keep-times", "--json").json["unchanged_files"]
+            == 1
+        )
+
+
 def test_a_load_into_a_file_gives_way(
     run: Run, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +85,24 @@ def test_a_load_into_a_file_gives_way(
     assert seen == [max(before, 10)]
     if os.geteuid() == 0:
         assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_a_dry_run_into_a_database_that_is_not_there_makes_none(run: Run, tree: Path, tmp_path: Path) -> None:
+    planned = run("load", tree, "-D", tmp_path / "none.svcdb", "--dry-run")
+    assert len(planned.text.splitlines()) >= 3
+    assert "would load" in planned.err
+    assert not list(tmp_path.glob("none*"))
+
+
+def test_who_names_no_directory_is_told_that_the_root_holds_something(
+    run: Run, tree: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "own.svcdb"
+    hint = f"'svc load {tree} /{tree.name}' makes a directory of it"
+    assert hint not in run("load", tree, "-D", database).err
+    assert hint in run("load", tree, "-D", database).err
+    assert hint not in run("load", tree, "/", "-D", database).err
+    assert hint not in run("load", tree, "-D", database, "-q").err
 
 
 def test_the_second_load_writes_nothing(run: Run, database: str, top: str, tree: Path) -> None:
@@ -278,3 +316,84 @@ def test_dump_needs_a_directory_to_dump(
     run("dump", tmp_path / "out", f"{top}/small.txt", "-D", database, check=4)
     run("dump", tmp_path / "out", f"{top}/none", "-D", database, check=3)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[Path]:
+    """A file that a program appends to all the time."""
+    path = tmp_path / "growing" / "big.log"
+    path.parent.mkdir()
+    path.write_bytes(b"x" * (24 << 20))
+    program = "import sys\nwith open(sys.argv[1], 'ab', 0) as f:\n    while True: f.write(b'y')"
+    with subprocess.Popen([sys.executable, "-c", program, str(path)]) as writer:
+        size = path.stat().st_size
+        while path.stat().st_size == size:
+            time.sleep(0.001)
+        yield path
+        writer.kill()
+
+
+def test_a_file_that_keeps_changing_is_named_and_not_said_to_be_loaded(
+    run: Run, database: str, top: str, growing: Path
+) -> None:
+    (growing.parent / "still").write_text("still")
+    loaded = run("load", growing.parent, top, "-D", database, "--json", check=12).json
+    assert [problem["path"] for problem in loaded["problems"]] == [str(growing)]
+    assert "changing" in loaded["problems"][0]["reason"]
+    assert run("cat", f"{top}/still", "-D", database).text == "still"
+    assert "kept changing" in run("put", growing, f"{top}/put", "-D", database, check=4).err
+
+
+@pytest.mark.parametrize("size", [10, 200_000])
+def test_a_file_that_changed_once_is_loaded_as_it_is_now(
+    run: Run, database: str, top: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    tree = tmp_path / "once"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"a" * size)
+    read = os.read
+    changed: list[bytes] = []
+
+    def changing(descriptor: int, count: int) -> bytes:
+        piece = read(descriptor, count)
+        if piece.startswith(b"aaaa") and not changed:
+            changed.append(b"b" * (size + 1))
+            (tree / "a").write_bytes(changed[0])
+        return piece
+
+    monkeypatch.setattr(os, "read", changing)
+    assert run("load", tree, f"{top}/once", "-D", database, "--json").json["problems"] == []
+    monkeypatch.undo()
+    assert run("cat", f"{top}/once/a", "-D", database).out == changed[0]
+
+
+def test_an_encoding_becomes_the_charset_of_texts_alone(
+    run: Run, database: str, top: str, tmp_path: Path
+) -> None:
+    tree = tmp_path / "old"
+    tree.mkdir()
+    (tree / "a.txt").write_bytes("Köln".encode("cp1252"))
+    (tree / "large.csv").write_bytes(b"x" * 70_000 + ";Köln\r\n".encode("cp1252"))
+    (tree / "none").write_bytes("Gruß aus Köln".encode("cp1252"))
+    (tree / "utf8.txt").write_bytes(("x" * 5_000 + "Köln").encode())
+    (tree / "marked.txt").write_bytes("Köln".encode("utf-16"))
+    (tree / "photo.txt").write_bytes(bytes(range(256)))
+    (tree / "bad.txt").write_bytes(b"K\x81ln")
+    (tree / "data.json").write_bytes(b'"K\xf6ln"')
+    run("load", tree, top, "-D", database)
+    report = run("load", tree, top, "-D", database, "--encoding", "Windows-1252", "--json").json
+    assert (report["files"], report["unchanged_files"]) == (3, 5)
+    assert [note["path"].rpartition("/")[2] for note in report["notes"]] == ["bad.txt"]
+    types = {item["name"]: item["content_type"] for item in run("ls", top, "-D", database, "--json").lines}
+    assert {name for name, kind in types.items() if "charset" in kind} == {"a.txt", "large.csv", "none"}
+    assert types["large.csv"] == "text/csv; charset=windows-1252"
+    again = run("load", tree, top, "-D", database, "--encoding", "windows-1252", "--json").json
+    assert (again["files"], again["unchanged_files"]) == (0, 8)
+
+
+@pytest.mark.parametrize("name", ["zlib", "idna"])
+def test_what_is_no_encoding_is_refused_before_anything_is_loaded(
+    run: Run, database: str, top: str, tree: Path, name: str
+) -> None:
+    refused = run("load", tree, top, "-D", database, "--encoding", name, check=2)
+    assert "no encoding of texts" in refused.err

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from svc.errors import CorruptRecord, ServiceUnavailable
+from svc_files.client.local import LocalStore
+
 Run = Callable[..., Any]
 
 
@@ -201,3 +204,28 @@ def test_directories_are_no_files(run: Run, database: str, top: str, tmp_path: P
     run("put", "-", f"{top}/d", "-D", database, stdin=b"x", check=4)
     run("put", "-", f"{top}/d/f/below", "-D", database, stdin=b"x", check=4)
     assert "svc load" in run("put", tmp_path, f"{top}/e", "-D", database, check=2).err
+
+
+def test_a_get_that_fails_leaves_nothing_unless_the_connection_was_lost(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = str(tmp_path / "data.svcdb")
+    run("put", "-", "/f", "-D", database, stdin=os.urandom(1_000))
+
+    def failing(error: Exception) -> Any:
+        def pieces(*_: Any, **__: Any) -> Any:
+            yield b"some bytes"
+            raise error
+
+        return pieces
+
+    monkeypatch.setattr(LocalStore, "read", failing(CorruptRecord("It is damaged.")))
+    run("get", "/f", tmp_path / "out", "-D", database, check=7)
+    assert list(tmp_path.glob(".out.*.part")) == []
+    monkeypatch.setattr(LocalStore, "read", failing(ServiceUnavailable("The connection was lost.")))
+    assert "--continue" in run("get", "/f", tmp_path / "out", "-D", database, check=8).err
+    (partial,) = tmp_path.glob(".out.*.part")
+    assert partial.read_bytes() == b"some bytes"
+    monkeypatch.undo()
+    run("get", "/f", tmp_path / "out", "-D", database, "--continue", check=7)  # they are not its bytes
+    assert list(tmp_path.glob(".out.*.part")) == []

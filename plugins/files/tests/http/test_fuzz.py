@@ -105,6 +105,7 @@ def call(
     environ = create_environ(path="/", method=method, query_string=query, body=body)
     environ["PATH_INFO"] = path.decode("latin-1")
     environ["RAW_URI"] = "/"
+    environ.setdefault("CONTENT_LENGTH", "0")
     for name, value in headers.items():
         environ[name if name == "CONTENT_TYPE" else f"HTTP_{name}"] = value
     answer: list[Any] = []

@@ -16,7 +16,7 @@ from svc.errors import InvalidInput, NotFound
 from svc.plugin import Database, Entry, EntryKind, Hash, Path, Version, format_path, matching_blocks, pause
 from svc_history.counting import Counter
 from svc_history.cursors import decode_cursor, encode_cursor
-from svc_history.log import MOST_EXAMINED, Page
+from svc_history.log import MOST_EXAMINED, Page, origin_json
 from svc_history.reading import History, LookedAt, joined
 from svc_history.rows import MIXED, ChangeType, CollectedRow, DirectoryRow
 from svc_history.viewer import Viewer
@@ -31,6 +31,7 @@ __all__ = [
     "entry_json",
     "last_commit",
     "line_items",
+    "lines_of",
     "starting_point",
 ]
 
@@ -60,6 +61,7 @@ class BlameLimits(Struct, frozen=True):
 class Origin(Struct, frozen=True):
     """The commit that something came from, and the path where the file stood then.
 
+    ``made_at`` has the members of the answer that tell on which node it was made, if not here.
     Where it was collected, or its record cannot be read, it or another such one before it brought what came
     from it.
     """
@@ -71,6 +73,7 @@ class Origin(Struct, frozen=True):
     path: Path
     is_collected: bool = False
     is_damaged: bool = False
+    made_at: dict[str, Any] = {}
 
     def as_json(self) -> dict[str, Any]:
         """The commit as answers show it beside each line."""
@@ -79,6 +82,7 @@ class Origin(Struct, frozen=True):
             "sequence": self.sequence,
             "timestamp": self.time_ms,
             "user": self.user,
+            **self.made_at,
         }
         if self.is_collected:
             answer["collected"] = True
@@ -129,7 +133,7 @@ def blame_lines(
     Where a moved file came from counts only if the caller may see it. Raises InvalidInput for a version that
     was never HEAD, and NotFound for a file that the history does not know.
     """
-    lines = _lines(version, entry, limits)
+    lines = lines_of(version, entry, limits.size)
     if lines is None:
         return None
     search = _Search(lines)
@@ -147,7 +151,7 @@ def blame_lines(
         if step.before is not None:
             scanned += step.before[1].size
             truncated = scanned > limits.scan or time.monotonic() > end
-            older = None if truncated else _lines(*step.before, limits)
+            older = None if truncated else lines_of(*step.before, limits.size)
         search.go_back(older, step.origin)
         if not search.is_open:
             break
@@ -248,9 +252,9 @@ def _source_of(database: Database, sequence: int, path: Path) -> Path:
     return found
 
 
-def _lines(version: Version, entry: Entry, limits: BlameLimits) -> list[bytes] | None:
-    """The lines of a text, with their ends; None for what is no text or too large."""
-    if entry.kind is not EntryKind.FILE or entry.size > limits.size:
+def lines_of(version: Version, entry: Entry, most: int) -> list[bytes] | None:
+    """Returns the lines of a text, with their ends; None for no text, or one of more than ``most`` bytes."""
+    if entry.kind is not EntryKind.FILE or entry.size > most:
         return None
     content = version.read_all(entry)
     if b"\0" in content:
@@ -264,9 +268,19 @@ def _lines(version: Version, entry: Entry, limits: BlameLimits) -> list[bytes] |
 
 def _origin(one: LookedAt, path: Path) -> Origin:
     commit = one.commit
-    author = joined(commit.authors, MIXED if one.row is None else one.row.author)
+    which = MIXED if one.row is None else one.row.author
+    author = joined(commit.authors, which)
     is_collected = isinstance(one.row, CollectedRow)
-    return Origin(one.sequence, commit.root, commit.time_ms, author.user, path, is_collected, one.is_damaged)
+    return Origin(
+        one.sequence,
+        commit.root,
+        commit.time_ms,
+        author.user,
+        path,
+        is_collected,
+        one.is_damaged,
+        origin_json(commit.authors, which) if which != MIXED or len(commit.authors) == 1 else {},
+    )
 
 
 class LastCommit(Struct, frozen=True):

@@ -12,12 +12,12 @@ from msgspec import UNSET
 
 from svc.errors import CorruptRecord, NotFound
 from svc.plugin import (
-    ROOT_USER_ID,
     EntryKind,
     Page,
     Path,
     Service,
     Source,
+    UserNames,
     format_path,
     is_system_path,
     json_option,
@@ -50,6 +50,7 @@ __all__ = ["blame", "history", "log", "show"]
 _PAGE = 1_000
 _DEFAULT_ROWS = 20
 _HASH = 12
+_HISTORY_HEADERS = ("VERSION", "TIME", "USER", "CHANGE", "SIZE", "SNAPSHOT OR MESSAGE")
 _MOST_NAMED = 5
 _DAMAGED = "(its record is damaged)"
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
@@ -84,10 +85,13 @@ def log(*, path: str, fork: str | None, limit: int, source: Source, as_json: boo
         rows, has_more, damaged = _collect(
             lambda **page: service.call(list_commits, msgspec.structs.replace(asked, **page)), limit
         )
+        rows = rows if as_json else _with_names(service, rows)
     if as_json:
         print_json({"commits": rows, "has_more": has_more, **damaged})
     else:
-        print_table([_log_line(row) for row in rows])
+        print_table(
+            [_log_line(row) for row in rows], ("VERSION", "COMMIT", "TIME", "USER", "CHANGES", "MESSAGE")
+        )
         _say_more(has_more, len(rows))
     _refuse_gaps(damaged)
 
@@ -107,11 +111,11 @@ def show(*, version: str, source: Source, as_json: bool) -> None:
             print_json({**about, "totals": about["changes"], "changes": list(changes)})
             _refuse_gaps(damaged)
             return
+        [about] = _with_names(service, [about])
         click.echo(f"version  {_printable(about['version'])}")
         click.echo(f"parent   {_printable(about['parent'])}")
         click.echo(f"commit   {about['sequence']}, {time_text(about['timestamp'])}")
-        users = about.get("users") or [about["user"]]
-        click.echo(f"user     {', '.join(_shown_user(user) for user in users)}")
+        click.echo(f"user     {_who(about, ', ')}")
         if about["message"] or about.get("damaged"):
             click.echo(f"message  {_message(about)}")
         if about.get("collected"):
@@ -136,10 +140,11 @@ def history(*, path: str, commits: bool, limit: int, source: Source, as_json: bo
         rows, has_more, damaged = _collect(
             lambda **page: service.call(show_history, where, HistoryQuery(commits=commits, **page)), limit
         )
+        rows = rows if as_json else _with_names(service, rows)
     if as_json:
         print_json({"path": format_path(where), "history": rows, "has_more": has_more, **damaged})
     else:
-        print_table([_history_line(row) for row in rows])
+        print_table([_history_line(row) for row in rows], _HISTORY_HEADERS)
         _say_more(has_more, len(rows))
     _refuse_gaps(damaged)
 
@@ -159,6 +164,9 @@ def blame(*, path: str, version: str, source: Source, as_json: bool) -> None:
     where = _path(path)
     with _opened(source) as service:
         found = _blame(service, source, where, version)
+        for rows in ("entries", "lines"):
+            if rows in found and not as_json:
+                found[rows] = _with_names(service, found[rows])
     if as_json:
         print_json(found)
     elif "entries" in found:
@@ -184,6 +192,17 @@ def _opened(source: Source) -> Iterator[Service]:
             return
         with service.database.hold():  # type: ignore[attr-defined] # of a file
             yield service
+
+
+def _with_names(service: Service, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the names of their users beside the ids, for people."""
+    names = UserNames(service)
+    named = []
+    for row in rows:
+        user = {} if row.get("user") is None else {"user": names.shown(row["user"])}
+        users = {"users": list(map(names.shown, row["users"]))} if row.get("users") else {}
+        named.append({**row, **user, **users})
+    return named
 
 
 def _about(commit: CommitDetails) -> dict[str, Any]:
@@ -265,13 +284,16 @@ def _show_lines(lines: list[dict[str, Any]]) -> None:
     for line in lines:
         place = f"  {_printable(line['path'])}" if "path" in line else ""
         click.echo(
-            f"{_version(line)}  {_user(line):<12}  {time_text(line['timestamp'])}{place}  "
+            f"{_version(line)}  {_who(line, ','):<12}  {time_text(line['timestamp'])}{place}  "
             f"{line['line']:>{width}}  {_printable(line['text'], keep_tabs=True)}"
         )
 
 
 def _show_entries(rows: list[dict[str, Any]]) -> None:
-    print_table([(_version(row), _user(row), _time(row), _entry_name(row)) for row in rows])
+    print_table(
+        [(_version(row), _who(row, ","), _time(row), _entry_name(row)) for row in rows],
+        ("VERSION", "USER", "TIME", "NAME"),
+    )
 
 
 def _version(row: dict[str, Any]) -> str:
@@ -291,12 +313,11 @@ def _message(row: dict[str, Any]) -> str:
 
 def _log_line(row: dict[str, Any]) -> tuple[str, ...]:
     message = _message(row | {"message": (row["message"] or "").partition("\n")[0]})
-    users = row.get("users") or [row["user"]]
     return (
         (row["version"] or "-")[:_HASH],
         str(row["sequence"]),
         time_text(row["timestamp"]),
-        ",".join(_shown_user(user) for user in users),
+        _who(row, ","),
         "collected" if row.get("collected") else _counts(row["changes"]),
         message,
     )
@@ -312,6 +333,7 @@ def _history_line(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["version"][:_HASH],
         time_text(row["timestamp"]),
+        _who(row, ",") if "user" in row else "-",
         row["change_type"] or "-",
         size if row["change_type"] != "deleted" else "",
         _printable(name if name is not None else (row["message"] or "").partition("\n")[0]),
@@ -333,13 +355,12 @@ def _entry_name(row: dict[str, Any]) -> str:
     return _printable(row["name"]) + ("/" if row["entry_type"] == EntryKind.DIRECTORY else "")
 
 
-def _user(row: dict[str, Any]) -> str:
-    return _shown_user(row["user"])
-
-
-def _shown_user(user: str | None) -> str:
-    """A user as people read it: root by name, others by their id."""
-    return "root" if user == ROOT_USER_ID else _printable(user)
+def _who(row: dict[str, Any], separator: str) -> str:
+    """Who made something, and behind @ the nodes of a cluster on which that was."""
+    users = row.get("users") or [row["user"]]
+    nodes = [row["origin"]["node_id"]] if "origin" in row else row.get("nodes", [])
+    where = f"@{separator.join(map(str, nodes))}" if nodes else ""
+    return separator.join(map(_printable, users)) + where
 
 
 def _printable(text: str | None, *, keep_tabs: bool = False) -> str:

@@ -12,7 +12,7 @@ from svc_history.log import Page
 from svc_history.rows import Counts, change_type_of
 from svc_history.viewer import Viewer
 
-__all__ = ["Comparison", "changes_page"]
+__all__ = ["Comparison", "changes_page", "side_json"]
 
 _CHANGES = "changes"
 
@@ -42,8 +42,10 @@ class Comparison:
         }
 
 
-def changes_page(viewer: Viewer, before: Hash, after: Hash, *, limit: int, cursor: str | None) -> Page:
-    """Returns a page of the differences of two versions, in path order.
+def changes_page(
+    viewer: Viewer, before: Hash, after: Hash, *, limit: int, cursor: str | None, path: Path = ()
+) -> Page:
+    """Returns a page of the differences of two versions at and below a path, in path order.
 
     A page looks at a bounded number of differences. If the caller may see some of them, the page is short. If
     all are hidden, the list ends there and is marked as truncated: a cursor would name what is hidden.
@@ -54,7 +56,7 @@ def changes_page(viewer: Viewer, before: Hash, after: Hash, *, limit: int, curso
     rows: list[dict[str, Any]] = []
     last: Path = ()
     counter = Counter()
-    for change in viewer.changes(before, after, after_path=place, counter=counter):
+    for change in viewer.changes(before, after, path, after_path=place, counter=counter):
         if len(rows) == limit:
             return Page(rows, _cursor_of(last))
         rows.append(_change_json(viewer, change))
@@ -75,12 +77,13 @@ def _change_json(viewer: Viewer, change: Change) -> dict[str, Any]:
         "path": format_path(change.path),
         "change_type": change_type_of(change).label,
         "entry_type": int(entry.kind),
-        "before": _side(viewer, change.path, change.before),
-        "after": _side(viewer, change.path, change.after),
+        "before": side_json(viewer, change.path, change.before),
+        "after": side_json(viewer, change.path, change.after),
     }
 
 
-def _side(viewer: Viewer, path: Path, entry: Entry | None) -> dict[str, Any] | None:
+def side_json(viewer: Viewer, path: Path, entry: Entry | None) -> dict[str, Any] | None:
+    """Returns what stands at a path on one side, as answers show it."""
     if entry is None:
         return None
     complete = viewer.sums_up(path, entry)

@@ -14,7 +14,12 @@ _Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 30)]
 
 
 class HistoryConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of blame, in bytes: of a file whose lines are blamed, and of older contents that are read."""
+    """Bounds in bytes.
+
+    Of a file whose lines are blamed, of older contents that are read for it, and of a file whose lines are
+    compared.
+    """
 
     blame_size: _Bytes = 4 * _MIB
     blame_scan: _Bytes = 256 * _MIB
+    compare_size: _Bytes = 1 * _MIB

@@ -14,6 +14,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=HistoryConfiguration,
     implementation="svc_history.plugin",
+    command_group="Versions",
     operations=("svc_history.operations",),
+    extends=("portal:portal_pages", "portal:entry_actions"),
     needs=("versions",),
 )

@@ -46,7 +46,7 @@ def snapshot_history(viewer: Viewer, path: Path, *, limit: int, after: str | Non
         change = entries.change(before, snapshot.root)
         if last is not None and entries.counter.is_exhausted and not is_first:
             return Page(rows, _cursor_of(last))  # The next page can look at more for it.
-        rows.append(_snapshot_row(viewer, path, snapshot, entries.at(snapshot.root), change, int(shown.kind)))
+        rows.append(_snapshot_row(viewer, path, snapshot, shown, change))
         last = snapshot
     return Page(rows, None)
 
@@ -131,22 +131,20 @@ def _snapshot_row(
     viewer: Viewer,
     path: Path,
     snapshot: Snapshot,
-    entry: Entry | None,
+    entry: Entry,
     change: ChangeType | None,
-    kind: int,
 ) -> dict[str, Any]:
-    if entry is None:
-        size: int | None = 0
-    else:
-        size = entry.size if viewer.sums_up(path, entry) else None
+    """What a snapshot has of a path, or what stood there before."""
+    size = entry.size if viewer.sums_up(path, entry) else None
+    content_hash = None if size is None else entry.hash.hex()
     return {
         "snapshot": snapshot.name,
         "timestamp": snapshot.created_ms,
         "change_type": None if change is None else change.label,
-        "size": size,
-        "content_type": None if entry is None else entry.content_type,
-        "content_hash": None if entry is None or size is None else entry.hash.hex(),
-        "entry_type": kind,
+        "size": 0 if change is ChangeType.DELETED else size,
+        "content_type": entry.content_type,
+        "content_hash": content_hash,
+        "entry_type": int(entry.kind),
         "version": snapshot.root.hex(),
     }
 
@@ -207,7 +205,8 @@ def _collected_row(viewer: Viewer, path: Path, one: LookedAt, row: CollectedRow)
 
 
 def _content(row: PathRow) -> dict[str, Any]:
-    if not isinstance(row, FileRow) or row.change is ChangeType.DELETED:
-        size = 0 if isinstance(row, FileRow) else None
-        return {"size": size, "content_type": None, "content_hash": None}
-    return {"size": row.size, "content_type": row.content_type, "content_hash": row.hash.hex()}
+    """What a commit left of a file; of one that it deleted, what stood there, in no bytes."""
+    if not isinstance(row, FileRow):
+        return {"size": None, "content_type": None, "content_hash": None}
+    size = 0 if row.change is ChangeType.DELETED else row.size
+    return {"size": size, "content_type": row.content_type, "content_hash": row.hash.hex()}

@@ -37,6 +37,9 @@ __all__ = [
     "entry_of_commit",
     "find_commit",
     "log_page",
+    "origin_json",
+    "place_before",
+    "sequence_of_place",
     "visible_entry",
 ]
 
@@ -124,7 +127,18 @@ def author_json(authors: tuple[Author, ...], which: int, *, shows_messages: bool
     users = list(dict.fromkeys(one.user for one in authors if one.user is not None))
     if which == MIXED and len(users) > 1:
         answer["users"] = users
-    return answer
+    return answer | origin_json(authors, which)
+
+
+def origin_json(authors: tuple[Author, ...], which: int) -> dict[str, Any]:
+    """Returns ``origin``, the node of what was made elsewhere first; ``nodes`` where there are several."""
+    chosen = authors if which == MIXED else authors[which : which + 1]
+    origins = [one.origin for one in chosen]
+    nodes = list(dict.fromkeys(one.node_id for one in origins if one is not None))
+    if len(nodes) == 1 and None not in origins:
+        times = {one.time_ms for one in origins if one is not None}
+        return {"origin": {"node_id": nodes[0], "timestamp": times.pop() if len(times) == 1 else None}}
+    return {"nodes": nodes} if nodes else {}
 
 
 def log_page(
@@ -157,6 +171,17 @@ def log_page(
         if examined % _PAUSE_EVERY == 0:
             pause()
     return Page(rows, None)
+
+
+def place_before(fork: str | None, sequence: int) -> str:
+    """Returns the cursor behind which the log of HEAD, or a fork's own part of it, goes on below a commit."""
+    return encode_cursor(_OF_HEAD if fork is None else _OF_FORK, str(sequence))
+
+
+def sequence_of_place(cursor: str) -> tuple[str, int]:
+    """Returns whose commit a cursor of the log names (``head`` or ``fork``), and its number."""
+    stage, number = decode_cursor(cursor, (_OF_HEAD, 1), (_OF_FORK, 1))
+    return stage, number_of(number)
 
 
 def find_commit(history: History, viewer: Viewer, name: str) -> LogEntry:

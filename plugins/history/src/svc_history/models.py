@@ -25,8 +25,12 @@ __all__ = [
     "HistoryQuery",
     "HistoryRow",
     "LogQuery",
+    "Origin",
     "PageQuery",
     "PathChange",
+    "TextComparison",
+    "TextLine",
+    "TextQuery",
 ]
 
 MOST_ROWS = 1_000
@@ -38,7 +42,15 @@ Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="Most items of the p
 Damaged = Annotated[
     list[int] | UnsetType, Meta(description="Numbers of commits that were met and whose records are damaged.")
 ]
+Nodes = Annotated[list[int], Meta(description="Nodes on which it was made first, where several were.")]
 After = Annotated[str | None, Meta(description="The next_cursor of the part before.")]
+
+
+class Origin(Struct, frozen=True):
+    """The node of a cluster on which something was made first; the user is who made it there."""
+
+    node_id: int
+    timestamp: Annotated[int | None, Meta(description="When, Unix milliseconds; null: not known.")]
 
 
 class PageQuery(Struct, frozen=True, kw_only=True):
@@ -69,6 +81,15 @@ class CompareQuery(Struct, frozen=True, kw_only=True, rename={"source": "from"})
     source: str | None = None
     to: str = "HEAD"
     path: str = "/"
+    limit: Limit | None = None
+    after: After = None
+
+
+class TextQuery(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    """Which two versions of a text are compared, each by anything that names one."""
+
+    source: str | None = None
+    to: str = "HEAD"
 
 
 class BlameQuery(PageQuery, frozen=True, kw_only=True):
@@ -103,6 +124,8 @@ class Commit(Struct, frozen=True, kw_only=True):
     user: str | None
     message: str | None
     users: list[str] | UnsetType = UNSET
+    origin: Origin | UnsetType = UNSET
+    nodes: Nodes | UnsetType = UNSET
     changes: Counts | None
     collected: bool | UnsetType = UNSET
     certain: bool | UnsetType = UNSET
@@ -148,6 +171,8 @@ class CommitDetails(Page[PathChange], frozen=True, kw_only=True):
     user: str | None
     message: str | None
     users: list[str] | UnsetType = UNSET
+    origin: Origin | UnsetType = UNSET
+    nodes: Nodes | UnsetType = UNSET
     changes: list[PathChange]
     totals: Counts | None
     truncated: bool | UnsetType = UNSET
@@ -162,12 +187,42 @@ class CommitDetails(Page[PathChange], frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
-    """What differs between two versions in path order, what was compared, and the totals."""
+    """What differs between two versions in path order, what was compared, and the totals.
+
+    Of a part, ``totals`` is null, and ``truncated`` says that the list ends before all was looked at.
+    """
 
     changes: list[PathChange]
     source: Version
     to: Version
-    totals: Counts
+    totals: Counts | None
+    has_more: bool | UnsetType = UNSET
+    next_cursor: str | UnsetType | None = UNSET
+    truncated: bool | UnsetType = UNSET
+
+
+class TextLine(Struct, frozen=True):
+    """A line with its number on each side; null on the side where it is not."""
+
+    before: int | None
+    after: int | None
+    text: str
+
+
+class TextComparison(Struct, frozen=True, kw_only=True, rename={"source": "from"}):
+    """How a file differs between two versions.
+
+    ``lines`` are those that differ, with some around them; absent where a side is no text, or too large.
+    ``truncated`` says that there are more.
+    """
+
+    path: str
+    source: Version
+    to: Version
+    before: ChangeSide | None
+    after: ChangeSide | None
+    lines: list[TextLine] | UnsetType = UNSET
+    truncated: bool = False
 
 
 class HistoryRow(Struct, frozen=True, kw_only=True):
@@ -185,6 +240,8 @@ class HistoryRow(Struct, frozen=True, kw_only=True):
     user: str | UnsetType | None = UNSET
     message: str | UnsetType | None = UNSET
     users: list[str] | UnsetType = UNSET
+    origin: Origin | UnsetType = UNSET
+    nodes: Nodes | UnsetType = UNSET
     changes: Counts | UnsetType | None = UNSET
     collected: bool | UnsetType = UNSET
     certain: bool | UnsetType = UNSET
@@ -208,6 +265,8 @@ class BlameLine(Struct, frozen=True, kw_only=True):
     sequence: int
     timestamp: Time
     user: str | None
+    origin: Origin | UnsetType = UNSET
+    nodes: Nodes | UnsetType = UNSET
     path: str | UnsetType = UNSET
     collected: bool | UnsetType = UNSET
     damaged: bool | UnsetType = UNSET
@@ -224,6 +283,8 @@ class BlameEntry(Struct, frozen=True, kw_only=True):
     sequence: int | None
     timestamp: Time | None
     user: str | None
+    origin: Origin | UnsetType = UNSET
+    nodes: Nodes | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET
     collected: bool | UnsetType = UNSET
     damaged: bool | UnsetType = UNSET

@@ -25,12 +25,21 @@ from svc_history.models import (
     HistoryQuery,
     LogQuery,
     PageQuery,
+    TextComparison,
+    TextQuery,
 )
 
 if TYPE_CHECKING:
     from svc.plugin import Call
 
-__all__ = ["blame_path", "compare_versions", "list_commits", "show_commit", "show_history"]
+__all__ = [
+    "blame_path",
+    "compare_texts",
+    "compare_versions",
+    "list_commits",
+    "show_commit",
+    "show_history",
+]
 
 _SEEN = requires_any(Operation.READ, Operation.LIST, path="path")
 
@@ -75,7 +84,15 @@ def show_commit(call: Call, version: str, query: PageQuery = PageQuery()) -> Com
     responder="svc_history.responders:compare_versions",
 )
 def compare_versions(call: Call, query: CompareQuery) -> Comparison:
-    """Streams what differs between two versions, in path order."""
+    """Streams what differs between two versions, in path order; or lists a part of it."""
+
+
+@operation("GET", "/versions/compare-text/{path:path}", _SEEN, errors=(NotFound,), weight=Weight.DEAR)
+def compare_texts(call: Call, path: Path, query: TextQuery) -> TextComparison:
+    """Shows which lines of a text differ between two versions."""
+    from svc_history.texts import text_comparison
+
+    return text_comparison(call, path, query)
 
 
 @operation(

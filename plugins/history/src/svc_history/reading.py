@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from msgspec import structs
 
 from svc.errors import NotFound
-from svc.plugin import Database, Path, ViewStorage
+from svc.plugin import Database, Origin, Path, ViewStorage
 from svc_history.counting import counts_of_sides
 from svc_history.recording import path_row
 from svc_history.rows import (
@@ -214,8 +214,14 @@ def joined(authors: tuple[Author, ...], which: int = MIXED) -> Author:
     if 0 <= which < len(authors):
         return authors[which]
     users = {author.user for author in authors}
-    messages = dict.fromkeys(author.message for author in authors if author.message)
+    messages = dict.fromkeys(message for author in authors if (message := _message_beside_others(author)))
     return Author(users.pop() if len(users) == 1 else None, "\n".join(messages) or None)
+
+
+def _message_beside_others(author: Author) -> str | None:
+    """What an author wrote; of a merge only the node, since each of its writes has a time of its own."""
+    origin = author.origin
+    return author.message if origin is None else Origin(origin.node_id).message
 
 
 def _merged(storage: ViewStorage, prefixes: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes, bool]]:

@@ -27,7 +27,7 @@ from svc_history.blaming import (
     line_items,
     starting_point,
 )
-from svc_history.comparing import Comparison
+from svc_history.comparing import Comparison, changes_page
 from svc_history.models import BlameQuery, CompareQuery, Document
 from svc_history.walking import damaged_json, history_of
 
@@ -35,7 +35,7 @@ __all__ = ["blame_path", "compare_versions"]
 
 
 def compare_versions(req: SvcRequest, resp: falcon.Response) -> None:
-    """Streams what differs between ``from`` and ``to``, in path order."""
+    """Streams what differs between ``from`` and ``to``, in path order; with a limit, a part of it."""
     query = read_parameters(req, CompareQuery)
     viewer = viewer_of(req.context)
     if not query.source:
@@ -46,6 +46,13 @@ def compare_versions(req: SvcRequest, resp: falcon.Response) -> None:
     path = parse_path(query.path or "/")
     if path:
         viewer.authorize(path)
+    if query.limit is not None:
+        with hold:
+            page = changes_page(viewer, before, after, limit=query.limit, cursor=query.after, path=path)
+        answer: Document = {"changes": page.rows, "from": before.hex(), "to": after.hex(), "totals": None}
+        answer |= rest_of(page)
+        send_json(resp, {**answer, "truncated": True} if page.truncated else answer)
+        return
     comparison = Comparison(viewer, before, after, path)
     send_json_items(resp, "changes", comparison.items(), comparison.summary, hold=hold)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from blake3 import blake3
 
-from svc.plugin import Change, Entry, EntryKind, Hash, Path
+from svc.plugin import Change, Entry, EntryKind, Hash, Origin, Path
 
 __all__ = [
     "MIXED",
@@ -71,6 +71,11 @@ class Author(NamedTuple):
 
     user: str | None
     message: str | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """The node on which it was made first; None: in this database."""
+        return Origin.read(self.user, self.message)
 
 
 class Counts(NamedTuple):

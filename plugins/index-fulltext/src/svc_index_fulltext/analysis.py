@@ -92,7 +92,7 @@ class Analysis:
         With the tokenizer ``cjk``, a run of a script without spaces gives its pairs of characters, and its
         last character.
         """
-        clean, places = _clean(text)
+        clean, places = self._clean(text)
         words = self._words_of(clean, self.analyzer)
         if places is None:
             return words
@@ -102,7 +102,7 @@ class Analysis:
         """Returns the words of a text without their places; None where there may be gaps between them."""
         if self._has_gaps or _LONG.search(text) is not None:
             return None
-        found: list[str] = self.analyzer.analyze(_clean(text)[0])
+        found: list[str] = self.analyzer.analyze(self._clean(text)[0])
         return found
 
     def asked_words(self, text: str, *, plain: bool = False) -> list[Word]:
@@ -112,7 +112,7 @@ class Analysis:
 
         ``plain`` is without stems and stop words: what a prefix is made of.
         """
-        return self._words_of(_clean(text)[0], self._plain if plain else self.analyzer, asking=True)
+        return self._words_of(self._clean(text)[0], self._plain if plain else self.analyzer, asking=True)
 
     def is_character(self, text: str) -> bool:
         """Whether a word is a single character of a run: one that pairs begin with."""
@@ -124,12 +124,18 @@ class Analysis:
 
     def prepared(self, text: str) -> str | PreTokenizedString:
         """Returns a text as the index takes it: it finds the words itself, or they are given."""
-        clean, _ = _clean(text)
+        clean, _ = self._clean(text)
         if not self.cjk or _CJK.search(clean) is None:
             return clean
         words = self._words_of(clean, self.analyzer)
         tokens = [LibraryToken(word.text, word.position, word.start, word.end) for word in words]
         return PreTokenizedString(clean, tokens)
+
+    def _clean(self, text: str) -> tuple[str, Sequence[int] | None]:
+        if self.language == "turkish":
+            # There the small form of I has no dot.
+            text = _DOTLESS.sub("\u0131", text)
+        return _clean(text)
 
     def _words_of(self, text: str, analyzer: TextAnalyzer, *, asking: bool = False) -> list[Word]:
         if not self.cjk:
@@ -177,11 +183,37 @@ def _pairs(text: str, start: int, last: int, end: int, position: int) -> Iterato
         yield Word(text[place:behind], position + place - start, place, behind)
 
 
+_UNSEEN = "\u00ad\u034f\u061c\u0640\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+"""What nobody sees: soft hyphens, spaces of no width, marks of direction, selectors of forms."""
+_SHAPES = "\ufb1d-\ufdff\ufe70-\ufefc"
+"""Hebrew and Arabic letters in the form that they have in print, as texts of PDF have them."""
+_PRINTED = re.compile(f"[{_SHAPES}\\u00b5\\u03d0-\\u03d6\\u03f0-\\u03f5]")
+_UNSEEN_ONE = re.compile(f"[{_UNSEEN}]")
+_FOLDED = re.compile(
+    f"[{_UNSEEN}{_SHAPES}\\u00b5\\u0130\\u0370-\\u03ff\\u0400\\u0401\\u040d\\u0450\\u0451\\u045d\\u0590-\\u06ff"
+    "\\u1f00-\\u1fff]|[\\u0400-\\u04ff][\\u0300\\u0301]"
+)
+_USUAL_MARKS = 8
+_DOTLESS = re.compile("I(?!\u0307)")
+_CYRILLIC = {
+    0x0401: "\u0415",
+    0x0451: "\u0435",
+    0x0400: "\u0415",
+    0x0450: "\u0435",
+    0x040D: "\u0418",
+    0x045D: "\u0438",
+    0x0300: "",
+    0x0301: "",
+}
+
 # -- characters ------------------------------------------------------------------------------------
 
 
 def _clean(text: str) -> tuple[str, Sequence[int] | None]:
     """Returns a text with composed characters and no lone surrogates, and where each character came from.
+
+    What the library leaves alone is folded here: accents and final forms of four other scripts.
+    What nobody sees (a soft hyphen, a space of no width) is left out, so that it ends no word.
 
     The places are None where nothing moved; they have one more, the end.
     """
@@ -191,7 +223,7 @@ def _clean(text: str) -> tuple[str, Sequence[int] | None]:
         text.encode()
     except UnicodeEncodeError:
         text = text.encode("utf-8", "replace").decode()
-    if unicodedata.is_normalized("NFC", text):
+    if unicodedata.is_normalized("NFC", text) and _FOLDED.search(text) is None:
         return text, None
     parts: list[str] = []
     places: list[int] = []
@@ -200,12 +232,34 @@ def _clean(text: str) -> tuple[str, Sequence[int] | None]:
         end = start + 1
         while end < len(text) and _joins(text[end]):
             end += 1
-        composed = unicodedata.normalize("NFC", text[start:end])
+        # What people write has few different ones; what they don't is not kept.
+        fold = _folded_before if end - start <= _USUAL_MARKS else _folded
+        composed = fold(text[start:end])
         parts.append(composed)
         places += [start] * len(composed)
         start = end
     places.append(len(text))
     return "".join(parts), places
+
+
+def _folded(character: str) -> str:
+    """A character with its marks, composed, and without what makes no difference."""
+    character = unicodedata.normalize("NFC", character)
+    if _FOLDED.search(character) is None:
+        return character
+    if _UNSEEN_ONE.match(character):
+        return character[1:]
+    if character[0] == "\u0130":
+        return "I"  # Its small form would be two characters.
+    if "\u0400" <= character[0] <= "\u04ff":
+        # The marks of other letters, such as that of the short i, make letters of their own.
+        return character.translate(_CYRILLIC)
+    # Letters that stand for others as in print, such as those of formulas, are those.
+    marked = unicodedata.normalize("NFKD" if _PRINTED.match(character) else "NFD", character)
+    return "".join(one for one in marked if unicodedata.category(one) != "Mn").casefold()
+
+
+_folded_before = lru_cache(maxsize=4096)(_folded)
 
 
 def _joins(character: str) -> bool:

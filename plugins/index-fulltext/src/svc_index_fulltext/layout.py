@@ -32,7 +32,7 @@ DIRECTORY_FIELD = "dir"
 META_FILE = "meta.json"
 
 _TOKENIZER = "svc"
-_LAYOUT = 2
+_LAYOUT = 4
 
 
 def _format() -> int:

@@ -1,7 +1,7 @@
 """How other plugins say how they are: the public module of the driver.
 
-What is counted is a ``Counter`` or ``Histogram`` of ``svc.plugin``, wherever it happens. What is so and so
-much now is a gauge: a source is asked for it when somebody reads the metrics.
+What is counted is a ``Counter``, ``Level`` or ``Histogram`` of ``svc.plugin``, wherever it happens. What is
+so and so much now is a gauge: a source is asked for it when somebody reads the metrics.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -17,8 +17,9 @@ from svc.plugin import Family, NamedRegistry, hookspec
 
 if TYPE_CHECKING:
     from svc.plugin import PluginContext
+    from svc_metrics.counted import Counted
 
-__all__ = ["FAMILIES", "GAUGE_SOURCES", "Gauge", "GaugeSource"]
+__all__ = ["FAMILIES", "GAUGE_SOURCES", "Counted", "Gauge", "GaugeSource"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*", re.ASCII)
 
@@ -55,6 +56,21 @@ class GaugeSource(ABC):
         An exception costs the gauges of this source, and is logged.
         """
 
+    def statistics(self, context: PluginContext, counted: Counted) -> Mapping[str, Any]:
+        """Returns what the source adds to ``/system/stats`` and the event ``metrics``; nothing by default.
+
+        Called as ``gauges`` is.
+
+        Args:
+            context: the plugin's.
+            counted: what all processes have counted.
+
+        Returns:
+            Sections of the statistics with their members, as ``{"counts": {"snapshots": 3}}``; objects in
+            objects are joined with those of others.
+        """
+        return {}
+
 
 def check_gauge_source(thing: object) -> str | None:
     """Returns what is wrong with a source; None when it is fine."""
@@ -76,3 +92,12 @@ def svc_register_gauge_sources(gauge_sources: NamedRegistry[GaugeSource]) -> Non
 
 GAUGE_SOURCES: Family[GaugeSource] = Family("gauge_sources", "source of gauges", check_gauge_source)
 FAMILIES = (GAUGE_SOURCES,)
+
+
+def __getattr__(name: str) -> Any:
+    # What reads is loaded when it is used: sources need none of it at boot.
+    if name == "Counted":
+        from svc_metrics.counted import Counted
+
+        return Counted
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

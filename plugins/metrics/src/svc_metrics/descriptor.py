@@ -14,6 +14,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=MetricsConfiguration,
     implementation="svc_metrics.plugin",
+    command_group="Running it",
     operations=("svc_metrics.operations",),
     families="svc_metrics.api",
+    extends=("events:pulses", "portal:portal_pages", "portal:state_cards"),
 )

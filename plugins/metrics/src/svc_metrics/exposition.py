@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from svc.errors import SvcError
-from svc.plugin import Series, counting_processes, read_metrics, view_places
+from svc.plugin import Series, counting_processes, read_metrics, space_of, view_places
 from svc_metrics.api import GAUGE_SOURCES, Gauge
+from svc_metrics.memory import memory_of
 
 if TYPE_CHECKING:
     from svc.plugin import Database, PluginContext
@@ -23,7 +20,6 @@ __all__ = ["Snapshot"]
 
 _MOST_GAUGES = 1_000
 """Of one source."""
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Snapshot(CollectorRegistry):
@@ -70,17 +66,22 @@ def _family(series: list[Series]) -> Metric:
     """A counter or histogram with its series; what two programs declare differently is left out."""
     first = series[0].declared
     names = [label for label, _ in first.labels]
-    same = [one for one in series if one.declared.bounds == first.bounds]
+    same = [
+        one
+        for one in series
+        if (one.declared.bounds, one.declared.is_level) == (first.bounds, first.is_level)
+    ]
     if first.bounds is None:
-        counter = CounterMetricFamily(first.name, first.text, labels=names)
+        kind = GaugeMetricFamily if first.is_level else CounterMetricFamily
+        counts = kind(first.name, first.text, labels=names)
         for one in same:
-            counter.add_metric([value for _, value in one.declared.labels], one.values[0])
-        return counter
+            counts.add_metric([value for _, value in one.declared.labels], one.values[0])
+        return counts
     histogram = HistogramMetricFamily(first.name, first.text, labels=names)
     bounds = [*map(str, first.bounds), "+Inf"]
     for one in same:
-        *counts, total = one.values
-        buckets = list(zip(bounds, accumulate(counts), strict=True))
+        *in_buckets, total = one.values
+        buckets = list(zip(bounds, accumulate(in_buckets), strict=True))
         histogram.add_metric([value for _, value in one.declared.labels], buckets, total)
     return histogram
 
@@ -99,24 +100,16 @@ def _own_gauges(database: Database) -> Iterator[Gauge]:
     for name, applied in view_places(database.state_directory).items():
         yield Gauge("svc_view_commits_behind", text, max(0, head.sequence - applied), {"view": name})
     yield Gauge("svc_findings", "Things that are wrong with the database.", len(database.findings()))
-    with contextlib.suppress(OSError):
-        disk = shutil.disk_usage(database.state_directory)
-        yield Gauge("svc_disk_bytes", "Size of the disk of the database.", disk.total)
-        yield Gauge("svc_disk_free_bytes", "What is free on it.", disk.free)
-    yield from _of_processes(counting_processes(database.state_directory))
-
-
-def _of_processes(pids: Iterable[int]) -> Iterator[Gauge]:
-    count = resident = threads = files = 0
-    for pid in pids:
-        with contextlib.suppress(OSError, SvcError, ValueError, IndexError):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b") ")[2].split()
-            opened = len(os.listdir(f"/proc/{pid}/fd"))
-            count, files = count + 1, files + opened
-            threads += int(fields[17])
-            resident += int(fields[21]) * _PAGE
-    yield Gauge("svc_processes", "Processes that serve the database on this machine.", count)
-    yield Gauge("svc_processes_resident_bytes", "Their resident memory, shared pages for each.", resident)
-    yield Gauge("svc_processes_threads", "Their threads.", threads)
-    yield Gauge("svc_processes_open_files", "Their open file descriptors.", files)
+    space = space_of(database)
+    yield Gauge("svc_log_allocated_bytes", "What the log takes on the disk.", space.log_allocated)
+    yield Gauge("svc_state_bytes", "What the state directory takes, key index and all.", space.state)
+    yield Gauge("svc_key_index_bytes", "What the key index takes of it.", space.index)
+    yield Gauge("svc_disk_bytes", "Size of the disk of the database.", space.disk)
+    yield Gauge("svc_disk_free_bytes", "What is free on it.", space.disk_free)
+    taken = memory_of(counting_processes(database.state_directory))
+    text = "Processes that serve the database on this machine."
+    yield Gauge("svc_processes", text, taken.processes)
+    text = "Their resident memory, shared pages for each."
+    yield Gauge("svc_processes_resident_bytes", text, taken.rss_bytes)
+    yield Gauge("svc_processes_threads", "Their threads.", taken.thread_count)
+    yield Gauge("svc_processes_open_files", "Their open file descriptors.", taken.fd_count)

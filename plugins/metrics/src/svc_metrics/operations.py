@@ -1,4 +1,4 @@
-"""The operations: metrics for root, and for who has the token of the settings, as Prometheus does."""
+"""The operations: metrics and statistics for root, and metrics for who has the token of the settings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,40 @@ from typing import TYPE_CHECKING
 
 from svc.errors import AuthRequired, NotFound
 from svc.plugin import Weight, operation, public, requires_root
+from svc_metrics.models import PluginState, Statistics
 
 if TYPE_CHECKING:
     from svc.plugin import Call
 
-__all__ = ["read_metrics_as_root", "scrape"]
+__all__ = ["read_metrics_as_root", "read_statistics", "scrape"]
 
 _TEXT = "text/plain"
+
+
+@operation("GET", "/system/stats", requires_root, weight=Weight.DEAR)
+def read_statistics(call: Call) -> Statistics:
+    """Reads what a server holds, takes and does: the payload of the event ``metrics``, and more."""
+    from svc.plugin import enabled_plugins, run_blocking
+    from svc_metrics.counted import Counted
+    from svc_metrics.statistics import identity_of, latency_of, payload_of
+
+    plugin = call.plugin
+    assert plugin is not None
+    counted = run_blocking(Counted, call.database.state_directory)
+    payload = run_blocking(payload_of, plugin, counted)
+    return Statistics(
+        counts=payload["counts"],
+        sizes=payload["sizes"],
+        throughput=payload["throughput"],
+        health=payload["health"],
+        memory=payload["memory"],
+        identity=identity_of(call.database, payload.pop("identity", {})),
+        latency=latency_of(counted),
+        plugins=[
+            PluginState(one.id, one.version) for _, one in sorted(enabled_plugins(call.database).items())
+        ],
+        sync=payload.get("sync", {}),
+    )
 
 
 @operation(

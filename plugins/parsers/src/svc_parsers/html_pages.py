@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.encodings import decode_text
+from svc_parsers.encodings import read_text
 from svc_parsers.shapes import text_members, without_empty
 
 __all__ = ["HtmlParser", "text_of_html"]
@@ -17,6 +18,9 @@ _BLOCKS = (
     "address, article, aside, blockquote, br, caption, dd, div, dl, dt, figcaption, figure, footer, form, h1,"
     " h2, h3, h4, h5, h6, header, hr, li, main, nav, ol, option, p, pre, section, table, td, th, tr, ul"
 )
+_HEAD = 1024
+"""Bytes within which a page says its encoding."""
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:+-]{1,40})""", re.IGNORECASE)
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 
@@ -27,9 +31,12 @@ class HtmlParser(Parser):
     content_types = frozenset({"text/html", "application/xhtml+xml"})
     extensions = frozenset({"html", "htm", "xhtml"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns ``title``, ``language``, ``description``, ``meta``, ``headings``, ``links``, ``text``."""
-        tree = _tree(decode_text(content.read(), source.content_type)[0])
+        stated = _CHARSET.search(content.read(_HEAD))
+        content.seek(0)
+        page = read_text(content, source, stated[1].decode("ascii") if stated else None)
+        tree = _tree(page.text)
         title = tree.css_first("head title, title")
         root = tree.root
         meta = _meta(tree)
@@ -50,7 +57,7 @@ class HtmlParser(Parser):
             "headings": headings,
             "links": links,
         }
-        return {**without_empty(members), **text_members([_visible(tree)])}
+        return page.told({**without_empty(members), **text_members([_visible(tree)])})
 
 
 def text_of_html(text: str) -> str:

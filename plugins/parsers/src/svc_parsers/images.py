@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.shapes import without_empty
+from svc_parsers.shapes import bare_text, without_empty
 
 __all__ = ["ImageParser"]
 
@@ -68,7 +68,7 @@ class ImageParser(Parser):
             exif = _named(told, ExifTags.TAGS) | _named(told.get_ifd(_EXIF_IFD), ExifTags.TAGS)
             position = _named(told.get_ifd(_GPS_IFD), ExifTags.GPSTAGS)
         text = {
-            name: value[:_MAXIMUM_VALUE]
+            name: bare_text(value)[:_MAXIMUM_VALUE]
             for name, value in list(image.info.items())[:_MAXIMUM_TAGS]
             if isinstance(name, str) and isinstance(value, str)
         }
@@ -106,9 +106,9 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, bytes):
         text = value.strip(b"\0 ")
-        return text.decode("ascii") if text.isascii() and len(text) <= _MAXIMUM_VALUE else None
+        return bare_text(text.decode("ascii")) if text.isascii() and len(text) <= _MAXIMUM_VALUE else None
     if isinstance(value, str):
-        return value.strip("\0 ")[:_MAXIMUM_VALUE]
+        return bare_text(value)[:_MAXIMUM_VALUE]
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value[:100]]
     try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import io
 import json
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 import msgspec
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
+
+from svc_parsers.encodings import Text, read_text
 
 __all__ = ["JsonLinesParser", "JsonParser"]
 
@@ -24,7 +28,17 @@ class JsonParser(Parser):
 
     def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns the value of the file; a file without one is an error."""
-        return _decode(content.read())
+        encoded = content.read()
+        try:
+            return _decode(encoded)
+        except ValueError:
+            value = _with_halves(encoded)
+            if value is not None:
+                return InPart(value, "half of a surrogate pair in it stands for no character")
+            other = _in_utf8(encoded, source)
+            if other is None:
+                raise
+            return other.told(_decode(other.text.encode()))
 
 
 class JsonLinesParser(Parser):
@@ -37,18 +51,45 @@ class JsonLinesParser(Parser):
     extensions = frozenset({"jsonl", "ndjson", "jsonlines"})
     in_process = True
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> list[Any]:
-        """Returns the values; the first line that is not JSON is named."""
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
+        """Returns the values; lines that are not JSON are left out, and the first one is named."""
         values = []
-        for number, line in enumerate(content.read().split(b"\n"), 1):
+        wrong: list[str] = []
+        encoded = content.read()
+        other = _in_utf8(encoded, source)
+        lines = encoded.split(b"\n") if other is None else other.text.encode().split(b"\n")
+        for number, line in enumerate(lines, 1):
             text = line.strip(b"\x1e \t\r")
             if not text:
                 continue
             try:
                 values.append(_decode(text))
             except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
-        return values
+                wrong.append(f"line {number}: {error}")
+        if wrong and not values:
+            raise ValueError(wrong[0])
+        told = InPart(values, f"{len(wrong)} of its lines are left out, {wrong[0]}") if wrong else values
+        return told if other is None else other.told(told)
+
+
+def _in_utf8(content: bytes, source: ParserInput) -> Text | None:
+    """The text of a file that is not UTF-8, as JSON should be; None where it is, or is no text."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        with suppress(ValueError):
+            return read_text(io.BytesIO(content), source)
+    return None
+
+
+def _with_halves(content: bytes) -> Any:
+    """A document whose texts hold halves of surrogate pairs, which only Python's own library reads."""
+    if b"\\u" not in content:
+        return None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _decode(content: bytes) -> Any:

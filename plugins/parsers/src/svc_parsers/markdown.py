@@ -7,15 +7,16 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
 
-from svc_parsers.encodings import decode_text
+from svc_parsers.encodings import read_text
 from svc_parsers.shapes import text_members, without_empty
 
 __all__ = ["MarkdownParser"]
 
 _MAXIMUM_HEADINGS = 10_000
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_MEMBER = re.compile(r"^([A-Za-z_][\w -]{0,99}?)[ \t]*[:=][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 
@@ -27,30 +28,38 @@ class MarkdownParser(Parser):
     content_types = frozenset({"text/markdown", "text/x-markdown"})
     extensions = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns ``title``, ``front_matter``, ``headings`` and ``text``."""
-        text, _ = decode_text(content.read(), source.content_type)
-        matter, text = _split(text.replace("\r\n", "\n"))
+        found = read_text(content, source)
+        matter, text, problem = _split(found.text.replace("\r\n", "\n"))
         headings = _headings(text)
         title = matter.get("title") if isinstance(matter, Mapping) else None
         if not isinstance(title, str):
             title = headings[0]["text"] if headings else None
         members = {"title": title, "front_matter": matter, "headings": headings}
-        return {**without_empty(members), **text_members([text])}
+        document = {**without_empty(members), **text_members([text])}
+        return found.told(InPart(document, problem) if problem else document)
 
 
-def _split(text: str) -> tuple[Any, str]:
-    """The front matter and the rest. One that can't be read is text, as it is to every other reader."""
+def _split(text: str) -> tuple[Any, str, str]:
+    """The front matter, the rest, and what is wrong with it: then its lines are taken one by one.
+
+    One that has no such lines is text, as it is to every other reader.
+    """
     for fence in ("---", "+++"):
         if text.startswith(fence + "\n"):
             end = text.find(f"\n{fence}\n", len(fence))
             if end < 0 and text.endswith(f"\n{fence}"):
                 end = len(text) - len(fence) - 1
             if end > 0:
-                matter = _load(text[len(fence) + 1 : end + 1], fence)
+                inside, rest = text[len(fence) + 1 : end + 1], text[end + len(fence) + 2 :]
+                matter = _load(inside, fence)
                 if matter is not None:
-                    return matter, text[end + len(fence) + 2 :]
-    return {}, text
+                    return matter, rest, ""
+                lines = dict(_MEMBER.findall(inside))
+                if lines:
+                    return lines, rest, "its front matter can't be read as it should be"
+    return {}, text, ""
 
 
 def _load(text: str, fence: str) -> Any:
@@ -59,7 +68,7 @@ def _load(text: str, fence: str) -> Any:
             return tomllib.loads(text)
         from svc_parsers.safe_yaml import load_yaml
 
-        return next(iter(load_yaml(text)), None)
+        return next(iter(load_yaml(text).documents), None)
     except ValueError:
         return None
 

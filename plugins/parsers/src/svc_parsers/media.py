@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.shapes import built_as, text_members, without_empty
+from svc_parsers.shapes import bare_text, built_as, text_members, without_empty
 
 __all__ = ["AudioParser", "VideoParser"]
 
@@ -98,7 +98,7 @@ def _tags(content: BinaryIO, source: ParserInput) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        return value.strip("\0 ")[:_MAXIMUM_VALUE]
+        return bare_text(value)[:_MAXIMUM_VALUE]
     if isinstance(value, list):
         return [_plain(item) for item in value[:100]]
     return value if isinstance(value, (int, float)) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
@@ -46,7 +47,29 @@ class WordParser(Parser):
         ][:_MAXIMUM_HEADINGS]
         if headings and "title" not in told:
             told["title"] = headings[0]["text"]
-        return {**without_empty({**told, "headings": headings}), **text_members(_blocks(document))}
+        return {
+            **without_empty({**told, "headings": headings}),
+            **text_members(chain(_blocks(document), _around(document))),
+        }
+
+
+_AROUND = ("header", "footer", "footnotes", "endnotes", "comments")
+
+
+def _around(document: Any) -> Iterator[str]:
+    """What stands beside the text: headers and footers of pages, notes and comments; each text once."""
+    from docx.opc.oxml import parse_xml
+    from docx.oxml.ns import qn
+
+    seen = set()
+    for relation in document.part.rels.values():
+        if relation.is_external or relation.reltype.rpartition("/")[2] not in _AROUND:
+            continue
+        for paragraph in parse_xml(relation.target_part.blob).iter(qn("w:p")):
+            text = "".join(piece.text or "" for piece in paragraph.iter(qn("w:t"))).strip()
+            if text and text not in seen:
+                seen.add(text)
+                yield text
 
 
 class PresentationParser(Parser):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
@@ -12,6 +14,12 @@ from svc_parsers.shapes import built_as, check_archive, text_members, without_em
 __all__ = ["OpenDocumentParser"]
 
 _MAXIMUM_HEADINGS = 10_000
+_PARAGRAPHS = "descendant::text:h|descendant::text:p"
+_OF_PAGES = "|".join(
+    f"descendant::style:{place}/descendant::text:p"
+    for place in ("header", "header-left", "header-first", "footer", "footer-left", "footer-first")
+)
+"""Headers and footers of the pages, which stand with the styles."""
 
 
 class OpenDocumentParser(Parser):
@@ -57,7 +65,15 @@ class OpenDocumentParser(Parser):
         }
         texts = (
             text
-            for item in document.body.get_elements("descendant::text:h|descendant::text:p")
+            for item in chain(document.body.get_elements(_PARAGRAPHS), _of_pages(document))
             if (text := item.text_recursive.strip())
         )
         return {**without_empty(members), **text_members(texts)}
+
+
+def _of_pages(document: Any) -> list[Any]:
+    """The paragraphs of headers and footers; none where the file has no part of styles."""
+    with suppress(ValueError):
+        found: list[Any] = document.get_part("styles.xml").root.get_elements(_OF_PAGES)
+        return found
+    return []

@@ -7,7 +7,7 @@ from svc_query.api import Parser
 from svc_parsers.html_pages import HtmlParser
 from svc_parsers.images import ImageParser
 from svc_parsers.json_documents import JsonLinesParser, JsonParser
-from svc_parsers.mail import MailParser
+from svc_parsers.mail import MailboxParser, MailParser
 from svc_parsers.markdown import MarkdownParser
 from svc_parsers.media import AudioParser, VideoParser
 from svc_parsers.office import PresentationParser, WordParser
@@ -37,6 +37,7 @@ PARSERS: tuple[type[Parser], ...] = (
     AudioParser,
     VideoParser,
     MailParser,
+    MailboxParser,
     SpreadsheetParser,
     WordParser,
     PresentationParser,

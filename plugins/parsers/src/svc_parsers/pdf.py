@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
 
-from svc_parsers.shapes import MAXIMUM_TEXT, text_members, without_empty
+from svc_parsers.shapes import MAXIMUM_TEXT, bare_text, text_members, without_empty
 
 __all__ = ["PdfParser"]
 
@@ -23,7 +23,7 @@ class PdfParser(Parser):
     content_types = frozenset({"application/pdf", "application/x-pdf"})
     extensions = frozenset({"pdf"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns ``title``, ``author``, further metadata, ``page_count``, ``pages`` and ``text``."""
         import pypdfium2  # type: ignore[import-untyped]
 
@@ -32,7 +32,10 @@ class PdfParser(Parser):
         except pypdfium2.PdfiumError as error:
             raise ValueError(str(error)) from error
         try:
-            told = document.get_metadata_dict(skip_empty=True)
+            # Some programs end these with NUL characters.
+            told = {
+                name: bare_text(value) for name, value in document.get_metadata_dict(skip_empty=True).items()
+            }
             pages = list(_texts(document))
             members = {
                 "title": told.get("Title"),
@@ -45,27 +48,29 @@ class PdfParser(Parser):
                 "modified": _date(told.get("ModDate", "")),
             }
             count = len(document)
-            text = text_members(pages, "\n\n")
+            text = text_members([page or "" for page in pages], "\n\n")
             if len(pages) < count:
                 text["truncated"] = True
-            return {**without_empty(members), "page_count": count, "pages": pages, **text}
+            shown = [page or "" for page in pages]
+            document_told = {**without_empty(members), "page_count": count, "pages": shown, **text}
+            torn = pages.count(None)
+            return InPart(document_told, f"{torn:,} of its pages are torn") if torn else document_told
         finally:
             document.close()
 
 
-def _texts(document: Any) -> Iterator[str]:
-    """The text of one page after another, until there is more than anybody keeps."""
+def _texts(document: Any) -> Iterator[str | None]:
+    """The text of each page, until there is more than anybody keeps; None of one that is torn."""
     left = MAXIMUM_TEXT
     for number in range(min(len(document), _MAXIMUM_PAGES)):
         if left <= 0:
             return
-        text = _text_of_page(document, number)[:left]
-        left -= len(text)
-        yield text
+        text = _text_of_page(document, number)
+        left -= len(text or "")
+        yield text if text is None else text[: left + len(text)]
 
 
-def _text_of_page(document: Any, number: int) -> str:
-    """A page that is torn is empty: the others are worth having."""
+def _text_of_page(document: Any, number: int) -> str | None:
     import pypdfium2
 
     try:
@@ -75,7 +80,7 @@ def _text_of_page(document: Any, number: int) -> str:
         finally:
             page.close()
     except pypdfium2.PdfiumError:
-        return ""
+        return None
     return text.replace("\r\n", "\n").replace("\x02", "").replace("\0", "").strip()
 
 

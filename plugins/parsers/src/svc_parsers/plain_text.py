@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
-from svc_parsers.encodings import decode_text
+from svc_parsers.encodings import read_text
 from svc_parsers.shapes import text_members
 
 __all__ = ["TextParser"]
@@ -20,8 +20,9 @@ class TextParser(Parser):
     extensions = frozenset({"txt", "text", "log", "rst", "adoc", "asc", "nfo", "srt", "vtt", "tex", "org"})
     in_process = True
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns ``text``, ``lines`` and ``encoding``."""
-        text, encoding = decode_text(content.read(), source.content_type)
+        found = read_text(content, source)
+        text = found.text
         lines = text.count("\n") + (not text.endswith("\n") and text != "")
-        return {**text_members([text]), "lines": lines, "encoding": encoding}
+        return found.told({**text_members([text]), "lines": lines, "encoding": found.encoding})

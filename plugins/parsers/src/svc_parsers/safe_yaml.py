@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
@@ -32,16 +32,34 @@ def _plain(loader: Any, _suffix: str, node: Any) -> Any:
 _Loader.add_multi_constructor("!", _plain)
 
 
-def load_yaml(text: str) -> list[Any]:
-    """Returns the documents of a text.
+def _timestamp(loader: Any, node: Any) -> Any:
+    """A date; one that no calendar has is the text that it is."""
+    try:
+        return loader.construct_yaml_timestamp(node)
+    except (ValueError, OverflowError):
+        return loader.construct_scalar(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _timestamp)
+
+
+class Loaded(NamedTuple):
+    """The documents of a text; ``lacks`` says why these are not all, or nothing."""
+
+    documents: list[Any]
+    lacks: str = ""
+
+
+def load_yaml(text: str) -> Loaded:
+    """Returns the documents of a text, or those before the first that can't be read.
 
     Raises:
-        ValueError: it is not YAML, or its aliases stand for more than a document may have.
+        ValueError: the first is not YAML, or its aliases stand for more than a document may have.
     """
     if _nests_too_deeply(text):
         raise ValueError("it nests too deeply")
     loader = _Loader(text)
-    documents = []
+    documents: list[Any] = []
     try:
         left = _MAXIMUM_NODES
         while loader.check_node():
@@ -50,11 +68,13 @@ def load_yaml(text: str) -> list[Any]:
             if left < 0:
                 raise ValueError(f"with its aliases it has more than {_MAXIMUM_NODES:,} values")
             documents.append(loader.construct_document(node))
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+    except (yaml.YAMLError, ValueError) as error:
+        if not documents:
+            raise ValueError(str(error)) from error
+        return Loaded(documents, f"its first {len(documents):,} documents alone are read: {error}")
     finally:
         loader.dispose()
-    return documents
+    return Loaded(documents)
 
 
 def _nests_too_deeply(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 __all__ = [
     "MAXIMUM_CELLS",
     "MAXIMUM_TEXT",
+    "bare_text",
     "built_as",
     "check_archive",
     "column_names",
@@ -26,6 +27,8 @@ MAXIMUM_TEXT = 2_500_000
 MAXIMUM_CELLS = 200_000
 """Cells of all tables of a file."""
 
+_UNSEEN_NUMBERS = (*range(0x21), *range(0x7F, 0xA1), 0xAD, *range(0x200B, 0x2010), 0x2028, 0x2029, 0xFEFF)
+_UNSEEN = "".join(map(chr, _UNSEEN_NUMBERS))
 _MAXIMUM_UNPACKED = 256 << 20
 _MAXIMUM_MEMBERS = 10_000
 
@@ -43,9 +46,18 @@ def text_members(parts: Iterable[str], separator: str = "\n") -> dict[str, Any]:
     return {"text": separator.join(kept)}
 
 
+def bare_text(text: str) -> str:
+    """Returns a text without spaces and control characters at its ends, such as the NUL that C puts there."""
+    return text.strip(_UNSEEN)
+
+
 def without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members that say something: neither None nor an empty text, list or dictionary."""
-    return {name: value for name, value in members.items() if value not in (None, "", [], {}, ())}
+    """Returns the members that say something: neither None nor an empty text, list or dictionary.
+
+    Texts are without what nobody sees at their ends.
+    """
+    bare = {name: bare_text(value) if isinstance(value, str) else value for name, value in members.items()}
+    return {name: value for name, value in bare.items() if value not in (None, "", [], {}, ())}
 
 
 def column_names(header: Sequence[Any]) -> list[str]:

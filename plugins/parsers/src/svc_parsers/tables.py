@@ -7,9 +7,9 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
 
-from svc_parsers.encodings import decode_text
+from svc_parsers.encodings import read_text
 from svc_parsers.shapes import MAXIMUM_CELLS, column_names, row_of
 
 __all__ = ["CsvParser"]
@@ -26,25 +26,29 @@ class CsvParser(Parser):
     content_types = frozenset({"text/csv", "application/csv", "text/x-csv", "text/tab-separated-values"})
     extensions = frozenset({"csv", "tsv", "tab", "psv"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> list[dict[str, Any]]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns the rows; empty lines do not count, and an empty cell is null."""
-        text, _ = decode_text(content.read(), source.content_type)
+        found = read_text(content, source)
+        text = found.text
         csv.field_size_limit(_MAXIMUM_FIELD)
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text[:_SAMPLE], source))
         names: list[str] = []
-        rows = []
+        rows: list[dict[str, Any]] = []
         left = MAXIMUM_CELLS
-        for cells in _checked(lines):
-            if not any(cells):
-                continue
-            left -= len(cells)
-            if left < 0:
-                raise ValueError(f"the table has more than {MAXIMUM_CELLS:,} cells")
-            if names:
-                rows.append(row_of(names, [cell or None for cell in cells]))
-            else:
-                names = column_names(cells)
-        return rows
+        try:
+            for cells in filter(any, _checked(lines)):
+                left -= len(cells)
+                if left < 0:
+                    raise ValueError(f"the table has more than {MAXIMUM_CELLS:,} cells")
+                if names:
+                    rows.append(row_of(names, [cell or None for cell in cells]))
+                else:
+                    names = column_names(cells)
+        except ValueError as error:
+            if not rows:
+                raise
+            return found.told(InPart(rows, f"{error}, the rest is left out"))
+        return found.told(rows)
 
 
 def _checked(lines: Iterable[list[str]]) -> Iterator[list[str]]:

@@ -7,6 +7,8 @@ from typing import Any, BinaryIO
 
 from svc_query.api import Parser, ParserInput
 
+from svc_parsers.encodings import read_text
+
 __all__ = ["TomlParser"]
 
 
@@ -17,6 +19,7 @@ class TomlParser(Parser):
     content_types = frozenset({"application/toml", "text/x-toml", "text/toml"})
     extensions = frozenset({"toml"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns the table of the file, which TOML wants in UTF-8."""
-        return tomllib.loads(content.read().decode("utf-8-sig"))
+        found = read_text(content, source)
+        return found.told(tomllib.loads(found.text))

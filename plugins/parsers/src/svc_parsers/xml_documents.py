@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import re
+from contextlib import suppress
 from typing import Any, BinaryIO
 
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
 
+from svc_parsers.encodings import Text, read_text
 from svc_parsers.shapes import text_members, without_empty
 
 __all__ = ["XmlParser"]
 
+_HEAD = 200
+_TAG = re.compile(r"<[^<>]*>?")
+_OTHER_ENCODING = re.compile(
+    rb"""\xfe\xff|\xff\xfe|.?<\0|<\?xml[^>]*\sencoding=["'](?!utf-?8["'])""", re.IGNORECASE | re.DOTALL
+)
+"""A beginning by which an XML parser knows another encoding than UTF-8."""
 _MAXIMUM_DEPTH = 90
 _MAXIMUM_ELEMENTS = 250_000
 
@@ -26,26 +36,69 @@ class XmlParser(Parser):
     content_types = frozenset({"application/xml", "text/xml", "application/*+xml", "image/svg+xml"})
     extensions = frozenset({"xml", "svg", "rss", "atom", "gpx", "kml", "xsd", "xsl", "opml", "fb2"})
 
-    def parse(self, content: BinaryIO, source: ParserInput) -> dict[str, Any]:
+    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
         """Returns ``root``, ``title``, ``text`` and ``content``."""
         from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
         from defusedxml.ElementTree import ParseError, parse  # type: ignore[import-untyped]
 
+        text = _text_of(content, source)
         try:
-            tree = parse(content, forbid_dtd=False, forbid_entities=True, forbid_external=True)
+            tree = parse(
+                content if text is None else io.BytesIO(text.text.encode()),
+                forbid_dtd=False,
+                forbid_entities=True,
+                forbid_external=True,
+            )
         except ParseError as error:
-            raise ValueError(f"it is not well-formed: {error}") from error
+            reason = f"it is not well-formed: {error}"
+            content.seek(0)
+            words = _words_without_tags(text or read_text(content, source))
+            if not words:
+                raise ValueError(reason) from error
+            document = text_members([words])
+            return InPart(document, reason) if text is None else text.told(InPart(document, reason))
         except DefusedXmlException as error:
             raise ValueError(
                 "it declares entities, or names something elsewhere, which is not followed"
             ) from error
         root = tree.getroot()
-        value = _mapping(root)
+        reason, value = "", None
+        try:
+            value = _mapping(root)
+        except ValueError as error:
+            reason = str(error)
         title = next(
             (words for node in root.iter() if _name(node) == "title" and (words := _words(node))), None
         )
         texts = (line for text in root.itertext() if (line := text.strip()))
-        return without_empty({"root": _name(root), "title": title, "content": value}) | text_members(texts)
+        document = without_empty({"root": _name(root), "title": title, "content": value}) | text_members(
+            texts
+        )
+        if reason and not document["text"]:
+            raise ValueError(reason)
+        told = InPart(document, reason) if reason else document
+        return told if text is None else text.told(told)
+
+
+def _words_without_tags(text: Text) -> str:
+    """What can be read of a file that is torn, or is no XML at all: then nothing."""
+    if not text.text.lstrip().startswith("<"):
+        return ""
+    return "\n".join(line for raw in _TAG.split(text.text) if (line := raw.strip()))
+
+
+def _text_of(content: BinaryIO, source: ParserInput) -> Text | None:
+    """The text of a file that is neither in the encoding that it names nor, where it names none, in UTF-8."""
+    if _OTHER_ENCODING.match(content.read(_HEAD)) is None:
+        content.seek(0)
+        try:
+            content.read().decode()
+        except UnicodeDecodeError:
+            content.seek(0)
+            with suppress(ValueError):
+                return read_text(content, source)
+    content.seek(0)
+    return None
 
 
 def _mapping(root: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from svc_query.api import Parser, ParserInput
+from svc_query.api import InPart, Parser, ParserInput
 
-from svc_parsers.encodings import decode_text
+from svc_parsers.encodings import read_text
 
 __all__ = ["YamlParser"]
 
@@ -24,6 +24,8 @@ class YamlParser(Parser):
         """Returns the document; null for an empty file."""
         from svc_parsers.safe_yaml import load_yaml
 
-        text, _ = decode_text(content.read(), source.content_type)
-        documents = load_yaml(text)
-        return documents if len(documents) > 1 else next(iter(documents), None)
+        found = read_text(content, source)
+        loaded = load_yaml(found.text)
+        documents = loaded.documents
+        document = documents if len(documents) > 1 else next(iter(documents), None)
+        return found.told(InPart(document, loaded.lacks) if loaded.lacks else document)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
 from svc.plugin import Family, NamedRegistry, Path, hookspec
+from svc_query.parsers import Guessed, InPart, Parser, ParserInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -27,6 +28,8 @@ __all__ = [
     "MAXIMUM_TERM_BYTES",
     "PARSERS",
     "QUERY_OPERATORS",
+    "Guessed",
+    "InPart",
     "IndexDocument",
     "IndexType",
     "Leaf",
@@ -397,57 +400,6 @@ class RankedPredicate(Predicate):
     def scores(self, indexes: Mapping[str, Any], documents: BitMap) -> dict[int, float]:
         """Returns the scores of some documents that match; those left out do not. May block."""
         return {number: score for number, score in self.best(indexes, 1 << 31) if number in documents}
-
-
-# -- parsers ---------------------------------------------------------------------------------------
-
-
-class ParserInput(msgspec.Struct, frozen=True):
-    """What a parser is told of a file beside its bytes.
-
-    Attributes:
-        name: of the file.
-        content_type: as it is stored.
-        size: bytes.
-    """
-
-    name: str
-    content_type: str | None
-    size: int
-
-
-class Parser(ABC):
-    """Makes a document of a file: values as JSON has them, in dictionaries and lists.
-
-    A parser has no state and takes no arguments: a child process makes its own, from the place where the
-    class is defined. There it has limits on time, memory and size, and may hang, crash or be killed without
-    harm.
-
-    Attributes:
-        name: what ``indexes.json`` calls it under ``parser``.
-        content_types: media types that it reads; ``text/*`` stands for all of a kind.
-        extensions: endings of names that it reads, lower case, without the dot; they decide where the media
-            type is unknown or ``application/octet-stream``.
-        in_process: whether it is so fast, and so sure not to hang or crash, that small files are parsed where
-            they are indexed.
-    """
-
-    name: ClassVar[str]
-    content_types: ClassVar[frozenset[str]] = frozenset()
-    extensions: ClassVar[frozenset[str]] = frozenset()
-    in_process: ClassVar[bool] = False
-
-    @abstractmethod
-    def parse(self, content: BinaryIO, source: ParserInput) -> Any:
-        """Returns the document.
-
-        Args:
-            content: the bytes, readable from the beginning, seekable.
-            source: what else is known.
-
-        Raises:
-            Exception: the file can't be read; the message is shown to whoever may read the file.
-        """
 
 
 # -- families --------------------------------------------------------------------------------------

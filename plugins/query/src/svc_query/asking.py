@@ -33,6 +33,7 @@ from svc_query.executing.answering import Answer, Question, answer_query, covera
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
 from svc_query.filters import And, Filter, LeafFilter, Not, Or, parse_filter
+from svc_query.index_configuration import is_configuration
 from svc_query.locators import Hit, locate, text_reader
 from svc_query.models import AggregateBody, QueryBody, SearchBody, StatusQuery
 from svc_query.ordering import Order, OrderField
@@ -104,7 +105,6 @@ class Asker(NamedTuple):
         """
         settings = self.settings
         where = parse_filter(body.where)
-        explain = "plan" if body.explain is True else body.explain or None
         question = Question(
             parse_path(body.path),
             where,
@@ -117,8 +117,8 @@ class Asker(NamedTuple):
             body.include_total,
             body.include_matches,
             body.select,
-            None if body.aggregate is None else _aggregates(body.aggregate),
-            explain,
+            _aggregates(body.aggregate),
+            _explained(body),
             settings.maximum_rows,
         )
         reads_files = any(not name.startswith("@") for name in _fields_of(question))
@@ -146,6 +146,8 @@ class Asker(NamedTuple):
                 offset=body.offset,
                 include_total=True,
                 include_matches=True,
+                aggregates=_aggregates(body.aggregate),
+                explain=_explained(body),
                 most_rows=settings.maximum_rows,
             )
 
@@ -180,7 +182,7 @@ class Asker(NamedTuple):
             identity = database.database_id
             return answer_query(snapshot, seen, question, self.operators, budget, identity, coverage)
 
-        if past:
+        if past or is_configuration(path):  # configuration is no document, and stands in no index
             with database.hold_version(version.root):
                 found = self._walk(version, caller, budget, answer, self._walks_from(body))
         else:
@@ -199,13 +201,16 @@ class Asker(NamedTuple):
         from svc_query.indexing import read_snapshot
 
         strict = body.consistency == "strict"
-        places = [part for part, _ in caller.parts[:_MOST_WAITED_FOR]]
+        parts = caller.parts[:_MOST_WAITED_FOR]
+        # What they may not read is not to hold them up, nor to be told by that it does.
+        waited = [(part, None if is_whole else caller.may) for part, is_whole in parts]
         return read_snapshot(
             self.database,
             function,
             minimum=None if strict else 0,
             wait_until=time.monotonic() + self.settings.wait_seconds,
-            waits_for=places if strict and reads_files else (),
+            waits_for=waited if strict and reads_files else (),
+            builds=[part for part, _ in parts] if strict else (),
         )
 
     def _walk(
@@ -319,7 +324,13 @@ def _limit(given: int | None, default: int, most: int) -> int:
     return limit
 
 
-def _aggregates(body: AggregateBody) -> Aggregates:
+def _explained(body: QueryBody | SearchBody) -> str | None:
+    return "plan" if body.explain is True else body.explain or None
+
+
+def _aggregates(body: AggregateBody | None) -> Aggregates | None:
+    if body is None:
+        return None
     asked = Aggregates(
         body.count,
         *(tuple(dict.fromkeys(names)) for names in (body.sum, body.avg, body.min, body.max, body.group_by)),

@@ -14,7 +14,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=QueryConfiguration,
     implementation="svc_query.plugin",
+    command_group="Search",
     operations=("svc_query.operations",),
-    extends=("events:event_types",),
+    extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages", "portal:previews"),
     families="svc_query.api",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from svc_events.api import EventData, EventType
+from svc_events.api import EventData, EventType, origin_member
 
 from svc.plugin import format_path
 from svc_query.index_configuration import CONFIGURATION_SUFFIX
@@ -27,9 +27,9 @@ class IndexEvents(EventType):
     def events(self, commit: FeedCommit, configuration: Any) -> Iterator[EventData]:
         """See ``EventType``."""
         del configuration
-        for change in commit.file_changes():
+        for change, origin in commit.changes_and_origins():
             for path in (change.source, change.path):
                 if path is not None and path[-2:] == CONFIGURATION_SUFFIX:
                     if path is change.source and change.kind != "move":
                         continue
-                    yield EventData("indexes_changed", {"path": format_path(path)})
+                    yield EventData("indexes_changed", {"path": format_path(path), **origin_member(origin)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -15,6 +16,8 @@ MAXIMUM_NESTING = 32
 """How deep ``and``, ``or`` and ``not`` may stand in one another."""
 MAXIMUM_LEAVES = 1_000
 
+_NAMES = frozenset({"@path", "@filename", "@extension"})
+"""The fields whose values are names of paths."""
 _COMBINATORS = ("and", "or", "not")
 
 
@@ -98,7 +101,21 @@ class _Parser:
                 f"A filter has at most {MAXIMUM_LEAVES} conditions.", field="where", limit=MAXIMUM_LEAVES
             )
         options = {name: one for name, one in value.items() if name not in ("field", "op", "value")}
-        return LeafFilter(value["field"], value["op"], value.get("value"), "value" in value, options)
+        operand = value.get("value")
+        if value["field"] in _NAMES:
+            operand, options = _composed(operand), _composed(options)
+        return LeafFilter(value["field"], value["op"], operand, "value" in value, options)
+
+
+def _composed(value: Any) -> Any:
+    """A value with its texts in the Unicode form of paths."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, list):
+        return [_composed(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _composed(one) for name, one in value.items()}
+    return value
 
 
 def _malformed(message: str) -> InvalidInput:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput
-from svc.plugin import Path, PathGlob
+from svc.plugin import Path, PathGlob, text_encoding
 from svc_query.api import IndexType
 from svc_query.snapshot import VIRTUAL_FIELDS
 from svc_query.sources import compile_source
@@ -25,6 +25,7 @@ __all__ = [
     "DirectoryConfiguration",
     "IndexEntry",
     "directory_of",
+    "is_configuration",
     "parse_configuration",
 ]
 
@@ -35,7 +36,7 @@ MAXIMUM_CONFIGURATION_BYTES = 256 * 1024
 _MAXIMUM_NAME = 200
 _MAXIMUM_GLOB = 1_000
 _ENTRY_MEMBERS = frozenset({"name", "type", "source", "value_type"})
-_FILE_MEMBERS = frozenset({"glob", "parser", "compression", "logging", "indexes"})
+_FILE_MEMBERS = frozenset({"glob", "parser", "compression", "encoding", "logging", "indexes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class DirectoryConfiguration:
         glob: which files below the directory it is for; None: the directory's own files.
         parser: name of the parser; None lets the file's type or name decide.
         compression: of long texts that are kept: ``zstd`` or ``none``.
+        encoding: of texts whose media type has no ``charset``; None: it is guessed.
         logging: whether files that cannot be read are logged.
         entries: by the name of the field.
     """
@@ -75,6 +77,7 @@ class DirectoryConfiguration:
     glob: str | None
     parser: str | None
     compression: str
+    encoding: str | None
     logging: bool
     entries: Mapping[str, IndexEntry] = field(hash=False)
     _pattern: PathGlob | None = field(default=None, compare=False)
@@ -117,6 +120,7 @@ def parse_configuration(
     compression = members.get("compression", "zstd")
     if compression not in ("zstd", "none"):
         raise InvalidInput("'compression' must be 'zstd' or 'none'.", field="compression")
+    encoding = _encoding(members.get("encoding"))
     logging = members.get("logging", False)
     if not isinstance(logging, bool):
         raise InvalidInput("'logging' must be true or false.", field="logging")
@@ -130,8 +134,21 @@ def parse_configuration(
             raise InvalidInput(f"The field {entry.name!r} stands twice.", field=f"indexes[{number}].name")
         entries[entry.name] = entry
     return DirectoryConfiguration(
-        glob, parser, compression, logging, entries, None if glob is None else _glob_pattern(glob)
+        glob, parser, compression, encoding, logging, entries, None if glob is None else _glob_pattern(glob)
     )
+
+
+def _encoding(name: Any) -> str | None:
+    """The one name of an encoding of text."""
+    if name is None:
+        return None
+    found = text_encoding(name) if isinstance(name, str) else None
+    if found is None:
+        raise InvalidInput(
+            f"'encoding' must be an encoding of text, such as windows-1251, or null; {name!r} is none.",
+            field="encoding",
+        )
+    return found
 
 
 def _decode(content: bytes) -> Mapping[str, Any]:
@@ -197,7 +214,7 @@ def _types(row: Mapping[str, Any], types: Mapping[str, IndexType], where: str, *
 
 def _source(row: Mapping[str, Any], name: str, where: str) -> tuple[str | int, ...]:
     source = row.get("source", [name])
-    source = [source] if isinstance(source, str | int) else source
+    source = [source] if isinstance(source, str) else source
     if not isinstance(source, list):
         raise InvalidInput(f"{where} needs a list as 'source'.", field=f"{where}.source")
     try:
@@ -246,6 +263,11 @@ def _glob_pattern(glob: str) -> PathGlob | None:
     if not segments or ".." in segments:
         raise InvalidInput(f"The glob {glob!r} is no pattern of relative paths.", field="glob")
     return None if segments in (["**"], ["**", "*"]) else PathGlob(segments)
+
+
+def is_configuration(path: Path) -> bool:
+    """Whether a path lies in a directory of configuration: that is no document."""
+    return CONFIGURATION_SUFFIX[0] in path
 
 
 def directory_of(path: Path) -> Path | None:

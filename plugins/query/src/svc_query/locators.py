@@ -15,6 +15,7 @@ import msgspec
 
 from svc.errors import SvcError
 from svc.plugin import Entry, EntryKind, Version, pause
+from svc_query.planning.given import ranges_of
 from svc_query.planning.nodes import LeafNode
 from svc_query.snapshot import VIRTUAL_FIELDS, Document, Snapshot
 
@@ -49,7 +50,8 @@ def hits_of(document: Document, leaves: Sequence[LeafNode], snapshot: Snapshot) 
             if not isinstance(value, str):
                 continue
             for predicate in leaf.predicates:
-                ranges = islice(predicate.matches(value), _MOST_HITS)
+                given = predicate.matches(value)
+                ranges = ranges_of(leaf.operator, predicate, given, value, _MOST_HITS)
                 found.setdefault((leaf.field, number), set()).update(ranges)
                 texts[leaf.field, number] = value
     hits = [

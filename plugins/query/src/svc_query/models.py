@@ -13,6 +13,8 @@ __all__ = [
     "AggregateBody",
     "Damage",
     "FilterBody",
+    "GuessedEncoding",
+    "IndexConfigurationBody",
     "IndexDirectory",
     "IndexFailure",
     "IndexField",
@@ -25,6 +27,8 @@ __all__ = [
     "QueryBody",
     "RebuildBody",
     "Rebuilding",
+    "SaveSearchBody",
+    "SavedSearch",
     "SearchAnswer",
     "SearchBody",
     "StatusQuery",
@@ -111,6 +115,11 @@ class _Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         str | None, Meta(description="Root hash of the version to query; goes before fork.")
     ] = None
     fork: Annotated[str | None, Meta(description="Name of the fork to query.")] = None
+    aggregate: Annotated[AggregateBody | None, Meta(description="Aggregates instead of rows.")] = None
+    explain: Annotated[
+        bool | Literal["plan", "analyze"],
+        Meta(description="plan, or true: the plan alone; analyze: rows, and the plan with times."),
+    ] = False
 
 
 class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -133,11 +142,6 @@ class QueryBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     include_total: Annotated[bool, Meta(description="Whether all matches are counted.")] = False
     include_matches: Annotated[bool, Meta(description="Whether each row says where it matches.")] = False
     select: Annotated[Names | None, Meta(description="Members of the rows; null: the usual ones.")] = None
-    aggregate: Annotated[AggregateBody | None, Meta(description="Aggregates instead of rows.")] = None
-    explain: Annotated[
-        bool | Literal["plan", "analyze"],
-        Meta(description="plan, or true: the plan alone; analyze: rows, and the plan with times."),
-    ] = False
 
 
 class SearchBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -151,6 +155,27 @@ class SearchBody(_Common, frozen=True, forbid_unknown_fields=True, kw_only=True,
     path: Annotated[str, Meta(description="The directory.")] = "/"
 
 
+class SaveSearchBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request of a query or a search, and the path of the file that is to hold it."""
+
+    path: str
+    request: Document
+
+
+class IndexConfigurationBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be indexed of a directory, as ``indexes.json`` has it."""
+
+    path: str
+    configuration: Document
+
+
+class SavedSearch(Struct, frozen=True):
+    """The file that holds a saved search or a configuration, and whether it is new."""
+
+    path: str
+    created: bool
+
+
 class RebuildBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is to be indexed anew."""
 
@@ -158,11 +183,11 @@ class RebuildBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatusQuery(Struct, frozen=True, kw_only=True):
-    """Of which directory the state of the index is shown; ``limit`` and ``after`` are of its failures."""
+    """Of which directory the state is shown; ``limit`` and ``after`` are of its failures and guesses."""
 
     path: str = "/"
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Most failures.")] = 100
-    after: Annotated[str | None, Meta(description="Failures behind this path.")] = None
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Most failures, and most guesses.")] = 100
+    after: Annotated[str | None, Meta(description="Failures and guesses behind this path.")] = None
 
 
 class PlanNode(Struct, frozen=True, kw_only=True):
@@ -182,7 +207,20 @@ class PlanNode(Struct, frozen=True, kw_only=True):
     children: list[PlanNode] | UnsetType = UNSET
 
 
-class _Found(Page[Document], frozen=True, kw_only=True):
+class _Results(Page[Document], frozen=True):
+    plan: PlanNode | UnsetType = UNSET
+    results: list[Document] | UnsetType = UNSET
+    groups: Annotated[
+        list[Document] | UnsetType, Meta(description="With group_by: the aggregates for each key.")
+    ] = UNSET
+    count: int | UnsetType = UNSET
+    sum: Document | UnsetType = UNSET
+    avg: Document | UnsetType = UNSET
+    min: Document | UnsetType = UNSET
+    max: Document | UnsetType = UNSET
+
+
+class _Found(_Results, frozen=True, kw_only=True):
     has_more: bool | UnsetType = UNSET  # type: ignore[assignment]
     next_cursor: str | UnsetType = UNSET  # type: ignore[assignment]
     total_count: int | UnsetType = UNSET
@@ -202,22 +240,12 @@ class QueryAnswer(_Asked, frozen=True):
     is not as usual, such as a version that no index knows.
     """
 
-    plan: PlanNode | UnsetType = UNSET
-    results: list[Document] | UnsetType = UNSET
-    groups: Annotated[
-        list[Document] | UnsetType, Meta(description="With group_by: the aggregates for each key.")
-    ] = UNSET
-    count: int | UnsetType = UNSET
-    sum: Document | UnsetType = UNSET
-    avg: Document | UnsetType = UNSET
-    min: Document | UnsetType = UNSET
-    max: Document | UnsetType = UNSET
-
 
 class SearchAnswer(_Found, frozen=True):
-    """The files that match best, with snippets. The next part is asked for with ``offset``."""
+    """The files that match best, with snippets, or aggregates in their place, or the plan.
 
-    results: list[Document]
+    The next part is asked for with ``offset``.
+    """
 
 
 class Rebuilding(Struct, frozen=True):
@@ -263,6 +291,7 @@ class IndexDirectory(Struct, frozen=True):
     problem: str | UnsetType | None = UNSET
     glob: str | UnsetType | None = UNSET
     parser: str | UnsetType | None = UNSET
+    encoding: str | UnsetType | None = UNSET
     fields: list[IndexedField] | UnsetType = UNSET
 
 
@@ -287,6 +316,13 @@ class IndexFailure(Struct, frozen=True):
     indexes: Any = UNSET
 
 
+class GuessedEncoding(Struct, frozen=True):
+    """A text whose encoding nobody says, and the one in which it was read."""
+
+    path: str
+    encoding: str
+
+
 class IndexStatus(Struct, frozen=True, kw_only=True):
     """What is indexed, what is being indexed, and what could not be."""
 
@@ -300,4 +336,6 @@ class IndexStatus(Struct, frozen=True, kw_only=True):
     indexes: list[IndexField]
     failures: list[IndexFailure]
     has_more: bool
+    guessed: list[GuessedEncoding]
+    more_guessed: Annotated[bool, Meta(description="Whether guesses follow, behind the last of the page.")]
     damage: Damage | UnsetType = UNSET

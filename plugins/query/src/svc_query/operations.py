@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.errors import NotFound, ServiceUnavailable
+from svc.errors import Conflict, NotFound, ServiceUnavailable
 from svc.plugin import (
     Operation,
     Weight,
@@ -17,11 +17,14 @@ from svc.plugin import (
     requires_root,
 )
 from svc_query.models import (
+    IndexConfigurationBody,
     IndexStatus,
     QueryAnswer,
     QueryBody,
     RebuildBody,
     Rebuilding,
+    SavedSearch,
+    SaveSearchBody,
     SearchAnswer,
     SearchBody,
     StatusQuery,
@@ -30,7 +33,14 @@ from svc_query.models import (
 if TYPE_CHECKING:
     from svc.plugin import Call, Path
 
-__all__ = ["query_files", "rebuild_index", "search_files", "show_index_status"]
+__all__ = [
+    "configure_index",
+    "query_files",
+    "rebuild_index",
+    "save_search",
+    "search_files",
+    "show_index_status",
+]
 
 
 @operation(
@@ -68,6 +78,22 @@ def search_files(call: Call, body: SearchBody) -> SearchAnswer:
     return Asker.of_call(call, body).search(body)  # type: ignore[return-value] # written as it is
 
 
+@operation(
+    "POST",
+    "/query/searches",
+    requires_in_body(Operation.CREATE, Operation.UPDATE),
+    status=201,
+    errors=(NotFound, Conflict),
+    weight=Weight.SMALL,
+    maximum_body=256 * 1024,
+)
+def save_search(call: Call, body: SaveSearchBody) -> SavedSearch:
+    """Saves the request of a query or a search as a file, which is found by its media type."""
+    from svc_query import saving
+
+    return saving.save_search(call, body)
+
+
 @operation("GET", "/query/status", requires_identity, errors=(NotFound,), weight=Weight.DEAR)
 def show_index_status(call: Call, query: StatusQuery = StatusQuery()) -> IndexStatus:
     """Shows configurations, indexes, jobs and failures to who may read or configure all of a directory."""
@@ -76,6 +102,22 @@ def show_index_status(call: Call, query: StatusQuery = StatusQuery()) -> IndexSt
     path = parse_path(query.path or "/")
     _require_something(call, path)
     return index_status(call, path, query)  # type: ignore[return-value] # written as it is
+
+
+@operation(
+    "POST",
+    "/query/configuration",
+    requires_in_body(Operation.CONFIGURE),
+    status=201,
+    errors=(NotFound, Conflict),
+    weight=Weight.DEAR,
+    maximum_body=256 * 1024,
+)
+def configure_index(call: Call, body: IndexConfigurationBody) -> SavedSearch:
+    """Stores the ``indexes.json`` of a directory; one that is not good is refused."""
+    from svc_query import saving
+
+    return saving.configure_index(call, body)
 
 
 @operation("POST", "/query/rebuild", requires_root, status=202, errors=(NotFound,), weight=Weight.DEAR)

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its view, routes, checks and commands, and the operators of its own."""
+"""The hooks of the plugin: its view, checks, commands and page, and the operators of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
     from svc_events.api import EventType
+    from svc_metrics.api import GaugeSource
+    from svc_portal.api import PortalPage, Preview
 
     from svc.plugin import (
         BatchView,
@@ -23,7 +25,10 @@ __all__ = [
     "svc_register_commands",
     "svc_register_content_checks",
     "svc_register_event_types",
+    "svc_register_gauge_sources",
     "svc_register_health_checks",
+    "svc_register_portal_pages",
+    "svc_register_previews",
     "svc_register_query_operators",
     "svc_register_views",
 ]
@@ -61,6 +66,14 @@ def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> Non
 
 
 @hookimpl
+def svc_register_gauge_sources(gauge_sources: NamedRegistry[GaugeSource]) -> None:
+    """Adds how large the index is."""
+    from svc_query.gauges import IndexGauges
+
+    gauge_sources.add(IndexGauges())
+
+
+@hookimpl
 def svc_register_query_operators(query_operators: NamedRegistry[QueryOperator]) -> None:
     """Adds ``exists`` and ``match``."""
     from svc_query.built_in_operators import BUILT_IN_OPERATORS
@@ -84,3 +97,24 @@ def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
     from svc_query.event_types import IndexEvents
 
     event_types.add(IndexEvents())
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds the page of searches, the one that builds a query, and the one of what is indexed."""
+    from svc_query.portal.building import BuilderPage
+    from svc_query.portal.indexes import IndexesPage
+    from svc_query.portal.search import SearchPage
+
+    for page in (SearchPage, BuilderPage, IndexesPage):
+        portal_pages.add(page())
+
+
+@hookimpl
+def svc_register_previews(previews: NamedRegistry[Preview]) -> None:
+    """Adds the previews of what parsers read, and of saved searches."""
+    from svc_query.portal.documents import DocumentPreview
+    from svc_query.portal.saved import SavedSearchPreview
+
+    previews.add(SavedSearchPreview())
+    previews.add(DocumentPreview())

@@ -59,6 +59,7 @@ class FieldIndex(msgspec.Struct, frozen=True):
         options: what its ``normalize`` returned.
         reader: a ``TermReader`` or ``LibraryReader`` of what was flushed.
         tail: for a library: a reader of what was not; None for terms, whose tail is tested.
+        untaken: the documents whose values the type did not take: nothing but a test finds them.
     """
 
     field: str
@@ -66,6 +67,7 @@ class FieldIndex(msgspec.Struct, frozen=True):
     options: Mapping[str, Any]
     reader: Any
     tail: Any = None
+    untaken: BitMap | None = None
 
 
 class FieldUse(msgspec.Struct, frozen=True):

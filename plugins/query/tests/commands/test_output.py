@@ -15,7 +15,7 @@ from svc_query.commands.sampling import Spread, parse_plainly
 from svc_query.commands.snippets import marked
 from svc_query.commands.tables import cell_text, print_csv, print_rows
 
-from svc.errors import InvalidInput, NotFound, UsageError
+from svc.errors import InvalidInput, NotFound, ServiceUnavailable, UsageError
 from svc.plugin import EntryKind, Source
 
 EVIL = "\x1b[31mred\x07\u202e[bold]x[/bold] :smile:"
@@ -165,3 +165,46 @@ def test_a_file_of_a_server_that_is_gone_again_is_a_sample_without_a_document() 
         (("gone.json",), None),
         (("here.json",), {"a": 1}),
     ]
+
+
+def test_the_shell_waits_for_the_index_and_says_so_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svc_query.commands import contents
+
+    pauses: list[float] = []
+    monkeypatch.setattr(contents.time, "sleep", pauses.append)
+    answers: list[object] = [
+        ServiceUnavailable("behind", files_waiting=3, retry_after=1),
+        ServiceUnavailable("behind", files_waiting=1, retry_after=100),
+        ServiceUnavailable("behind", commits_behind=1),
+        "found",
+    ]
+
+    def call() -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert contents.patiently(call) == "found"
+    assert pauses == [1.0, 5.0, 1.0]
+    assert capsys.readouterr().err == "svc: the index has still to read 3 changed files; waiting for it.\n"
+    answers = [ServiceUnavailable("too busy", retry_after=1)]
+    with pytest.raises(ServiceUnavailable, match="busy"):
+        contents.patiently(call)
+
+
+def test_the_shell_gives_up_on_an_index_that_does_not_get_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from svc_query.commands import contents
+
+    now = [0.0]
+    monkeypatch.setattr(contents.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(contents.time, "monotonic", lambda: now[0])
+
+    def call() -> None:
+        raise ServiceUnavailable("behind", files_waiting=3, retry_after=5)
+
+    with pytest.raises(ServiceUnavailable, match="behind"):
+        contents.patiently(call)
+    assert 60 < now[0] < 70

@@ -11,16 +11,25 @@ from svc_query.indexing import finish_work
 from svc_query.models import (
     AggregateBody,
     FilterBody,
+    IndexConfigurationBody,
     OrderBody,
     QueryAnswer,
     QueryBody,
     RebuildBody,
+    SaveSearchBody,
     SearchBody,
     StatusQuery,
 )
-from svc_query.operations import query_files, rebuild_index, search_files, show_index_status
+from svc_query.operations import (
+    configure_index,
+    query_files,
+    rebuild_index,
+    save_search,
+    search_files,
+    show_index_status,
+)
 
-from svc.errors import NotFound
+from svc.errors import Conflict, NotFound
 from svc.plugin import Database
 from svc.plugins import Plugins
 from svc_testing import OperationsContract, Teller, load_with_testing_auth
@@ -75,6 +84,15 @@ class TestOperations(OperationsContract):
         call.refused(NotFound, show_index_status, StatusQuery(path="/none"))
         call(rebuild_index, RebuildBody("/books"))
         call.refused(NotFound, rebuild_index, RebuildBody("/none"))
+        assert call(save_search, SaveSearchBody("/kept/war.json", {"query": "war"})).created
+        assert not call(save_search, SaveSearchBody("/kept/war.json", {"query": "peace"})).created
+        call.refused(Conflict, save_search, SaveSearchBody("/books", {"query": "war"}))
+        call.refused(NotFound, save_search, SaveSearchBody("/.svc-system/x", {"query": "war"}))
+        names = {"glob": "*", "indexes": [{"name": "@filename", "type": "exact"}]}
+        assert call(configure_index, IndexConfigurationBody("/kept", names)).path.endswith("/indexes.json")
+        call.refused(NotFound, configure_index, IndexConfigurationBody("/.svc-system", names))
+        call(save_search, SaveSearchBody("/odd/.svc-config/indexes.json/x", {"query": "war"}))
+        call.refused(Conflict, configure_index, IndexConfigurationBody("/odd", names))
 
 
 def test_an_answer_is_shown_in_the_order_of_the_server(books: Any) -> None:

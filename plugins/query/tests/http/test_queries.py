@@ -338,3 +338,41 @@ def test_links_are_followed(books: Any) -> None:
     transaction.link(("link",), "/books/ru")
     transaction.commit()
     assert books.paths(leaf("year", "eq", 1878), "/link") == ["/books/ru/anna.json"]
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize(
+    "where",
+    [
+        leaf("@filename", "eq", "Mu\u0308ller.txt"),
+        leaf("@path", "prefix", "/n/Mu\u0308"),
+        leaf("@filename", "in", ["x", "Mu\u0308ller.txt"]),
+        leaf("@filename", "contains", "u\u0308ll"),
+        leaf("@filename", "between", "Mu\u0308l", value2="Mu\u0308m"),
+    ],
+    ids=str,
+)
+def test_a_name_in_another_unicode_form_is_the_same(http: Any, flushed: bool, where: Any) -> None:
+    http.write({"/n/M\u00fcller.txt": "x", "/n/other.txt": "y"})
+    if flushed:
+        http.finish()
+    assert http.paths(where, "/n") == ["/n/M\u00fcller.txt"]
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_configuration_is_no_document_unless_it_is_asked_for(books: Any, flushed: bool) -> None:
+    books.write({"/books/ru/.svc-config/indexes.json": {"indexes": []}})
+    if flushed:
+        books.finish()
+    five = sorted(f"/books/ru/{name}.json" for name in ("anna", "gull", "idiot", "notes", "war"))
+    for members in ({}, {"version": books.database.head().root.hex()}):
+        assert sorted(books.paths([], "/books", **members)) == five
+        assert sorted(books.paths({"not": leaf("year", "eq", 0)}, "/", **members)) == five
+        assert sorted(books.paths(leaf("@extension", "eq", "json"), "/", **members)) == five
+        counted = books.query([], "/books", aggregate={"count": True}, **members)
+        assert counted["count"] == 5
+        asked = books.paths([], "/books/.svc-config", **members)
+        assert asked == ["/books/.svc-config/indexes.json"]
+        assert books.paths([], "/books/.svc-config/indexes.json", **members) == asked
+    search = books.post("/files/search", {"where": leaf("@filename", "prefix", "i"), "path": "/"})
+    assert [row["path"] for row in search.json["results"]] == ["/books/ru/idiot.json"]

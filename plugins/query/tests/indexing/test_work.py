@@ -33,17 +33,19 @@ def test_files_wait_for_child_processes_and_queries_for_them(indexed: Indexed) -
     assert indexed.read(lambda snapshot: snapshot.waiting(("a", "x.txt"))) == 1
     assert "lines" not in indexed.contents()["/a/x.txt"]
     with pytest.raises(ServiceUnavailable) as refused:
-        indexed.read(contents_of, waits_for=[("a",)], wait_until=time.monotonic())
+        indexed.read(contents_of, waits_for=[(("a",), None)], wait_until=time.monotonic())
     assert refused.value.details["view"] == "query.index"
     assert refused.value.details["files_waiting"] == 1
-    found = indexed.read(contents_of, waits_for=[()])
+    seen = [((), lambda path: path[0] == "c")]
+    indexed.read(contents_of, waits_for=seen, wait_until=time.monotonic())  # nothing that counts
+    found = indexed.read(contents_of, waits_for=[((), None)])
     assert found["/a/x.txt"]["lines"] == ["one", "two"]
     assert "lines" not in found["/b/bad.txt"]
     (failure,) = indexed.read(index_status)["failures"]
     assert failure["path"] == "/b/bad.txt"
     assert "bad" in failure["error"]
     indexed.put({"/b/bad.txt": b"good"}, "text/x-lines")
-    assert indexed.read(contents_of, waits_for=[()])["/b/bad.txt"]["lines"] == ["good"]
+    assert indexed.read(contents_of, waits_for=[((), None)])["/b/bad.txt"]["lines"] == ["good"]
     assert indexed.read(index_status)["failures"] == []
 
 
@@ -95,7 +97,7 @@ def test_a_value_that_an_index_does_not_take_costs_that_value_alone(indexed: Ind
     indexed.put({f"/{number}.json": {"title": f"t{number}"} for number in range(300)})
     indexed.put({"/a.json": {"title": "raise"}, "/b.json": {"title": "refused"}})
     indexed.finish()
-    assert len(indexed.contents()) == 303
+    assert len(indexed.contents()) == 302
     failures = {one["path"]: one["indexes"] for one in indexed.read(index_status)["failures"]}
     assert failures == {
         "/a.json": {"title: exact": "ValueError: it said so"},
@@ -183,7 +185,7 @@ def test_a_tree_that_goes_back_is_followed(
     indexed.put({"/a": None, "/b.json": {"title": "b"}})
     indexed.put({f"/c/{number}.json": {"title": "c"} for number in range(10)})
     indexed.finish()
-    assert len(indexed.contents()) == 12
+    assert len(indexed.contents()) == 11
     with indexed.database.transaction() as transaction:
         transaction.set_ref("HEAD", root)
     indexed.finish()
@@ -291,7 +293,7 @@ def test_many_commits_leave_no_long_tail(
     # A process that nobody works for does what must be done itself.
     for number in range(40):
         asking.put({f"/{number}/{place}.json": {"title": f"u{place}"} for place in range(20)})
-    assert len(asking.contents()) == 801
+    assert len(asking.contents()) == 800
     assert asking.found("title", b"su7") == {f"/{number}/7.json" for number in range(40)}
 
 
@@ -330,7 +332,7 @@ def test_a_query_that_gave_up_leaves_the_work_to_others(
     asking.put({f"/{number}.txt": b"slow" for number in range(600)}, "text/x-lines")
     asking.reader.catch_up()
     with pytest.raises(ServiceUnavailable):
-        asking.read(contents_of, waits_for=[()], wait_until=time.monotonic() + 0.4)
+        asking.read(contents_of, waits_for=[((), None)], wait_until=time.monotonic() + 0.4)
     assert finish_work(worker.database, within(60))
     assert worker.contents()["/599.txt"]["lines"] == ["slow"]
 
@@ -343,7 +345,7 @@ def test_a_query_that_waited_for_a_part_leaves_the_rest_to_others(
     asking.configure("/", LINES)
     asking.contents()
     asking.put({f"/{place}/{number}.txt": b"one" for place in "ab" for number in range(300)}, "text/x-lines")
-    assert asking.read(contents_of, waits_for=[("a",)])["/a/7.txt"]["lines"] == ["one"]
+    assert asking.read(contents_of, waits_for=[(("a",), None)])["/a/7.txt"]["lines"] == ["one"]
     assert finish_work(worker.database, within(60))
     assert worker.contents()["/b/299.txt"]["lines"] == ["one"]
 
@@ -365,7 +367,7 @@ def test_two_openings_work_side_by_side(
     one.view.release()
     other.finish()
     found = other.contents()
-    assert len(found) == 141
+    assert len(found) == 140
     assert one.contents() == found
     assert len(one.found("title", b"st59")) == 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc_sharing.configuration import SharingConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,9 +14,10 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=SharingConfiguration,
     implementation="svc_sharing.plugin",
+    command_group="People",
     operations=("svc_sharing.operations",),
-    extends=("events:event_types",),
+    extends=("events:event_types", "portal:entry_actions", "portal:portal_pages"),
     needs=("auth.self", "users"),
     # A link is nothing without its key, which no backup holds.
-    system_paths=(SystemPath("share-links", BackupRule.SKIP),),
+    system_paths=(SystemPath("share-links", BackupRule.SKIP, sync=SyncRule.REMOVAL_WINS),),
 )

@@ -25,7 +25,7 @@ class ShareEvents(EventType):
     seen_by = "recipient"
 
     def events(self, commit: FeedCommit, configuration: Any) -> Iterator[EventData | None]:
-        """See ``EventType``. After a collection what was shared is not known any more: it is left out."""
+        """See ``EventType``. After a collection what was shared is not known any more: a gap says it."""
         del configuration
         for found in commit.system_changes:
             change = found.change

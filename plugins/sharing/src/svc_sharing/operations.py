@@ -56,7 +56,14 @@ MOST_JSON = 4 * 1024 * 1024
 _HTML = ("application/octet-stream", "text/html")
 
 
-@operation("POST", "/files/share", requires_root, errors=(NotFound, PayloadTooLarge), maximum_body=MOST_JSON)
+@operation(
+    "POST",
+    "/files/share",
+    requires_root,
+    errors=(NotFound, PayloadTooLarge),
+    weight=Weight.DEAR,
+    maximum_body=MOST_JSON,
+)
 def share_paths(call: Call, body: NewShares) -> SharedPaths:
     """Shares paths with users and groups, in one commit; who had a share there has the new one instead."""
     from svc_sharing import grants
@@ -65,7 +72,7 @@ def share_paths(call: Call, body: NewShares) -> SharedPaths:
     return grants.share(call.database, body, most=most, actor=actor, users=_lookup(call))
 
 
-@operation("GET", "/files/shares", requires_root)
+@operation("GET", "/files/shares", requires_root, weight=Weight.DEAR)
 def list_shares(call: Call, query: ShareQuery) -> SharePage:
     """Lists the shares that hang on a path itself."""
     from svc_sharing import grants
@@ -75,7 +82,12 @@ def list_shares(call: Call, query: ShareQuery) -> SharePage:
 
 
 @operation(
-    "DELETE", "/files/shares", requires_root, errors=(NotFound, PayloadTooLarge), maximum_body=MOST_JSON
+    "DELETE",
+    "/files/shares",
+    requires_root,
+    errors=(NotFound, PayloadTooLarge),
+    weight=Weight.DEAR,
+    maximum_body=MOST_JSON,
 )
 def end_shares(call: Call, body: OldShares) -> EndedShares:
     """Takes shares back, in one commit."""
@@ -85,7 +97,7 @@ def end_shares(call: Call, body: OldShares) -> EndedShares:
     return grants.unshare(call.database, body, most=most, actor=actor, users=_lookup(call))
 
 
-@operation("GET", "/files/shared-with-me", requires_identity)
+@operation("GET", "/files/shared-with-me", requires_identity, weight=Weight.DEAR)
 def list_shared_with_me(call: Call, query: PageQuery = PageQuery()) -> SharedPathPage:
     """Lists the paths that grants of the caller's groups open to the caller."""
     from svc_sharing import grants
@@ -106,6 +118,7 @@ def list_shared_with_me(call: Call, query: PageQuery = PageQuery()) -> SharedPat
     requires_root,
     status=201,
     errors=(Conflict, NotFound, PayloadTooLarge),
+    weight=Weight.DEAR,
     cache="no-store",
     maximum_body=MOST_JSON,
 )
@@ -119,7 +132,7 @@ def create_link(call: Call, body: NewLink) -> NewShareLink:
     return links.create_link(call.database, body, call.configuration, actor=call.identity.user_id)
 
 
-@operation("GET", "/files/share-links", requires_root)
+@operation("GET", "/files/share-links", requires_root, weight=Weight.DEAR)
 def list_links(call: Call, query: LinkQuery = LinkQuery()) -> LinkPage:
     """Lists the links that work, oldest first."""
     from svc_sharing import links
@@ -129,7 +142,7 @@ def list_links(call: Call, query: LinkQuery = LinkQuery()) -> LinkPage:
     return LinkPage([*found], has_more=cursor is not None, next_cursor=cursor)
 
 
-@operation("DELETE", "/files/share-links/{key_id}", requires_root, errors=(NotFound,))
+@operation("DELETE", "/files/share-links/{key_id}", requires_root, errors=(NotFound,), weight=Weight.SMALL)
 def revoke_link(call: Call, key_id: str) -> RevokedLink:
     """Ends a link; everyone whom it has signed in is out with the next request."""
     from svc_sharing import links
@@ -137,7 +150,14 @@ def revoke_link(call: Call, key_id: str) -> RevokedLink:
     return RevokedLink(True, links.revoke_link(call.database, key_id, actor=call.identity.user_id).key_id)
 
 
-@operation("GET", "/share", public, media_types=_HTML, responder="svc_sharing.responders:show_first_page")
+@operation(
+    "GET",
+    "/share",
+    public,
+    weight=Weight.SMALL,
+    media_types=_HTML,
+    responder="svc_sharing.responders:show_first_page",
+)
 def show_first_page(call: Call) -> bytes:
     """Shows the first page of every link, whose script sends the key to ``/share/session``."""
 
@@ -147,6 +167,7 @@ def show_first_page(call: Call) -> bytes:
     "/share/session",
     public,
     errors=(AuthRequired, Conflict, Forbidden, RateLimited),
+    weight=Weight.SMALL,
     cache="no-store",
     responder="svc_sharing.responders:open_link",
 )

@@ -46,15 +46,19 @@ SECURE_COOKIE = "__Host-svc_share"
 COOKIE_PATH = "/share"
 _MAXIMUM_BODY = 4096
 _PRIVATE = "private, no-store"
-# Browsers make a page around a picture, a film or a sound, which loads it by its own address.
-_FILE_POLICY = (
-    "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; "
+# Browsers make a page around a picture, film, sound or PDF, which loads it by its own address: a sandbox
+# would take the origin from that page, and with it the cookie.
+_SHOWN_POLICY = (
+    "default-src 'none'; img-src 'self'; media-src 'self'; object-src 'self'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_FILE_POLICY = f"sandbox; {_SHOWN_POLICY}"
 _PLAIN_FIELDS = page_fields()
 _OCTET_STREAM = "application/octet-stream"
-_SHOWN = frozenset({"image/avif", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"})
-"""What a browser shows and runs nothing of, beside sound and video; all else is for downloading."""
+_SHOWN = frozenset(
+    {"application/pdf", "image/avif", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
+)
+"""What a browser shows and runs nothing of here, beside sound and video; all else is for downloading."""
 
 
 def show_first_page(_req: falcon.Request, resp: falcon.Response) -> None:
@@ -70,13 +74,13 @@ def open_link(req: falcon.Request, resp: falcon.Response) -> None:
     settings, mode = context.configuration, token_mode(context)
     limiter, client = limiter_of(context.database, "share-links"), client_address(context)
     limits = settings.failures, settings.failures_window_s
-    wait = limiter.wait(client, *limits)
-    if wait is not None:
-        seconds = math.ceil(wait)
-        raise RateLimited(f"Too many links did not work; try again in {seconds} s.", retry_after=seconds)
     match = mode.match_key(read_json(req, LinkKey, _MAXIMUM_BODY).key.strip())
     if match is None or match.user_id is not None or not match.rules:
-        limiter.hit(client, *limits)
+        # A link that works does so from everywhere: others may have tried wrong ones from the same address.
+        wait = limiter.hit(client, *limits)
+        if wait is not None:
+            seconds = math.ceil(wait)
+            raise RateLimited(f"Too many links did not work; try again in {seconds} s.", retry_after=seconds)
         log_refused_sign_in(context, "share link", "it is no key of a link that works")
         raise AuthRequired("The link does not work: it has expired, or was withdrawn.")
     token, lifetime_s = mode.write_token(match, settings.session_s)
@@ -166,14 +170,15 @@ def _answer_page(
 def _answer_file(
     req: falcon.Request, resp: falcon.Response, link: LinkInHand, path: Path, entry: Entry
 ) -> None:
-    """Sends a file. Nothing of it runs here: it is shown in a sandbox, or not at all."""
+    """Sends a file. Nothing of it runs here: it is of a kind that runs nothing, or in a sandbox."""
     version = link.context.version
     content_type = entry.content_type or _OCTET_STREAM
+    is_shown = _is_shown(content_type)
     set_fields(
         resp,
         {
-            "content-disposition": _disposition(content_type, path[-1] if path else ""),
-            "content-security-policy": _FILE_POLICY,
+            "content-disposition": _disposition(is_shown, path[-1] if path else ""),
+            "content-security-policy": _SHOWN_POLICY if is_shown else _FILE_POLICY,
             "cross-origin-resource-policy": "same-origin",
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",
@@ -192,10 +197,13 @@ def _answer_file(
     )
 
 
-def _disposition(content_type: str, name: str) -> str:
-    """How a browser takes a file, and what it calls it (RFC 6266)."""
+def _is_shown(content_type: str) -> bool:
     base = content_type.partition(";")[0].strip().lower()
-    is_shown = base in _SHOWN or base.startswith(("audio/", "video/"))
+    return base in _SHOWN or base.startswith(("audio/", "video/"))
+
+
+def _disposition(is_shown: bool, name: str) -> str:
+    """How a browser takes a file, and what it calls it (RFC 6266)."""
     return f"{'inline' if is_shown else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"
 
 

@@ -36,13 +36,17 @@ class BackupArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         backup_dir: a directory in the server's backup directory; ``./backups/`` is that itself.
         retention_count: how many files of this database are kept there; 0 keeps all.
         snapshot: name of the snapshot whose version is written; None writes HEAD.
+        without_lost: whether what a repair could not save is left out; else such a backup fails and names it.
         chain_length: files of a chain: an export, and patches that follow each other. 1 writes exports only.
+        privileged: whether files hold system data and snapshots too, such as users, grants and settings.
     """
 
     backup_dir: Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST_PATH)] = "./backups/"
     retention_count: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     snapshot: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)] | None = None
+    without_lost: bool = False
     chain_length: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
+    privileged: bool = False
 
 
 class _Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +82,10 @@ class BackupTask(TaskType):
                 "The member backup_dir must name a directory in the server's backup directory.",
                 field="backup_dir",
             )
+        if given["privileged"] and given["chain_length"] > 1:
+            raise InvalidInput(
+                "A patch holds files alone: a privileged backup has no chain_length.", field="privileged"
+            )
         return given
 
     def check(self, args: Mapping[str, Any], database: Database) -> None:
@@ -103,7 +111,7 @@ class BackupTask(TaskType):
         else:
             file = files.named(plan.time, is_patch=plan.is_patch)
             result |= {"file": file.path.name, "kind": "patch" if plan.is_patch else "export"}
-            result |= _write(context, plan, file)
+            result |= _write(context, plan, file, arguments)
         # From here on the new backup is there: only now may old ones go.
         return {**result, **_remove(context, outdated(files.all(), arguments.retention_count), directory)}
 
@@ -156,6 +164,8 @@ def _base(context: TaskContext, arguments: BackupArguments, files: BackupFiles) 
             break
     if arguments.chain_length <= 1 or not present or length >= arguments.chain_length:
         return None
+    if arguments.without_lost and any(one.code == "database.lost" for one in context.database.findings()):
+        return None  # a patch can leave nothing out
     try:
         base = backup_target(present[-1].path)
         context.database.require_version(base)
@@ -165,14 +175,26 @@ def _base(context: TaskContext, arguments: BackupArguments, files: BackupFiles) 
     return base
 
 
-def _write(context: TaskContext, plan: _Checkpoint, file: BackupFile) -> dict[str, Any]:
+def _write(
+    context: TaskContext, plan: _Checkpoint, file: BackupFile, arguments: BackupArguments
+) -> dict[str, Any]:
     if file.path.exists():
         # A run that was killed behind the last step: the file has its name, so it is whole and verified.
         return {"size": file.path.stat().st_size}
     shown = _Shown(context, file.path.name)
     base = None if plan.base is None else _hash(plan.base)
     root = _hash(plan.root)
-    report = write_backup(context.database, root, file.path, base=base, progress=shown.tell)
+    report = write_backup(
+        context.database,
+        root,
+        file.path,
+        base=base,
+        without_lost=arguments.without_lost,
+        privileged=arguments.privileged,
+        progress=shown.tell,
+    )
+    if "lost" in report:
+        context.logger.warning("%d paths were left out: %s", report["lost_paths"], ", ".join(report["lost"]))
     counts = {name: value for name, value in report.items() if name not in ("size", "version")}
     return {"size": report["size"], "report": counts}
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from svc.errors import NotFound
+from svc.errors import DatabaseBusy, NotFound
 from svc.plugin import Database, collect
 from svc_task_gc.configuration import GcConfiguration
 from svc_versions.api import delete_snapshot, list_snapshots, make_safety_snapshot
 
 __all__ = ["SAFETY_PREFIX", "collect_garbage"]
 
+T = TypeVar("T")
+
+_LOOK_AGAIN_SECONDS = 0.5
 SAFETY_PREFIX = "_svc_pre_gc_"
 """What the name of a safety snapshot begins with; the time follows."""
 
@@ -26,6 +30,7 @@ def collect_garbage(
     actor: str | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    waits: bool = False,
 ) -> dict[str, Any]:
     """Collects, and returns the report as JSON has it. Blocks, perhaps for minutes.
 
@@ -37,6 +42,8 @@ def collect_garbage(
         actor: who asks for it.
         progress: as for ``svc.plugin.collect``.
         should_stop: as for ``svc.plugin.collect``.
+        waits: whether to wait for the end of another collection, which else raises DatabaseBusy; ``progress``
+            is told of the phase ``queue`` then.
 
     Returns:
         The members of the report; ``snapshot``, the name of the safety snapshot or None; and
@@ -50,17 +57,36 @@ def collect_garbage(
         if settings.safety_snapshot:
             made = _safety_snapshot(database, settings.safety_snapshots_kept, actor)
 
-    report = collect(
-        database,
-        dry_run=dry_run,
-        keep_days=settings.keep_days if keep_days is None else keep_days,
-        upload_hours=settings.upload_hours,
-        wait_seconds=settings.wait_seconds,
-        before=before,
-        progress=progress,
-        should_stop=should_stop,
-    )
+    def attempt() -> Any:
+        return collect(
+            database,
+            dry_run=dry_run,
+            keep_days=settings.keep_days if keep_days is None else keep_days,
+            upload_hours=settings.upload_hours,
+            wait_seconds=settings.wait_seconds,
+            before=before,
+            progress=progress,
+            should_stop=should_stop,
+        )
+
+    report = _when_others_have_ended(attempt, progress, should_stop) if waits else attempt()
     return {**report.as_json(), "snapshot": made.name, "snapshot_is_new": made.is_new}
+
+
+def _when_others_have_ended(
+    attempt: Callable[[], T],
+    progress: Callable[[str, int, int], None] | None,
+    should_stop: Callable[[], bool] | None,
+) -> T:
+    while True:
+        try:
+            return attempt()
+        except DatabaseBusy:
+            if should_stop is not None and should_stop():
+                raise
+        if progress is not None:
+            progress("queue", 0, 0)
+        time.sleep(_LOOK_AGAIN_SECONDS)
 
 
 class _Safety(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 import msgspec
 from svc_tasks.operations import follow_task, run_task
@@ -16,8 +18,10 @@ from svc.plugin import (
     progress_bar,
     source_options,
     terminal_text,
+    time_text,
 )
-from svc_task_gc.models import MOST_DAYS, GcReport
+from svc_task_gc.models import MOST_DAYS, GcPreviewQuery, GcReport
+from svc_task_gc.operations import preview_collection
 
 __all__ = ["compact", "gc"]
 
@@ -30,15 +34,17 @@ __all__ = ["compact", "gc"]
     metavar="N",
     help="Keep the versions of the last N days, also those without a name.",
 )
+@click.option("--yes", is_flag=True, help="Don't ask at a terminal.")
 @source_options
 @json_option
-def gc(*, dry_run: bool, keep_days: float | None, source: Source, as_json: bool) -> None:
+def gc(*, dry_run: bool, keep_days: float | None, yes: bool, source: Source, as_json: bool) -> None:
     """Collects garbage: gives back the space of what no version needs any more.
 
-    The present state, snapshots and forks stay, with what they need; other versions are gone afterwards. A
-    snapshot of the present state is made before, unless the lifecycle settings forbid it. Readers and writers
-    go on meanwhile.
+    The present state, snapshots and forks stay, with what they need; other versions are gone afterwards. It
+    says before how many, and asks at a terminal. A snapshot of the present state is made before, unless the
+    lifecycle settings forbid it. Readers and writers go on meanwhile.
     """
+    _announce(source, keep_days, must_ask=not (dry_run or yes))
     report = (_collect_there if source.is_remote else _collect_here)(source, dry_run, keep_days)
     if as_json:
         print_json(report)
@@ -46,17 +52,44 @@ def gc(*, dry_run: bool, keep_days: float | None, source: Source, as_json: bool)
         _show(report)
 
 
+def _announce(source: Source, keep_days: float | None, *, must_ask: bool) -> None:
+    """Says which versions go, on standard error; ends the command where somebody at a terminal says no."""
+    coming = source.call(preview_collection, GcPreviewQuery(keep_days))
+    if not coming.versions:
+        return
+    oldest = "" if coming.since is None else f", the oldest of {time_text(coming.since)}"
+    click.echo(
+        f"{counted(coming.versions, 'version')} can't be read afterwards{oldest}, "
+        "but those that a snapshot or fork has.",
+        err=True,
+    )
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if must_ask and is_terminal and not click.confirm("Go on?", err=True):
+        sys.exit(1)
+
+
 def _collect_here(source: Source, dry_run: bool, keep_days: float | None) -> GcReport:
     from svc_task_gc.collecting import collect_garbage
     from svc_task_gc.settings import settings_of
 
+    said = False
     with source.open_file("task.gc", read_only=dry_run) as database, progress_bar("Collecting") as bar:
+
+        def tell(phase: str, done: int, total: int) -> None:
+            nonlocal said
+            if phase == "queue" and not said:
+                said = True
+                click.echo("svc: another collection is at work; this one begins when it has ended.", err=True)
+            if total:
+                bar(min(done, total), total)
+
         report = collect_garbage(
             database,
             settings_of(database),
             dry_run=dry_run,
             keep_days=keep_days,
-            progress=lambda _phase, done, total: bar(min(done, total), total) if total else None,
+            progress=tell,
+            waits=True,
         )
     return msgspec.convert(report, GcReport)
 

@@ -14,7 +14,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=GcConfiguration,
     implementation="svc_task_gc.plugin",
+    command_group="Running it",
     operations=("svc_task_gc.operations",),
-    extends=("tasks:task_types", "events:event_types"),
+    extends=("tasks:task_types", "events:event_types", "portal:portal_pages", "portal:state_cards"),
     needs=("versions",),
 )

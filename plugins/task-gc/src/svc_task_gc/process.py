@@ -14,10 +14,12 @@ import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import msgspec
 
-from svc.errors import ServiceUnavailable, SvcError
+from svc.errors import DatabaseBusy, ServiceUnavailable, SvcError
+from svc.plugin import without_turn
 from svc_task_gc.configuration import GcConfiguration
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["collect_in_process"]
 
 _NICE = 10
+_RETRY_AFTER_S = 10
+
+_COLLECTED: WeakSet[Database] = WeakSet()
+"""Databases whose collection this process has begun."""
 
 
 def collect_in_process(
@@ -40,6 +46,7 @@ def collect_in_process(
 
     Raises:
         SvcError: what the collection raised.
+        DatabaseBusy: this process has begun another one.
         ServiceUnavailable: its process could not be started, or died.
     """
     command = [sys.executable, "-P", "-m", "svc_task_gc.process", str(database.path)]
@@ -48,11 +55,23 @@ def collect_in_process(
         "max_tree_entries": database.max_tree_entries,
         "request": request,
     }
+    if database in _COLLECTED:  # There is one at a time anyway; many that find it out cost much.
+        raise DatabaseBusy(
+            "Another collection is at work; try again when it has ended.", retry_after=_RETRY_AFTER_S
+        )
+    _COLLECTED.add(database)
+    try:
+        return _ask(command, order)
+    finally:
+        _COLLECTED.discard(database)
+
+
+def _ask(command: list[str], order: dict[str, Any]) -> dict[str, Any]:
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:
         raise ServiceUnavailable(f"The collection could not be started: {error.strerror}.") from error
-    with process:
+    with process, without_turn():
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(BrokenPipeError):

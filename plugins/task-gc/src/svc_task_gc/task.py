@@ -13,6 +13,7 @@ from svc_task_gc.collecting import collect_garbage
 __all__ = ["GcArguments", "GcTask"]
 
 _MESSAGES = {
+    "queue": "waiting for another collection to end",
     "mark": "marking what is needed",
     "scan": "looking for what is not",
     "wait": "waiting for those who look at it",
@@ -52,6 +53,7 @@ class GcTask(TaskType):
             actor=context.actor,
             progress=report,
             should_stop=context.should_stop,
+            waits=True,
         )
         if context.should_stop():
             context.check()

@@ -14,7 +14,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=VerifyConfiguration,
     implementation="svc_task_verify.plugin",
-    extends=("tasks:task_types",),
+    operations=("svc_task_verify.operations",),
+    extends=("tasks:task_types", "portal:portal_pages", "portal:state_cards"),
     # What is damaged in this file says nothing of a copy.
     system_paths=(SystemPath("task-verify", BackupRule.SKIP),),
 )

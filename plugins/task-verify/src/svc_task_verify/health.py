@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from svc.plugin import HealthCheck, HealthReport, HealthStatus, is_whole_again
+from svc.plugin import HealthCheck, HealthReport, HealthStatus
+from svc_maintenance.verification import is_whole_again
 from svc_task_verify.record import Found, read_found
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from svc_tasks.api import TaskContext, TaskType
 
-from svc.plugin import ScrubStep, name_damage, scrub
+from svc_maintenance.verification import ScrubStep, name_damage, scrub
 from svc_task_verify.configuration import BytesPerSecond, VerifyConfiguration
 from svc_task_verify.record import Found, write_found
 
 if TYPE_CHECKING:
-    from svc.plugin import VerifyReport
+    from svc_maintenance.verification import VerifyReport
 
 __all__ = ["VerifyTask"]
 

@@ -19,12 +19,14 @@ from svc_tasks.models import Json, TaskProgress, TaskStatus
 if TYPE_CHECKING:
     from svc_events.api import FeedCommit
 
-    from svc.plugin import Database
+    from svc.plugin import Database, Extension, PluginContext
 
 __all__ = [
     "FAMILIES",
+    "NODE_CHOICES",
     "TASK_TYPES",
     "Json",
+    "NodeChoice",
     "Task",
     "TaskCancelled",
     "TaskChange",
@@ -38,6 +40,7 @@ __all__ = [
     "find_task",
     "list_tasks",
     "progress_of",
+    "runs_here",
     "task_changes",
 ]
 
@@ -260,11 +263,38 @@ class TaskType(ABC):
         """
 
 
+class NodeChoice(ABC):
+    """Says whether this server is the one of several that does what one of them shall do. Stateless.
+
+    Attributes:
+        name: lower-case words joined by hyphens.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def runs_here(self, context: PluginContext) -> bool:
+        """Returns whether schedules that one node runs (``runs_on``) are to run on this one.
+
+        Called in the background process before each look at schedules, and in requests that show them. It
+        must answer at once. Where several plugins have a choice, all of them have to say yes; without any the
+        answer is yes.
+        """
+
+
 @hookspec
 def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
     """Adds task types: ``task_types.add(MyTask())``.
 
     Called at boot, in the processes that serve databases, and in those that run tasks.
+    """
+
+
+@hookspec
+def svc_register_node_choices(node_choices: NamedRegistry[NodeChoice]) -> None:
+    """Adds choices of the node that runs schedules: ``node_choices.add(MyChoice())``.
+
+    Called at boot, in the processes that serve databases.
     """
 
 
@@ -275,7 +305,13 @@ def _is_task_type(thing: object) -> str | None:
 
 
 TASK_TYPES: Family[TaskType] = Family("task_types", "task type", _is_task_type)
-FAMILIES = (TASK_TYPES,)
+NODE_CHOICES: Family[NodeChoice] = Family("node_choices", "node choice", NodeChoice)
+FAMILIES = (TASK_TYPES, NODE_CHOICES)
+
+
+def runs_here(choices: Mapping[str, Extension[NodeChoice]]) -> bool:
+    """Returns whether schedules that one node runs are to run on this one."""
+    return all(choice.value.runs_here(choice.context) for choice in choices.values())
 
 
 # -- the queue, for other plugins ------------------------------------------------------------------

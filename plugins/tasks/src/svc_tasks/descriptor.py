@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc_tasks.configuration import TasksConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,9 +14,13 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=TasksConfiguration,
     implementation="svc_tasks.plugin",
+    command_group="Running it",
     operations=("svc_tasks.operations",),
-    extends=("events:event_types", "metrics:gauge_sources"),
+    extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages", "portal:state_cards"),
     families="svc_tasks.api",
     # Work of this database on this machine: in a copy elsewhere it would be done twice.
-    system_paths=(SystemPath("tasks", BackupRule.SKIP),),
+    system_paths=(
+        SystemPath("tasks", BackupRule.SKIP),
+        SystemPath("tasks/last-runs", BackupRule.SKIP, sync=SyncRule.LAST_WRITER),
+    ),
 )

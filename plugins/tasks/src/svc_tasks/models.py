@@ -26,6 +26,8 @@ Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 TaskStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "cancelled"]
 
+RunsOn: TypeAlias = Literal["each_node", "one_node"]
+
 Time = Annotated[int, Meta(description="Unix milliseconds.")]
 
 
@@ -102,6 +104,7 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         schedule: five fields: minute, hour, day of month, month, day of week.
         args: arguments of the tasks.
         enabled: whether tasks are enqueued.
+        runs_on: of a cluster, whether each node enqueues its own tasks, as where it is left out, or one does.
     """
 
     id: str
@@ -109,6 +112,12 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     schedule: str
     args: dict[str, Any] = {}
     enabled: bool = True
+    runs_on: RunsOn | UnsetType = UNSET
+
+    @property
+    def is_of_one_node(self) -> bool:
+        """Whether one node of a cluster enqueues its tasks."""
+        return self.runs_on == "one_node"
 
 
 class ScheduleChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,14 +127,16 @@ class ScheduleChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     schedule: str | UnsetType = UNSET
     args: dict[str, Any] | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    runs_on: RunsOn | UnsetType = UNSET
 
 
 class ShownSchedule(Schedule, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A schedule with the next three times, and its last run."""
+    """A schedule with the next three times, its last run, and whether this node runs it."""
 
     next_runs: Annotated[list[int], Meta(description="Unix milliseconds.")]
     last_run_at: Time | None = None
     last_task_id: str | None = None
+    runs_here: bool = True
 
 
 class ScheduleList(Struct, frozen=True):

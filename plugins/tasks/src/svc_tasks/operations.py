@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from svc.errors import AlreadyExists, Conflict, NotFound
-from svc.plugin import operation, requires_root
+from svc.plugin import Weight, operation, requires_root
 from svc_tasks.models import (
     NewSchedules,
     RemovedSchedule,
@@ -48,7 +48,7 @@ _NO_ARGUMENTS: dict[str, Any] = {}
 _JSON = "application/json"
 
 
-@operation("GET", "/system/tasks", requires_root)
+@operation("GET", "/system/tasks", requires_root, weight=Weight.DEAR)
 def list_tasks(call: Call, query: TaskQuery = TaskQuery()) -> TaskList:
     """Lists tasks, the newest first."""
     from svc_tasks import answers, api
@@ -63,7 +63,7 @@ def list_tasks(call: Call, query: TaskQuery = TaskQuery()) -> TaskList:
     )
 
 
-@operation("GET", "/system/tasks/{task}", requires_root)
+@operation("GET", "/system/tasks/{task}", requires_root, weight=Weight.SMALL)
 def show_task(call: Call, task: str) -> Task:
     """Shows a task."""
     from svc_tasks import answers, api
@@ -73,7 +73,15 @@ def show_task(call: Call, task: str) -> Task:
 
 # One place in the URL, two meanings: GET and DELETE name a task, POST names a type.
 # To send it again is harmless: the second time finds the task of the first.
-@operation("POST", "/system/tasks/{task}", requires_root, status=202, errors=(NotFound,), repeatable=True)
+@operation(
+    "POST",
+    "/system/tasks/{task}",
+    requires_root,
+    status=202,
+    errors=(NotFound,),
+    weight=Weight.SMALL,
+    repeatable=True,
+)
 def run_task(call: Call, task: str, body: dict[str, Any] = _NO_ARGUMENTS) -> Task:
     """Enqueues a task of a type, or finds the same one that waits or runs already."""
     from svc_tasks import answers, api
@@ -92,7 +100,14 @@ def run_task(call: Call, task: str, body: dict[str, Any] = _NO_ARGUMENTS) -> Tas
     return answers.present_answer(call.database, made)
 
 
-@operation("POST", "/system/tasks/{task}/cancel", requires_root, errors=(Conflict,), repeatable=True)
+@operation(
+    "POST",
+    "/system/tasks/{task}/cancel",
+    requires_root,
+    errors=(Conflict,),
+    weight=Weight.SMALL,
+    repeatable=True,
+)
 def cancel_task(call: Call, task: str) -> Task:
     """Cancels a task: at once when it waits; one that runs ends between two of its batches."""
     from svc_tasks import answers
@@ -101,13 +116,13 @@ def cancel_task(call: Call, task: str) -> Task:
     return answers.task_answer(Queue(call.database).cancel(task, call.actor))
 
 
-@operation("DELETE", "/system/tasks/{task}", requires_root, errors=(Conflict,))
+@operation("DELETE", "/system/tasks/{task}", requires_root, errors=(Conflict,), weight=Weight.SMALL)
 def delete_task(call: Call, task: str) -> Task:
     """Cancels a task, as cancel_task does."""
     return cancel_task(call, task)
 
 
-@operation("GET", "/system/cron", requires_root)
+@operation("GET", "/system/cron", requires_root, weight=Weight.SMALL)
 def list_schedules(call: Call) -> ScheduleList:
     """Lists schedules, in the order of the file."""
     from svc_tasks.schedules.store import cron_store
@@ -116,7 +131,7 @@ def list_schedules(call: Call) -> ScheduleList:
     return ScheduleList([store.answer(one) for one in store.schedules()])
 
 
-@operation("POST", "/system/cron", requires_root, status=201, errors=(AlreadyExists,))
+@operation("POST", "/system/cron", requires_root, status=201, errors=(AlreadyExists,), weight=Weight.SMALL)
 def add_schedule(call: Call, body: Schedule) -> ShownSchedule:
     """Adds a schedule."""
     from svc_tasks.schedules.store import cron_store
@@ -125,7 +140,7 @@ def add_schedule(call: Call, body: Schedule) -> ShownSchedule:
     return store.answer(store.add(body, call.actor))
 
 
-@operation("GET", "/system/cron/{schedule}", requires_root)
+@operation("GET", "/system/cron/{schedule}", requires_root, weight=Weight.SMALL)
 def show_schedule(call: Call, schedule: str) -> ShownSchedule:
     """Shows a schedule."""
     from svc_tasks.schedules.store import cron_store
@@ -134,7 +149,7 @@ def show_schedule(call: Call, schedule: str) -> ShownSchedule:
     return store.answer(store.get(schedule))
 
 
-@operation("PATCH", "/system/cron/{schedule}", requires_root, repeatable=True)
+@operation("PATCH", "/system/cron/{schedule}", requires_root, weight=Weight.SMALL, repeatable=True)
 def change_schedule(call: Call, schedule: str, body: ScheduleChange) -> ShownSchedule:
     """Changes what the body names of a schedule."""
     from svc_tasks.schedules.store import cron_store
@@ -143,7 +158,7 @@ def change_schedule(call: Call, schedule: str, body: ScheduleChange) -> ShownSch
     return store.answer(store.update(schedule, body, call.actor))
 
 
-@operation("DELETE", "/system/cron/{schedule}", requires_root)
+@operation("DELETE", "/system/cron/{schedule}", requires_root, weight=Weight.SMALL)
 def remove_schedule(call: Call, schedule: str) -> RemovedSchedule:
     """Removes a schedule; a task that it has started goes on."""
     from msgspec.structs import asdict
@@ -157,6 +172,7 @@ def remove_schedule(call: Call, schedule: str) -> RemovedSchedule:
     "GET",
     "/.config/cron.json",
     requires_root,
+    weight=Weight.SMALL,
     media_types=(_JSON, _JSON),
     responder="svc_tasks.responders:read_schedule_file",
 )
@@ -168,6 +184,7 @@ def read_schedule_file(call: Call) -> bytes:
     "PUT",
     "/.config/cron.json",
     requires_root,
+    weight=Weight.DEAR,
     media_types=(_JSON, _JSON),
     responder="svc_tasks.responders:store_schedule_file",
 )

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its jobs, commands, and the checks of schedules and of itself."""
+"""The hooks of the plugin: its jobs, commands and pages, and the checks of schedules and of itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventType
     from svc_metrics.api import GaugeSource
+    from svc_portal.api import PortalPage, StateCard
 
     from svc.plugin import (
         CommandRegistry,
@@ -28,6 +29,8 @@ __all__ = [
     "svc_register_event_types",
     "svc_register_gauge_sources",
     "svc_register_health_checks",
+    "svc_register_portal_pages",
+    "svc_register_state_cards",
 ]
 
 COMMANDS = {
@@ -96,3 +99,21 @@ def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
     from svc_tasks.event_types import TaskEvents
 
     event_types.add(TaskEvents())
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds the pages of tasks and schedules."""
+    from svc_tasks.portal.schedules import SchedulesPage
+    from svc_tasks.portal.tasks import NewTaskPage, TaskPage, TasksPage
+
+    for page in (TasksPage, TaskPage, NewTaskPage, SchedulesPage):
+        portal_pages.add(page())
+
+
+@hookimpl
+def svc_register_state_cards(state_cards: NamedRegistry[StateCard]) -> None:
+    """Adds what waits, runs and has failed."""
+    from svc_tasks.portal.card import TasksCard
+
+    state_cards.add(TasksCard())

@@ -13,14 +13,17 @@ from svc.plugin import Database, Path, hash_content, native_lock
 
 __all__ = [
     "ACTIVE",
+    "LAST_RUNS",
     "RECORDS",
     "SCHEDULES",
     "TASKS",
+    "LastRun",
     "ScheduleState",
     "active_file",
     "encode",
     "fingerprint",
     "is_task_id",
+    "last_run_file",
     "new_task_id",
     "now_ms",
     "record_file",
@@ -32,6 +35,7 @@ RECORDS: Path = ("tasks", "records")
 ACTIVE: Path = ("tasks", "active")
 """A file for each task that waits or runs, named by what the task is: only one can be there."""
 SCHEDULES: Path = ("tasks", "schedules")
+LAST_RUNS: Path = ("tasks", "last-runs")
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -53,6 +57,22 @@ class ScheduleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     last_task_id: str | None = None
 
 
+class LastRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The last run of a schedule that one node of a cluster runs, for the one that does so next.
+
+    It stands at ``tasks/last-runs/<id>``, which nodes exchange. Times are Unix milliseconds.
+
+    Attributes:
+        considered_until: everything that was due up to here has been enqueued.
+        schedule: the expression that this is about.
+        timezone: the time zone that this is about.
+    """
+
+    considered_until: int
+    schedule: str
+    timezone: str
+
+
 def record_file(task_id: str) -> Path:
     """The record of a task."""
     return (*RECORDS, task_id)
@@ -66,6 +86,11 @@ def active_file(key: str) -> Path:
 def schedule_file(schedule_id: str) -> Path:
     """The state of a schedule."""
     return (*SCHEDULES, schedule_id)
+
+
+def last_run_file(schedule_id: str) -> Path:
+    """The last run of a schedule that one node runs."""
+    return (*LAST_RUNS, schedule_id)
 
 
 def encode(record: msgspec.Struct) -> bytes:

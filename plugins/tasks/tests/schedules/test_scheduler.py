@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import random
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 from svc_tasks.api import list_tasks
 from svc_tasks.models import Schedule
 from svc_tasks.queue import Queue, finished
-from svc_tasks.records import SCHEDULES
+from svc_tasks.records import LAST_RUNS, SCHEDULES, LastRun, encode, last_run_file
 from svc_tasks.schedules.configuration import CRON
 from svc_tasks.schedules.scheduler import LATE_MS, SET_BACK_MS, TOGETHER, Scheduler
 from svc_tasks.schedules.store import CronStore
 
 from svc.errors import InvalidInput
+from svc.plugin import read_record
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -42,10 +44,17 @@ class Bench:
             int(datetime.fromisoformat(start).replace(tzinfo=ZoneInfo(zone)).timestamp()) * 1000
         )
         self.runs: list[int] = []
+        self.is_chosen = True
         self.restart()
 
     def restart(self) -> None:
-        self.scheduler = Scheduler(self.work.database, lambda: self.work.types, self.zone, self.clock)
+        self.scheduler = Scheduler(
+            self.work.database, lambda: self.work.types, self.zone, self.clock, lambda: self.is_chosen
+        )
+
+    def runs_of(self, schedule_id: str) -> list[str]:
+        """The tasks that a schedule has started."""
+        return [one.id for one in list_tasks(self.work.database) if one.schedule_id == schedule_id]
 
     def store(self, *schedules: dict[str, Any]) -> None:
         with self.work.database.transaction() as changes:
@@ -369,3 +378,72 @@ def test_a_file_that_is_not_valid_is_refused_and_the_old_one_stays(
     with pytest.raises(InvalidInput) as refused:
         parse_cron_file(raw, bench.work.types, bench.work.database)
     assert field in refused.value.details["field"] or field in refused.value.message
+
+
+class TestOneNode:
+    """A schedule that one node of a cluster runs."""
+
+    ONCE: ClassVar = {"id": "s", "task_type": "count", "schedule": "*/10 * * * *", "runs_on": "one_node"}
+
+    @pytest.fixture
+    def bench(self, work: Any) -> Bench:
+        made = Bench(work)
+        made.is_chosen = False
+        made.restart()
+        made.store(self.ONCE, {**self.ONCE, "id": "each", "args": {"to": 2}, "runs_on": "each_node"})
+        return made
+
+    def test_another_node_runs_it(self, bench: Bench) -> None:
+        assert bench.look() == 0
+        assert bench.look(10 * MINUTE) == 1, "the other schedule"
+        assert bench.runs_of("s") == []
+
+    def test_who_takes_over_makes_up_for_what_nobody_ran(self, bench: Bench) -> None:
+        bench.look()
+        bench.look(HOUR)
+        bench.is_chosen = True
+        assert bench.look() == 1
+        assert len(bench.runs_of("s")) == 1
+        assert bench.look() == 0
+
+    def test_who_takes_over_leaves_what_the_other_ran(self, bench: Bench) -> None:
+        bench.look()
+        bench.clock.now += HOUR
+        ran = LastRun(considered_until=bench.clock.now, schedule="*/10 * * * *", timezone="UTC")
+        with bench.work.database.transaction() as changes:
+            changes.put_system(last_run_file("s"), encode(ran))
+        bench.is_chosen = True
+        bench.look(0)
+        assert bench.runs_of("s") == []
+        bench.look(10 * MINUTE)
+        assert len(bench.runs_of("s")) == 1
+
+    def test_a_run_is_noted_for_the_others_and_forgotten_with_its_schedule(self, bench: Bench) -> None:
+        bench.is_chosen = True
+        bench.look()
+        bench.look(10 * MINUTE)
+        system = bench.work.database.system()
+        ran = read_record(system, system.get(last_run_file("s")), LastRun)
+        assert ran is not None
+        assert ran.considered_until == bench.clock.now
+        assert system.get(last_run_file("each")) is None
+        bench.store()
+        bench.look()
+        assert list(bench.work.database.system().entries(LAST_RUNS)) == []
+
+    def test_it_is_shown_where_it_runs(self, work: Any) -> None:
+        for is_here in (True, False):
+            store = CronStore(work.database, work.types, "UTC", lambda is_here=is_here: is_here)
+            each = Schedule(id="s", task_type="count", schedule="* * * * *")
+            assert store.answer(replace(each, runs_on="one_node")).runs_here is is_here
+            assert store.answer(each).runs_here
+
+    def test_another_word_is_refused(self, work: Any) -> None:
+        with pytest.raises(InvalidInput):
+            CRON.parse(json.dumps({"schedules": [{**self.ONCE, "runs_on": "all"}]}).encode(), lambda _: None)
+
+    def test_a_file_without_it_stays_without_it(self, work: Any) -> None:
+        CronStore(work.database, work.types, "UTC").add(
+            Schedule(id="s", task_type="count", schedule="0 1 * * *")
+        )
+        assert b"runs_on" not in CRON.read(work.database.at())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc_users.configuration import UsersConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,12 +14,14 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=UsersConfiguration,
     implementation="svc_users.plugin",
+    command_group="People",
     operations=("svc_users.operations",),
-    extends=("events:event_types",),
+    names_users="show_user",
+    extends=("events:event_types", "metrics:gauge_sources", "portal:entry_actions", "portal:portal_pages"),
     system_paths=(
-        SystemPath("users", BackupRule.INCLUDE),
-        SystemPath("groups", BackupRule.INCLUDE),
-        SystemPath("grants", BackupRule.INCLUDE),
-        SystemPath("grants-by-path", BackupRule.INCLUDE),
+        SystemPath("users", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
+        SystemPath("groups", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
+        SystemPath("grants", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
+        SystemPath("grants-by-path", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
     ),
 )

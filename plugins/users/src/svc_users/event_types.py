@@ -21,7 +21,7 @@ class PermissionEvents(EventType):
     names = ("permissions_changed",)
 
     def events(self, commit: FeedCommit, configuration: Any) -> Iterator[EventData | None]:
-        """See ``EventType``. After a collection the paths are not known any more: they are left out."""
+        """See ``EventType``. After a collection the paths are not known any more: a gap says it."""
         del configuration
         told: set[str] = set()
         for found in commit.system_changes:

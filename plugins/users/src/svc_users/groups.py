@@ -157,6 +157,9 @@ def delete_group(database: Database, name: str, *, actor: str | None = None) -> 
         for tag in group.tags:
             erase(transaction, group_tag_file(tag, key))
         erase(transaction, members_of(key), directory=True)
+        for grant_id in names_in(system, grants_of_group(key)):
+            # By its name, so that the record of the commit tells what went.
+            erase(transaction, (*grants_of_group(key), grant_id))
         erase(transaction, grants_of_group(key), directory=True)
         transaction.commit()
         read[:] = [system]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from svc.errors import NotFound
 from svc.plugin import EntryKind, Path, Version
-from svc_users.names import name_key, own_group, tag_key, user_id_of
+from svc_users.names import OWN_GROUP_PREFIX, name_key, own_group, tag_key, user_id_of
 from svc_users.records import (
     GRANTS,
     GRANTS_BY_PATH,
@@ -16,6 +18,7 @@ from svc_users.records import (
     User,
     group_file,
     group_hints,
+    inactive_file,
     member_file,
     record_at,
     user_file,
@@ -39,7 +42,10 @@ _MAXIMUM_ID_BYTES = 64
 def find_user(system: Version, user_id: str) -> User | None:
     """Returns the user with an id, active or not; None when there is none. Root is not stored."""
     normal = user_id_of(user_id)
-    return None if normal is None else record_at(system, user_file(normal), User)
+    found = None if normal is None else record_at(system, user_file(normal), User)
+    if found is not None and found.is_active and system.get(inactive_file(found.user_id)) is not None:
+        return replace(found, is_active=False)
+    return found
 
 
 def find_user_by_name(system: Version, username: str) -> User | None:
@@ -48,6 +54,12 @@ def find_user_by_name(system: Version, username: str) -> User | None:
     if entry is None or entry.kind is not EntryKind.FILE or entry.size > _MAXIMUM_ID_BYTES:
         return None
     return find_user(system, system.read_all(entry).decode("ascii", "replace"))
+
+
+def user_of_own_group(system: Version, group: str) -> User | None:
+    """Returns the only member of a group ``user:<id>``; None for any other group."""
+    prefix, _, user_id = group.partition(":")
+    return find_user(system, user_id) if f"{prefix}:" == OWN_GROUP_PREFIX else None
 
 
 def named_user(system: Version, name_or_id: str) -> User:

@@ -29,6 +29,9 @@ __all__ = [
     "NewGroup",
     "NewUser",
     "PageQuery",
+    "SeeingQuery",
+    "SeenDirectory",
+    "SeenEntry",
     "User",
     "UserChange",
     "UserPage",
@@ -157,6 +160,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     path_pattern: str | None
     created_at: Time
     created_by: Annotated[str | None, Meta(description="Id of the user who made it, if known.")]
+    username: Annotated[str | None, Meta(description="Of the user whose own group it is, if known.")]
+    created_by_name: Annotated[str | None, Meta(description="Name of the user who made it, if known.")]
 
 
 class GrantPage(Page[Grant], frozen=True):
@@ -193,6 +198,39 @@ class AccessQuery(Struct, frozen=True):
 
     path: str
     user: str
+
+
+class SeeingQuery(PageQuery, frozen=True, kw_only=True):
+    """As whom which directory is looked at; a user by id or name, and after which name the part begins."""
+
+    path: str
+    user: str
+
+
+class SeenEntry(Struct, frozen=True):
+    """An entry that a user would see; of directories neither size nor time."""
+
+    name: str
+    kind: str
+    permissions: Flags
+    size: int | None
+    updated_at: Time | None
+
+
+class SeenDirectory(Page[SeenEntry], frozen=True, kw_only=True):
+    """A directory as a user would see it.
+
+    ``is_active`` says whether the user may sign in at all, and ``is_shown`` whether the directory is there
+    for the user: one that may not be seen looks as if it were missing.
+    """
+
+    path: str
+    user_id: str
+    username: str
+    is_active: bool
+    is_shown: bool
+    permissions: Flags
+    entries: list[SeenEntry]
 
 
 class AccessGroup(Struct, frozen=True):

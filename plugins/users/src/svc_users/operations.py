@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc.errors import AlreadyExists, Conflict, NotFound
-from svc.plugin import Created, operation, parse_path, requires_root
+from svc.plugin import Created, Weight, operation, parse_path, requires_root
 from svc_users.models import (
     Access,
     AccessQuery,
@@ -23,6 +23,8 @@ from svc_users.models import (
     NewGroup,
     NewUser,
     PageQuery,
+    SeeingQuery,
+    SeenDirectory,
     User,
     UserChange,
     UserPage,
@@ -43,6 +45,7 @@ __all__ = [
     "delete_group",
     "explain_access",
     "id_of_user",
+    "list_as_user",
     "list_grants",
     "list_groups",
     "list_users",
@@ -53,7 +56,7 @@ __all__ = [
 ]
 
 
-@operation("POST", "/system/users", requires_root, status=201, errors=(AlreadyExists,))
+@operation("POST", "/system/users", requires_root, status=201, errors=(AlreadyExists,), weight=Weight.SMALL)
 def create_user(call: Call, body: NewUser) -> User:
     """Makes a user."""
     from svc_users import answers, users
@@ -69,7 +72,7 @@ def create_user(call: Call, body: NewUser) -> User:
     return answers.user_answer(made, call.database.system())
 
 
-@operation("GET", "/system/users", requires_root)
+@operation("GET", "/system/users", requires_root, weight=Weight.DEAR)
 def list_users(call: Call, query: UserQuery = UserQuery()) -> UserPage:
     """Lists users, in the order of their ids."""
     from svc_users import answers, users
@@ -78,7 +81,7 @@ def list_users(call: Call, query: UserQuery = UserQuery()) -> UserPage:
     return answers.page_answer(UserPage, page, answers.user_answer)
 
 
-@operation("GET", "/system/users/{user_id}", requires_root)
+@operation("GET", "/system/users/{user_id}", requires_root, weight=Weight.SMALL)
 def show_user(call: Call, user_id: str) -> User:
     """Shows a user with the names of all its groups."""
     from svc_users import answers, users
@@ -87,7 +90,9 @@ def show_user(call: Call, user_id: str) -> User:
     return answers.user_answer(users.require_user(system, user_id), system)
 
 
-@operation("PATCH", "/system/users/{user_id}", requires_root, errors=(AlreadyExists, Conflict))
+@operation(
+    "PATCH", "/system/users/{user_id}", requires_root, errors=(AlreadyExists, Conflict), weight=Weight.SMALL
+)
 def change_user(call: Call, user_id: str, body: UserChange) -> User:
     """Changes what the body names of a user."""
     from svc_users import answers, users
@@ -96,7 +101,7 @@ def change_user(call: Call, user_id: str, body: UserChange) -> User:
     return answers.user_answer(changed, call.database.system())
 
 
-@operation("DELETE", "/system/users/{user_id}", requires_root, errors=(Conflict,))
+@operation("DELETE", "/system/users/{user_id}", requires_root, errors=(Conflict,), weight=Weight.DEAR)
 def deactivate_user(call: Call, user_id: str) -> DeactivatedUser:
     """Deactivates a user, whose tokens and keys stop with the next request."""
     from svc_users import users
@@ -105,7 +110,7 @@ def deactivate_user(call: Call, user_id: str) -> DeactivatedUser:
     return DeactivatedUser(True, user.user_id, user.username)
 
 
-@operation("POST", "/system/groups", requires_root, status=201, errors=(AlreadyExists,))
+@operation("POST", "/system/groups", requires_root, status=201, errors=(AlreadyExists,), weight=Weight.DEAR)
 def create_group(call: Call, body: NewGroup) -> Group:
     """Makes a group."""
     from svc_users import answers, groups
@@ -121,7 +126,7 @@ def create_group(call: Call, body: NewGroup) -> Group:
     return answers.group_answer(call.database.system(), made, PageQuery())
 
 
-@operation("GET", "/system/groups", requires_root)
+@operation("GET", "/system/groups", requires_root, weight=Weight.DEAR)
 def list_groups(call: Call, query: PageQuery = PageQuery()) -> GroupPage:
     """Lists groups, each with its first members; users' own groups are not among them."""
     from svc_users import answers, groups
@@ -131,16 +136,20 @@ def list_groups(call: Call, query: PageQuery = PageQuery()) -> GroupPage:
     return answers.page_answer(GroupPage, page, partial(answers.group_answer, system))
 
 
-@operation("GET", "/system/groups/{name}", requires_root)
+@operation("GET", "/system/groups/{name}", requires_root, weight=Weight.DEAR)
 def show_group(call: Call, name: str, query: PageQuery = PageQuery()) -> Group:
     """Shows a group with a part of its members."""
     from svc_users import answers, groups
+    from svc_users.lookup import user_of_own_group
 
     system = call.database.system()
+    user = user_of_own_group(system, name)
+    if user is not None:
+        return answers.own_group_answer(user)
     return answers.group_answer(system, groups.require_named_group(system, name), query)
 
 
-@operation("PATCH", "/system/groups/{name}", requires_root)
+@operation("PATCH", "/system/groups/{name}", requires_root, weight=Weight.DEAR)
 def change_group(call: Call, name: str, body: GroupChange) -> Group:
     """Changes what the body names of a group."""
     from svc_users import answers, groups
@@ -150,7 +159,7 @@ def change_group(call: Call, name: str, body: GroupChange) -> Group:
     return answers.group_answer(call.database.system(), changed, PageQuery())
 
 
-@operation("DELETE", "/system/groups/{name}", requires_root)
+@operation("DELETE", "/system/groups/{name}", requires_root, weight=Weight.DEAR)
 def delete_group(call: Call, name: str) -> DeletedGroup:
     """Deletes a group with its grants."""
     from svc_users import groups
@@ -158,7 +167,7 @@ def delete_group(call: Call, name: str) -> DeletedGroup:
     return DeletedGroup(True, groups.delete_group(call.database, name, actor=call.actor).name)
 
 
-@operation("POST", "/system/grants", requires_root, status=201, errors=(NotFound,))
+@operation("POST", "/system/grants", requires_root, status=201, errors=(NotFound,), weight=Weight.SMALL)
 def create_grant(call: Call, body: NewGrant) -> Created[Grant]:
     """Grants a path to a group, or replaces the grant of the same group, path and pattern."""
     from svc_users import answers, granting
@@ -173,10 +182,10 @@ def create_grant(call: Call, body: NewGrant) -> Created[Grant]:
         actor=call.actor,
         users=call.find_user,
     )
-    return Created(answers.grant_answer(made), is_new)
+    return Created(answers.grant_answer(call, made), is_new)
 
 
-@operation("GET", "/system/grants", requires_root, errors=(NotFound,))
+@operation("GET", "/system/grants", requires_root, errors=(NotFound,), weight=Weight.DEAR)
 def list_grants(call: Call, query: GrantQuery = GrantQuery()) -> GrantPage:
     """Lists grants: those on a path, those of a group, or all."""
     from svc_users import answers, granting, grants
@@ -191,32 +200,48 @@ def list_grants(call: Call, query: GrantQuery = GrantQuery()) -> GrantPage:
         after=query.after,
         scanned=call.configuration.scanned,
     )
-    return answers.page_answer(GrantPage, page, answers.grant_answer)
+    return answers.page_answer(GrantPage, page, partial(answers.grant_answer, call))
 
 
-@operation("GET", "/system/grants/{grant_id}", requires_root)
+@operation("GET", "/system/grants/{grant_id}", requires_root, weight=Weight.SMALL)
 def show_grant(call: Call, grant_id: str) -> Grant:
     """Shows a grant."""
     from svc_users import answers, granting
 
-    return answers.grant_answer(granting.require_grant(call.database.system(), grant_id))
+    return answers.grant_answer(call, granting.require_grant(call.database.system(), grant_id))
 
 
-@operation("DELETE", "/system/grants/{grant_id}", requires_root)
+@operation("DELETE", "/system/grants/{grant_id}", requires_root, weight=Weight.SMALL)
 def delete_grant(call: Call, grant_id: str) -> DeletedGrant:
     """Takes a grant back."""
     from svc_users import answers, granting
 
     gone = granting.ungrant(call.database, grant_id, actor=call.actor)
-    return answers.deleted_grant(gone)
+    return answers.deleted_grant(call, gone)
 
 
-@operation("GET", "/system/access", requires_root, errors=(NotFound,))
+@operation("GET", "/system/access", requires_root, errors=(NotFound,), weight=Weight.DEAR)
 def explain_access(call: Call, query: AccessQuery) -> Access:
     """Explains what a user may do to a path, rule by rule."""
     from svc_users import explaining
 
     return explaining.explain_access(call.database.system(), parse_path(query.path), query.user)
+
+
+@operation("GET", "/system/access/listing", requires_root, errors=(NotFound,), weight=Weight.DEAR)
+def list_as_user(call: Call, query: SeeingQuery) -> SeenDirectory:
+    """Lists a directory as a user would see it; nobody is signed in."""
+    from svc_users import seeing
+
+    return seeing.see_directory(
+        call.database,
+        call.version,
+        parse_path(query.path),
+        query.user,
+        limit=query.limit,
+        after=query.after,
+        scanned=call.configuration.scanned,
+    )
 
 
 def named_user(service: Service, name_or_id: str) -> User:

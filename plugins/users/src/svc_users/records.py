@@ -29,6 +29,7 @@ __all__ = [
     "group_file",
     "group_hints",
     "group_tag_file",
+    "inactive_file",
     "member_file",
     "members_of",
     "path_of",
@@ -120,6 +121,14 @@ def encode(record: msgspec.Struct) -> bytes:
 def user_file(user_id: str) -> Path:
     """The record of a user."""
     return (*USERS, "by-id", user_id)
+
+
+def inactive_file(user_id: str) -> Path:
+    """The file that says that a user is deactivated, whatever the record says.
+
+    It is a file of its own, so that in a cluster another change of the user can't undo it.
+    """
+    return (*USERS, "inactive", user_id)
 
 
 def username_file(username: str) -> Path:

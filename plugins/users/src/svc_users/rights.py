@@ -22,6 +22,7 @@ __all__ = ["GrantedRights", "Rule", "bit_of", "mask_of", "rule_of"]
 
 _BITS: Final = {operation.letter: operation.bit for operation in Operation}
 _EVERYTHING: Final = (1 << len(FLAGS)) - 1
+_SHOWN: Final = Operation.READ.bit | Operation.LIST.bit
 _MOST_REMEMBERED = 8192
 _MOST_PARTS_REMEMBERED = 64
 
@@ -107,12 +108,13 @@ class GrantedRights:
         fingerprint: stands for them, if there is something that does.
     """
 
-    __slots__ = ("_deepest", "_denied_below", "_levels", "_parts", "_passed", "fingerprint")
+    __slots__ = ("_deepest", "_denied_below", "_leading", "_levels", "_parts", "_passed", "fingerprint")
 
     def __init__(self, rules: Iterable[Rule], fingerprint: bytes | None = None) -> None:
         self.fingerprint = fingerprint
         self._levels = _levels_of(rules)
         self._denied_below = _denied_below(self._levels.values(), self._levels)
+        self._leading = _leading(self._levels)
         self._deepest = max(map(len, self._levels), default=0)
         # By directory: the bits that it passes on, or what to ask where patterns have a say.
         self._passed: dict[Path, int | _Passed] = {}
@@ -143,6 +145,24 @@ class GrantedRights:
         if isinstance(passed, int):
             return bool(passed & bit)
         return _allowed(passed, bit, path) and _allowed_below(passed, bit, path)
+
+    def leads_on(self, path: Path) -> bool:
+        """Whether reading or listing may be granted to something below the path; see ``svc.plugin.Rights``.
+
+        A pattern leads as far as something below could fit it. What is denied elsewhere does not count: of
+        what is not granted nothing is shown there.
+        """
+        if path in self._leading:
+            return True
+        for depth in range(min(len(path), self._deepest) + 1):
+            level = self._levels.get(path[:depth])
+            if level is not None and any(
+                pattern.allow & ~(pattern.deny | level.deny) & _SHOWN
+                and pattern.glob.may_match_below(path[depth:])
+                for pattern in level.patterns
+            ):
+                return True
+        return False
 
     def visible_parts(self, operation: Operation, path: Path) -> tuple[tuple[Path, bool], ...]:
         """Where the operation may be granted on files at and below a path; see ``svc.plugin.Rights``."""
@@ -271,6 +291,17 @@ def _levels_of(rules: Iterable[Rule]) -> dict[Path, _Level]:
         path: _Level(len(path), allow[path] & ~deny[path], deny[path], tuple(patterns.get(path, ())))
         for path in allow
     }
+
+
+def _leading(levels: dict[Path, _Level]) -> frozenset[Path]:
+    """The paths above those where something may be read or listed."""
+    return frozenset(
+        path[:depth]
+        for path, level in levels.items()
+        if level.allow & _SHOWN
+        or any(one.allow & ~(one.deny | level.deny) & _SHOWN for one in level.patterns)
+        for depth in range(len(path))
+    )
 
 
 def _denied_below(levels: Iterable[_Level], paths: Iterable[Path]) -> dict[Path, int]:

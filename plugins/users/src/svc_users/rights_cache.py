@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from svc.plugin import Database, Entry, EntryKind, Hash, Rights, Version, hash_content, in_turns
+from svc.plugin import Database, Entry, EntryKind, Hash, Level, Rights, Version, hash_content, in_turns
 from svc_users.names import name_key
 from svc_users.records import decode_grant, grants_of_group
 from svc_users.rights import UNREADABLE, GrantedRights, Rule, rule_of
@@ -21,6 +21,8 @@ __all__ = ["RightsCache"]
 _MOST_GROUPS = 4096
 _MOST_RIGHTS = 4096
 
+CACHED_RIGHTS = Level("svc_cached_rights", "Rights that processes keep, by of what.", ("kind",))
+
 _Rules = dict[str, Rule]
 
 K = TypeVar("K", bound=Hashable)
@@ -28,7 +30,8 @@ V = TypeVar("V")
 
 
 class _Recent(Generic[K, V]):
-    def __init__(self, limit: int) -> None:
+    def __init__(self, kind: str, limit: int) -> None:
+        self._kind = kind
         self._limit = limit
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
@@ -43,15 +46,18 @@ class _Recent(Generic[K, V]):
     def keep(self, key: K, value: V) -> V:
         """Keeps a value, unless another thread was faster; returns the one that is kept."""
         with self._lock:
+            count = len(self._values)
             value = self._values.setdefault(key, value)
             self._values.move_to_end(key)
             if len(self._values) > self._limit:
                 self._values.popitem(last=False)
+            CACHED_RIGHTS.add(len(self._values) - count, self._kind)
             return value
 
     def replace(self, key: K, value: V) -> None:
         with self._lock:
-            self._values.pop(key, None)
+            if self._values.pop(key, None) is not None:
+                CACHED_RIGHTS.add(-1, self._kind)
         self.keep(key, value)
 
 
@@ -60,8 +66,8 @@ class RightsCache:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._rules: _Recent[str, tuple[Hash, _Rules]] = _Recent(_MOST_GROUPS)
-        self._rights: _Recent[frozenset[Hash], GrantedRights] = _Recent(_MOST_RIGHTS)
+        self._rules: _Recent[str, tuple[Hash, _Rules]] = _Recent("groups", _MOST_GROUPS)
+        self._rights: _Recent[frozenset[Hash], GrantedRights] = _Recent("rights", _MOST_RIGHTS)
         # Held while rights are put together: who needs the same ones meanwhile waits, and then finds them.
         self._making: dict[frozenset[Hash], threading.Lock] = {}
 

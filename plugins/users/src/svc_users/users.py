@@ -27,7 +27,15 @@ from svc_users.names import (
     tag_key,
     user_id_of,
 )
-from svc_users.records import USERS, User, encode, user_file, user_tag_file, username_file
+from svc_users.records import (
+    USERS,
+    User,
+    encode,
+    inactive_file,
+    user_file,
+    user_tag_file,
+    username_file,
+)
 
 __all__ = ["change_user", "create_user", "list_users", "require_user"]
 
@@ -69,6 +77,8 @@ def create_user(
     transaction.put_system(user_file(user.user_id), encode(user), condition=NEW)
     for tag in user.tags:
         transaction.put_system(user_tag_file(tag, user.user_id), b"")
+    if not user.is_active:
+        transaction.put_system(inactive_file(user.user_id), b"")
     try:
         transaction.commit()
     except PreconditionFailed:
@@ -149,6 +159,10 @@ def _add_change(transaction: Transaction, system: Version, before: User, after: 
     assert present is not None
     condition = Condition(if_match=(present.hash.hex(),))
     transaction.put_system(path, encode(after), condition=condition)
+    if after.is_active and not before.is_active:
+        erase(transaction, inactive_file(after.user_id))
+    elif before.is_active and not after.is_active:
+        transaction.put_system(inactive_file(after.user_id), b"")
     if name_key(before.username) != name_key(after.username):
         _require_free_name(system, after)
         transaction.put_system(username_file(after.username), after.user_id.encode(), condition=NEW)

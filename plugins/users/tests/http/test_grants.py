@@ -27,6 +27,8 @@ def test_a_grant_is_made_replaced_listed_and_taken_back(http: Http) -> None:
         "path_pattern": None,
         "created_at": grant["created_at"],
         "created_by": ROOT_USER_ID,
+        "username": None,
+        "created_by_name": "root",
     }
     where = f"/system/grants/{grant['grant_id']}"
     assert http.get(where).json == grant

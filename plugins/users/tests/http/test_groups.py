@@ -51,6 +51,15 @@ def test_a_group_is_made_shown_changed_and_deleted(http: Http) -> None:
     assert http.patch("/system/groups/Staff", {"tags": []}).status_code == 404
 
 
+def test_the_group_that_every_user_is_can_be_shown(http: Http) -> None:
+    ann = http.user("ann")
+    group = http.get(f"/system/groups/user:{ann}")
+    assert (group.status_code, group.json["members"], group.json["member_count"]) == (200, [ann], 1)
+    assert group.json["name"] == f"user:{ann}"
+    for nobody in ("user:", "user:x", "user:7f0a2b1c-0000-4000-8000-0000000000aa"):
+        assert http.get(f"/system/groups/{nobody}").status_code == 404
+
+
 def test_tags_make_members_by_both_sides(http: Http) -> None:
     ann = http.user("ann", tags=["red"])
     http.group("reds", tags=["red", "blue"])
@@ -210,7 +219,6 @@ def test_a_request_names_a_bounded_number_of_members(http: Http) -> None:
 def test_the_own_group_of_a_user_is_no_group_that_can_be_changed(http: Http) -> None:
     ann = http.user("ann")
     name = f"user:{ann}"
-    assert http.get(f"/system/groups/{name}").status_code == 404
     assert http.patch(f"/system/groups/{name}", {"tags": []}).status_code == 404
     assert http.delete(f"/system/groups/{name}").status_code == 404
 

@@ -14,6 +14,7 @@ from svc_users.models import (
     NewGroup,
     NewUser,
     PageQuery,
+    SeeingQuery,
     UserChange,
     UserQuery,
 )
@@ -48,5 +49,7 @@ class TestOperations(OperationsContract):
         call(op.show_grant, grant.grant_id)
         call(op.explain_access, AccessQuery("/a/b", "ann"))
         call.refused(NotFound, op.explain_access, AccessQuery("/a/b", "none"))
+        call(op.list_as_user, SeeingQuery(path="/", user="ann"))
+        call.refused(NotFound, op.list_as_user, SeeingQuery(path="/", user="none"))
         call(op.delete_grant, grant.grant_id)
         call(op.delete_group, "staff")

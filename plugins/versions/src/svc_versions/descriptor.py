@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc_versions.configuration import VersionsConfiguration
 
 __all__ = ["PLUGIN"]
@@ -14,18 +14,25 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=VersionsConfiguration,
     implementation="svc_versions.plugin",
+    command_group="Versions",
     operations=("svc_versions.operations",),
-    extends=("events:event_types",),
+    extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages"),
     retired=("blame_size", "blame_scan"),
     response_headers=("X-Svc-Version",),
     system_paths=(
-        SystemPath("refs/snapshots", BackupRule.INCLUDE, documents="versions/snapshots"),
-        SystemPath("refs/forks", BackupRule.SKIP),
+        SystemPath(
+            "refs/snapshots",
+            BackupRule.INCLUDE,
+            documents="versions/snapshots",
+            sync=SyncRule.KEEP_LOSERS,
+        ),
+        # What a document says of a fork are numbers of commits, which another node has not.
+        SystemPath("refs/forks", BackupRule.SKIP, documents="versions/forks", sync=SyncRule.KEEP_LOSERS),
         SystemPath("refs/abandoned", BackupRule.SKIP),
         SystemPath("refs/forks-bases", BackupRule.SKIP),
         SystemPath("refs/abandoned-bases", BackupRule.SKIP),
         SystemPath("versions", BackupRule.SKIP),
-        SystemPath("versions/lifecycle", BackupRule.INCLUDE),
-        SystemPath("versions/snapshots", BackupRule.INCLUDE),
+        SystemPath("versions/lifecycle", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
+        SystemPath("versions/snapshots", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
     ),
 )

@@ -29,6 +29,7 @@ class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             one.
         sequence: number of the last commit before it was made.
         base_sequence: of a snapshot of a fork: number of the newest commit of HEAD whose state it holds.
+        log: with that, the id of the database whose commit it is; nodes of a cluster exchange snapshots.
     """
 
     created_at: int
@@ -38,6 +39,7 @@ class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     kept: bool = False
     sequence: int = 0
     base_sequence: int | None = None
+    log: str = ""
 
 
 class ForkDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -294,7 +294,7 @@ def _ancestry(database: Database, system: Version, root: Hash, sequence: int) ->
                 merged[source.identity] = (root.hex(), sequence)
             return {"base": source.document.base, "base_sequence": source.base_sequence, "merged": merged}
     for name in snapshot_names(database, system, root):
-        held = Snapshot.read(database, system, name).base_sequence
+        held = Snapshot.read(database, system, name).base_sequence_in(database)
         if held is not None:
             return _ancestry_of(root_at(database, held), held)
     return {}

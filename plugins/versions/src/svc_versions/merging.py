@@ -6,7 +6,7 @@ that it still is what the merge has seen; so writes to other paths neither hold 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -32,7 +32,9 @@ from svc.plugin import (
 from svc_versions.ancestry import common_ancestor, is_ancestor, root_at
 from svc_versions.documents import read_state
 from svc_versions.forks import Fork, write_origin
+from svc_versions.models import Resolution
 from svc_versions.names import HEAD
+from svc_versions.resolutions import resolve
 from svc_versions.snapshots import Snapshot
 from svc_versions.tree_edits import Counts, Edit, MergedTree, merge_trees
 
@@ -101,7 +103,7 @@ class MergeLimits(Struct, frozen=True):
 _NO_LIMITS = MergeLimits()
 
 
-def merge_versions(
+def merge_versions(  # noqa: PLR0913 - each says a thing of its own, by its name
     database: Database,
     source: str,
     target: str = HEAD,
@@ -113,6 +115,7 @@ def merge_versions(
     shows: Callable[[Path], bool] | None = None,
     dry_run: bool = False,
     limits: MergeLimits = _NO_LIMITS,
+    resolutions: Sequence[Resolution] = (),
 ) -> MergeOutcome:
     """Merges three-way; blocks for as long as the changes take, and for a commit.
 
@@ -129,10 +132,11 @@ def merge_versions(
         shows: which conflicts may be shown; None: all.
         dry_run: say what would be done, and do nothing.
         limits: how much it may do and say.
+        resolutions: what decides about single paths, before the strategy does.
 
-    Raises NotFound, InvalidInput where source and target are the same or the target is a snapshot,
-    PayloadTooLarge where more differs than ``limits`` allow, and Conflict where both changed the same paths
-    and the strategy is ``fail``: ``conflicts`` lists them.
+    Raises NotFound, InvalidInput where source and target are the same, the target is a snapshot, or a
+    resolution is of no conflict, PayloadTooLarge where more differs than ``limits`` allow, and Conflict where
+    both changed the same paths and nothing decides: ``conflicts`` lists them.
     """
 
     def once() -> MergeOutcome:
@@ -140,9 +144,11 @@ def merge_versions(
             return merged_once()
 
     def merged_once() -> MergeOutcome:
-        plan = _plan(database, source, target, strategy, limits.nodes, shows)
+        plan = _plan(database, source, target, "ours" if resolutions else strategy, limits.nodes, shows)
+        if resolutions:
+            plan = _decided(database, plan, resolutions, strategy, limits)
         theirs, ours = plan.theirs, plan.ours
-        if plan.merged.conflicts and strategy == "fail":
+        if plan.merged.conflicts and strategy == "fail" and not resolutions:
             raise _refused(plan, limits.conflicts_listed)
         if permit is not None:
             permit(plan.merged.edits, database.version_of(ours.root), database.version_of(theirs.root))
@@ -168,6 +174,7 @@ class _Plan(Struct, frozen=True):
         shown: the conflicts that may be shown.
         system: the system tree that it was found out by.
         sequence: number of the last commit by then.
+        texts: contents that somebody wrote for paths of the edits.
     """
 
     theirs: Side
@@ -177,6 +184,7 @@ class _Plan(Struct, frozen=True):
     shown: list[MergeConflict]
     system: Version
     sequence: int
+    texts: Mapping[Path, bytes] = {}
 
     @property
     def outcome(self) -> MergeOutcome:
@@ -222,6 +230,29 @@ def _plan(
     return _Plan(theirs, ours, base, merged, shown, system, sequence)
 
 
+def _decided(
+    database: Database,
+    plan: _Plan,
+    resolutions: Sequence[Resolution],
+    strategy: MergeStrategy,
+    limits: MergeLimits,
+) -> _Plan:
+    """The plan with what was decided of its conflicts; refused where some are left that nothing decides."""
+    sides = [database.version_of(side.root) for side in (plan.ours, plan.theirs)]
+
+    def taken(path: Path) -> bool:
+        return any(side.get(path) is not None for side in sides)
+
+    resolved = resolve(plan.merged.conflicts, plan.shown, resolutions, strategy, taken)
+    if resolved.open:
+        left = {one.path for one in resolved.open}
+        shown = [one for one in plan.shown if one.path in left]
+        merged = replace(plan.merged, conflicts=resolved.open)
+        raise _refused(replace(plan, merged=merged, shown=shown), limits.conflicts_listed)
+    merged = replace(plan.merged, edits=[*plan.merged.edits, *resolved.edits])
+    return replace(plan, merged=merged, texts=resolved.texts)
+
+
 def _find_source(database: Database, system: Version, name: str, head: Side) -> Side:
     if name == HEAD:
         return head
@@ -230,7 +261,7 @@ def _find_source(database: Database, system: Version, name: str, head: Side) -> 
         return _fork_side(database, fork)
     snapshot = _find(Snapshot, database, system, name)
     if snapshot is not None:
-        held = snapshot.base_sequence
+        held = snapshot.base_sequence_in(database)
         if held is None:
             held = database.commit_of(snapshot.root)
         return Side(f"snapshot {snapshot.name}", snapshot.root, held)
@@ -347,6 +378,11 @@ def _queue(transaction: Transaction, plan: _Plan) -> None:
         return
     for edit in plan.merged.edits:
         condition = same_content(edit.before)
+        if edit.path in plan.texts:
+            assert edit.after is not None
+            text = plan.texts[edit.path]
+            transaction.put(edit.path, text, content_type=edit.after.content_type, condition=condition)
+            continue
         if edit.after is None:
             transaction.delete(edit.path, recursive=True, condition=condition)
             continue
@@ -382,6 +418,7 @@ def _refused(plan: _Plan, listed: int) -> Conflict:
                 "base": _shown(one.base),
                 "ours": _shown(one.ours),
                 "theirs": _shown(one.theirs),
+                "differs": _differs(one.ours, one.theirs),
             }
             for one in shown[:listed]
         ],
@@ -396,4 +433,17 @@ def _shown(entry: Entry | None) -> dict[str, Any] | None:
         "size": entry.size,
         "updated_at": entry.updated_ms,
         "entry_type": int(entry.kind),
+        "content_type": entry.content_type,
     }
+
+
+def _differs(ours: Entry | None, theirs: Entry | None) -> list[str]:
+    """What the two sides have not in common, so that nobody has to guess where their contents are equal."""
+    if ours is None or theirs is None:
+        return ["existence"]
+    found = {
+        "entry_type": ours.kind is not theirs.kind,
+        "content": ours.hash != theirs.hash,
+        "content_type": ours.content_type != theirs.content_type,
+    }
+    return [name for name, is_different in found.items() if is_different]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict, replace
 
 __all__ = [
     "AbandonedFork",
@@ -24,10 +25,13 @@ __all__ = [
     "Promotion",
     "PromotionBody",
     "PromotionQuery",
+    "Resolution",
     "ResolveQuery",
     "ResolvedVersion",
     "Retention",
     "RetentionChange",
+    "Schedule",
+    "ScheduleChange",
     "Snapshot",
     "SnapshotList",
     "SnapshotName",
@@ -38,6 +42,7 @@ RootHash = Annotated[str, Meta(description="Root hash of a version, in hex.")]
 Time = Annotated[int, Meta(description="Unix milliseconds.")]
 Maker = Annotated[str | None, Meta(description="Id of the user who made it, if known.")]
 Months = Annotated[int, Meta(ge=0, le=12_000)]
+States = Annotated[int, Meta(ge=0, le=1_000)]
 
 
 class Snapshot(Struct, frozen=True):
@@ -178,6 +183,21 @@ class Counts(Struct, frozen=True):
     deleted: int = 0
 
 
+class Resolution(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What becomes of a path that both sides changed."""
+
+    path: str
+    take: Annotated[
+        Literal["ours", "theirs", "both", "text"],
+        Meta(description="A side; both, theirs under a name of its own; or the text in content."),
+    ]
+    content: Annotated[str, Meta(max_length=1_000_000)] | None = None
+    ours: Annotated[
+        str | None, Meta(description="Hash of our side as it was looked at; empty: nothing. Another is 409.")
+    ] = None
+    theirs: Annotated[str | None, Meta(description="The same of theirs.")] = None
+
+
 class MergeBody(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
     """A fork or a snapshot that is merged into HEAD or a fork, and what decides where both changed a path."""
 
@@ -186,6 +206,9 @@ class MergeBody(Struct, frozen=True, forbid_unknown_fields=True, rename={"source
     strategy: Literal["fail", "ours", "theirs"] = "fail"
     message: Annotated[str, Meta(max_length=10_000)] | None = None
     dry_run: bool = False
+    resolutions: Annotated[
+        list[Resolution], Meta(max_length=1_000, description="Paths that are decided one by one.")
+    ] = []
 
 
 class Merge(Struct, frozen=True, rename={"source": "from"}):
@@ -221,11 +244,20 @@ class Retention(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     manual_months: Months = 0
 
 
+class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The states of HEAD that get a name by themselves: how many are kept of one an hour, a day, a week."""
+
+    hourly: States = 0
+    daily: States = 0
+    weekly: States = 0
+
+
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """The settings: whether snapshots are made at all, safety snapshots too, and how long they are kept."""
+    """The settings: whether snapshots are made at all, which by themselves, and how long they are kept."""
 
     snapshot_writes_enabled: bool = True
     snapshot_retention: Retention = Retention()
+    snapshot_schedule: Schedule = Schedule()
 
 
 class RetentionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -235,21 +267,35 @@ class RetentionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     manual_months: Months | None = None
 
 
+class ScheduleChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """New numbers of states; what is absent stays."""
+
+    hourly: States | None = None
+    daily: States | None = None
+    weekly: States | None = None
+
+
 class LifecycleChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """New settings; what is absent stays."""
 
     snapshot_writes_enabled: bool | None = None
     snapshot_retention: RetentionChange | None = None
+    snapshot_schedule: ScheduleChange | None = None
 
     def applied_to(self, present: Lifecycle) -> Lifecycle:
         """Returns the settings with this change."""
         writes = self.snapshot_writes_enabled
-        kept = present.snapshot_retention
-        change = self.snapshot_retention or RetentionChange()
         return Lifecycle(
             snapshot_writes_enabled=present.snapshot_writes_enabled if writes is None else writes,
-            snapshot_retention=Retention(
-                auto_months=kept.auto_months if change.auto_months is None else change.auto_months,
-                manual_months=kept.manual_months if change.manual_months is None else change.manual_months,
-            ),
+            snapshot_retention=_changed(present.snapshot_retention, self.snapshot_retention),
+            snapshot_schedule=_changed(present.snapshot_schedule, self.snapshot_schedule),
         )
+
+
+_Numbers = TypeVar("_Numbers", Retention, Schedule)
+
+
+def _changed(present: _Numbers, change: RetentionChange | ScheduleChange | None) -> _Numbers:
+    """``present`` with the members of a change that are not None."""
+    named = {} if change is None else {name: n for name, n in asdict(change).items() if n is not None}
+    return replace(present, **named)

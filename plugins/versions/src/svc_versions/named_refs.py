@@ -38,6 +38,9 @@ _SHOWN_NAME = 200
 
 D = TypeVar("D", SnapshotDocument, ForkDocument)
 
+_listed: dict[str, tuple[tuple[Hash | None, ...], list[Any]]] = {}
+"""What was last read of each kind, with the hashes of the directories that it was read from."""
+
 
 class NamedRef(Struct, Generic[D], frozen=True):
     """A ref of one kind: its name without the kind, and everything else that is known in the document."""
@@ -81,13 +84,24 @@ class NamedRef(Struct, Generic[D], frozen=True):
 
     @classmethod
     def list(cls, database: Database) -> list[Self]:
-        """Returns all of this kind, newest first. Reads every document; blocks for as long as that takes."""
+        """Returns all of this kind, newest first.
+
+        Reads every document, unless none has changed since they were last read; blocks for as long as that
+        takes.
+        """
         _, _, system = read_state(database)
+        places = (reference_path(reference(cls.prefix, "x"))[:-1], document_path(cls.prefix, "x")[:-1])
+        state = tuple(None if entry is None else entry.hash for entry in map(system.get, places))
+        known = _listed.get(cls.prefix)
+        if known is not None and known[0] == state:
+            return list(known[1])
         documents = cls._documents(system)
-        found = [
-            cls._of(database, name, root, documents.get(name)) for name, root in cls.roots(database, system)
-        ]
-        return sorted(found, key=lambda one: (-one.created_ms, -one.sequence, one.name))
+        roots = list(cls.roots(database, system))
+        found = [cls._of(database, name, root, documents.get(name)) for name, root in roots]
+        found.sort(key=lambda one: (-one.created_ms, -one.sequence, one.name))
+        if all(name in documents for name, _ in roots):  # a repair may bring one that is missing
+            _listed[cls.prefix] = state, found
+        return list(found)
 
     @classmethod
     def find(cls, database: Database, name: str) -> Self:

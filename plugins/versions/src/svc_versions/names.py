@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from svc.errors import InvalidInput
-from svc.plugin import SYSTEM_NAMES, Path, reference_path
+from svc.plugin import SYSTEM_NAMES, Path, parse_hash, reference_path
 
 __all__ = [
     "ABANDONED",
@@ -41,12 +41,15 @@ def new_name(name: str) -> str:
     """Returns the normalized name of a snapshot or fork that somebody wants to make.
 
     Raises InvalidInput where it is empty, longer than 200 characters, holds a control character, begins with
-    ``_svc_``, or has parts between slashes that no URL can carry.
+    ``_svc_``, is ``HEAD`` or a hash, or has parts between slashes that no URL can carry.
     """
     name = normal_name(name)
     reference_path(f"{SNAPSHOTS}/{name}")
     if name.startswith(RESERVED_PREFIX):
         raise InvalidInput(f"Names that begin with {RESERVED_PREFIX!r} are made by svc itself.", field="name")
+    if name == HEAD or parse_hash(name) is not None:
+        # Wherever a version is named, these mean something else: nobody would reach what is called so.
+        raise InvalidInput("HEAD and 64 hex digits name versions, and so nothing else.", field="name")
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts) or parts[0] in SYSTEM_NAMES:
         raise InvalidInput(

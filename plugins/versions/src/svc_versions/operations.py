@@ -79,7 +79,7 @@ _may_make = requires_somewhere(Operation.CREATE, Operation.UPDATE, Operation.DEL
 _may_merge = replace(requires_identity, narrowed=False)
 
 
-@operation("GET", "/versions/resolve", requires_identity, errors=(NotFound,))
+@operation("GET", "/versions/resolve", requires_identity, errors=(NotFound,), weight=Weight.SMALL)
 def resolve_version(call: Call, query: ResolveQuery) -> ResolvedVersion:
     """Tells which version a name means now."""
     return ResolvedVersion(call.database.named_version(query.name).hex())
@@ -92,6 +92,7 @@ def resolve_version(call: Call, query: ResolveQuery) -> ResolvedVersion:
     older=("/version/snapshot",),
     status=201,
     errors=(AlreadyExists, Conflict, NotFound),
+    weight=Weight.SMALL,
 )
 def create_snapshot(call: Call, body: NewSnapshot) -> Created[Snapshot]:
     """Makes a snapshot, or returns the one that names the same version already."""
@@ -107,7 +108,7 @@ def create_snapshot(call: Call, body: NewSnapshot) -> Created[Snapshot]:
     return Created(made.as_answer(), is_new)
 
 
-@operation("GET", "/versions/snapshots", requires_account)
+@operation("GET", "/versions/snapshots", requires_account, weight=Weight.DEAR)
 def list_snapshots(call: Call) -> SnapshotList:
     """Lists snapshots, newest first."""
     from svc.plugin import run_blocking
@@ -117,14 +118,18 @@ def list_snapshots(call: Call) -> SnapshotList:
     return SnapshotList([one.as_answer() for one in found])
 
 
-@operation("GET", "/version/snapshots", requires_account)
+@operation("GET", "/version/snapshots", requires_account, weight=Weight.DEAR)
 def list_snapshot_array(call: Call) -> list[Snapshot]:
     """Lists snapshots, newest first, as a bare array."""
     return list_snapshots(call).snapshots
 
 
 @operation(
-    "GET", "/versions/snapshots/{name:text}", requires_account, older=("/version/snapshot/{name:text}",)
+    "GET",
+    "/versions/snapshots/{name:text}",
+    requires_account,
+    older=("/version/snapshot/{name:text}",),
+    weight=Weight.SMALL,
 )
 def show_snapshot(call: Call, name: str) -> Snapshot:
     """Shows a snapshot."""
@@ -139,6 +144,7 @@ def show_snapshot(call: Call, name: str) -> Snapshot:
     requires_root,
     older=("/version/snapshot/{name:text}",),
     errors=(AlreadyExists,),
+    weight=Weight.SMALL,
 )
 def rename_snapshot(call: Call, name: str, body: SnapshotName) -> Snapshot:
     """Gives a snapshot another name."""
@@ -148,7 +154,11 @@ def rename_snapshot(call: Call, name: str, body: SnapshotName) -> Snapshot:
 
 
 @operation(
-    "DELETE", "/versions/snapshots/{name:text}", requires_root, older=("/version/snapshot/{name:text}",)
+    "DELETE",
+    "/versions/snapshots/{name:text}",
+    requires_root,
+    older=("/version/snapshot/{name:text}",),
+    weight=Weight.SMALL,
 )
 def delete_snapshot(call: Call, name: str) -> DeletedSnapshot:
     """Deletes a snapshot; its version stays while the history holds it."""
@@ -163,6 +173,7 @@ def delete_snapshot(call: Call, name: str) -> DeletedSnapshot:
     requires_root,
     older=("/version/restore",),
     errors=(NotFound, Conflict),
+    weight=Weight.DEAR,
     headers=_VERSION,
 )
 def restore_snapshot(call: Call, body: SnapshotName) -> SnapshotRestore:
@@ -179,6 +190,7 @@ def restore_snapshot(call: Call, body: SnapshotName) -> SnapshotRestore:
     requires_root,
     older=("/version/file-restore/{path:path}",),
     errors=(NotFound, Conflict),
+    weight=Weight.DEAR,
     headers=_VERSION,
 )
 def restore_path(call: Call, path: Path, body: PathRestoreBody) -> PathRestore:
@@ -225,7 +237,7 @@ def create_fork(call: Call, body: NewFork) -> Fork:
     return forks.create_fork(call.database, body.name, base=body.base, actor=call.actor).as_answer()
 
 
-@operation("GET", "/versions/forks", requires_account)
+@operation("GET", "/versions/forks", requires_account, weight=Weight.DEAR)
 def list_forks(call: Call, query: ForkQuery = ForkQuery()) -> ForkList:
     """Lists the active forks, or what is left of abandoned ones, newest first."""
     from svc.plugin import run_blocking
@@ -236,13 +248,19 @@ def list_forks(call: Call, query: ForkQuery = ForkQuery()) -> ForkList:
     return ForkList([one.as_answer() for one in run_blocking(forks.list_forks, call.database)])
 
 
-@operation("GET", "/version/forks", requires_account)
+@operation("GET", "/version/forks", requires_account, weight=Weight.DEAR)
 def list_fork_array(call: Call) -> list[Fork]:
     """Lists the active forks, newest first, as a bare array."""
     return list_forks(call).forks
 
 
-@operation("GET", "/versions/forks/{name:text}", requires_account, older=("/version/fork/{name:text}",))
+@operation(
+    "GET",
+    "/versions/forks/{name:text}",
+    requires_account,
+    older=("/version/fork/{name:text}",),
+    weight=Weight.SMALL,
+)
 def show_fork(call: Call, name: str) -> Fork:
     """Shows a fork."""
     from svc_versions import forks
@@ -256,6 +274,7 @@ def show_fork(call: Call, name: str) -> Fork:
     requires_root,
     older=("/version/fork/{name:text}/promote",),
     errors=(NotFound, Conflict),
+    weight=Weight.DEAR,
     headers=_VERSION,
 )
 def promote_fork(
@@ -269,7 +288,13 @@ def promote_fork(
     return Promotion(True, done.fork.name, done.version.hex(), done.previous.hex())
 
 
-@operation("DELETE", "/versions/forks/{name:text}", requires_root, older=("/version/fork/{name:text}",))
+@operation(
+    "DELETE",
+    "/versions/forks/{name:text}",
+    requires_root,
+    older=("/version/fork/{name:text}",),
+    weight=Weight.SMALL,
+)
 def abandon_fork(call: Call, name: str) -> AbandonedFork:
     """Abandons a fork; its name becomes free, its state stays until it is collected."""
     from svc_versions import forks
@@ -310,6 +335,7 @@ def merge_versions(call: Call, body: MergeBody) -> Merge:
         limits=merging.MergeLimits(
             settings.conflicts_listed, settings.merge_nodes if call.is_served else None
         ),
+        resolutions=body.resolutions,
     )
     return Merge(
         not body.dry_run,
@@ -324,7 +350,7 @@ def merge_versions(call: Call, body: MergeBody) -> Merge:
     )
 
 
-@operation("GET", "/system/lifecycle", requires_identity)
+@operation("GET", "/system/lifecycle", requires_identity, weight=Weight.SMALL)
 def show_lifecycle(call: Call) -> Lifecycle:
     """Shows whether snapshots are made, and how long they are kept."""
     from svc_versions import lifecycle
@@ -332,7 +358,7 @@ def show_lifecycle(call: Call) -> Lifecycle:
     return lifecycle.lifecycle_of(call.database.system())
 
 
-@operation("PUT", "/system/lifecycle", requires_root)
+@operation("PUT", "/system/lifecycle", requires_root, weight=Weight.SMALL)
 def change_lifecycle(call: Call, body: LifecycleChange) -> Lifecycle:
     """Changes what the body names of the lifecycle settings."""
     from svc_versions import lifecycle

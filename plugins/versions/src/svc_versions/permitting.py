@@ -65,13 +65,28 @@ class MergePermit:
                 continue
             if edit.before is not None:
                 self._require_below(Operation.DELETE, ours, edit.path, edit.before)
-            if edit.after is not None:
+            if edit.after is not None and edit.source is not None:
+                self._require_copied(theirs, edit.source, edit.path, edit.after)
+            elif edit.after is not None:
                 self._require_below(Operation.CREATE, theirs, edit.path, edit.after)
 
     def _require_below(self, operation: Operation, version: Version, path: Path, entry: Entry) -> None:
         self._require(operation, path)
         if entry.kind is EntryKind.DIRECTORY and version.get(path) is not None:
             self._require_inside(operation, version, path)
+
+    def _require_copied(self, theirs: Version, source: Path, target: Path, entry: Entry) -> None:
+        """As for a copy: what comes to another path must be readable where it comes from."""
+        self._require(Operation.READ, source)
+        self._require(Operation.CREATE, target)
+        if not _is_directory(entry):
+            return
+        needed = ((Operation.READ, source), (Operation.CREATE, target), (Operation.CONFIGURE, target))
+        if all(self._may_below(operation, path) for operation, path in needed):
+            return
+        for below, _ in theirs.walk(source):
+            self._require(Operation.READ, below)
+            self._require(Operation.CREATE, target + below[len(source) :])
 
     def _require_inside(self, operation: Operation, version: Version, path: Path) -> None:
         if not self._may_below(operation, path):
@@ -83,7 +98,8 @@ class MergePermit:
         return may_below(operation, path) and may_below(Operation.DELETE, path)
 
     def _require(self, operation: Operation, path: Path) -> None:
-        if operation is Operation.CREATE and self._head is not None and self._head.get(path) is None:
+        brings = operation in (Operation.CREATE, Operation.READ)
+        if brings and self._head is not None and self._head.get(path) is None:
             self._require(Operation.DELETE, path)
         if self._call.may(operation, path):
             return

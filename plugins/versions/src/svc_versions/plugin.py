@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its views, its commands and its background job."""
+"""The hooks of the plugin: its views, its commands, its background job and its part of the portal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
     from svc_events.api import EventType
+    from svc_metrics.api import GaugeSource
+    from svc_portal.api import PortalPage
 
     from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, View
 
@@ -16,6 +18,8 @@ __all__ = [
     "svc_background",
     "svc_register_commands",
     "svc_register_event_types",
+    "svc_register_gauge_sources",
+    "svc_register_portal_pages",
     "svc_register_views",
 ]
 
@@ -43,14 +47,36 @@ def svc_register_commands(commands: CommandRegistry) -> None:
 
     for name, (home, summary) in COMMANDS.items():
         commands.add(LazyCommand(name, home, summary))
+    for kind in ("snapshot", "fork", "version"):
+        commands.complete(kind, f"svc_versions.commands.completing:{kind}s")
+
+
+@hookimpl
+def svc_register_gauge_sources(gauge_sources: NamedRegistry[GaugeSource]) -> None:
+    """Adds how many snapshots and forks there are."""
+    from svc_versions.gauges import VersionGauges
+
+    gauge_sources.add(VersionGauges())
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds snapshots, forks and merges."""
+    from svc_versions.portal.merging import MergePage
+    from svc_versions.portal.pages import ForkPage, ForksPage, SnapshotPage, SnapshotsPage
+
+    for page in (SnapshotsPage, SnapshotPage, ForksPage, ForkPage, MergePage):
+        portal_pages.add(page())
 
 
 @hookimpl
 def svc_background(jobs: JobRegistry) -> None:
     """Adds the job that deletes snapshots which are too old."""
     from svc_versions.retention import RetentionJob
+    from svc_versions.scheduling import ScheduleJob
 
     jobs.add(RetentionJob())
+    jobs.add(ScheduleJob())
 
 
 @hookimpl

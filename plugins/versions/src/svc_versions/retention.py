@@ -13,7 +13,7 @@ from svc_versions.lifecycle import lifecycle_of
 from svc_versions.models import Lifecycle
 from svc_versions.snapshots import Snapshot, delete_snapshot, list_snapshots
 
-__all__ = ["RetentionJob", "delete_expired", "expired"]
+__all__ = ["RetentionJob", "delete_each", "delete_expired", "expired"]
 
 _HOUR_MS = 3_600_000
 _MONTHS = 12
@@ -48,10 +48,18 @@ def delete_expired(database: Database, now_ms: int | None = None) -> list[str]:
     kept = settings.snapshot_retention
     if not (kept.auto_months or kept.manual_months):
         return []
+    return delete_each(database, expired(list_snapshots(database), settings, now_ms), "retention")
+
+
+def delete_each(database: Database, snapshots: Iterable[Snapshot], reason: str) -> list[str]:
+    """Deletes snapshots, but those that somebody has deleted or changed meanwhile; returns their names.
+
+    Blocks for a commit each, whose message begins with ``reason``.
+    """
     deleted: list[str] = []
-    for snapshot in expired(list_snapshots(database), settings, now_ms):
+    for snapshot in snapshots:
         try:
-            message = f"retention: delete snapshot {snapshot.name}"
+            message = f"{reason}: delete snapshot {snapshot.name}"
             delete_snapshot(database, snapshot.name, message=message, expected=snapshot)
         except NotFound:
             continue

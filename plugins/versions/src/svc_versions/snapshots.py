@@ -21,6 +21,7 @@ from svc_versions.roots import snapshot_names
 
 __all__ = [
     "Snapshot",
+    "add_head_snapshot",
     "add_safety_snapshot",
     "create_snapshot",
     "delete_snapshot",
@@ -56,10 +57,13 @@ class Snapshot(NamedRef[SnapshotDocument], frozen=True):
         """What its maker keeps with it."""
         return self.document.metadata
 
-    @property
-    def base_sequence(self) -> int | None:
-        """Of a snapshot of a fork: number of the newest commit of HEAD whose state it holds."""
-        return self.document.base_sequence
+    def base_sequence_in(self, database: Database) -> int | None:
+        """Of a snapshot of a fork: number of the newest commit of HEAD whose state it holds.
+
+        None where that is a commit of another node.
+        """
+        is_of_this = self.document.log in ("", database.database_id.hex())
+        return self.document.base_sequence if is_of_this else None
 
     def as_answer(self) -> models.Snapshot:
         """The snapshot as operations answer it."""
@@ -114,6 +118,7 @@ def create_snapshot(
             created_by=actor,
             sequence=sequence,
             base_sequence=base_sequence,
+            log="" if base_sequence is None else database.database_id.hex(),
         )
         made = Snapshot(name, wanted, document)
         transaction = database.transaction(actor=actor, message=f"create snapshot {name}")
@@ -208,7 +213,7 @@ def add_safety_snapshot(
     name = next(free, None)
     if name is None:
         raise _no_free_name()
-    _add_safety(database, transaction, name, actor, reason)
+    add_head_snapshot(database, transaction, name, actor=actor, reason=reason)
     return name
 
 
@@ -228,7 +233,7 @@ def make_safety_snapshot(database: Database, prefix: str, *, actor: str | None, 
         return None
     for name in safety_names(database, prefix):
         transaction = database.transaction(actor=actor, message=f"create snapshot {name}")
-        _add_safety(database, transaction, name, actor, reason)
+        add_head_snapshot(database, transaction, name, actor=actor, reason=reason)
         try:
             transaction.commit()
         except AlreadyExists:
@@ -237,9 +242,10 @@ def make_safety_snapshot(database: Database, prefix: str, *, actor: str | None, 
     raise _no_free_name()
 
 
-def _add_safety(
-    database: Database, transaction: Transaction, name: str, actor: str | None, reason: str
+def add_head_snapshot(
+    database: Database, transaction: Transaction, name: str, *, actor: str | None, reason: str
 ) -> None:
+    """Adds to a transaction an automatic snapshot of HEAD; its commit is refused where the name is taken."""
     document = SnapshotDocument(
         created_at=present_ms(database),
         metadata={"reason": reason},

@@ -37,11 +37,15 @@ _PAUSE_EVERY = 1024
 
 
 class Edit(Struct, frozen=True):
-    """One path to change, with what stands there and what shall; None for nothing."""
+    """One path to change, with what stands there and what shall; None for nothing.
+
+    ``source`` is the path where the other version has what comes; None: the same path.
+    """
 
     path: Path
     before: Entry | None
     after: Entry | None
+    source: Path | None = None
 
 
 class Counts(models.Counts, frozen=True):

@@ -83,7 +83,7 @@ def test_snapshots_are_made_listed_renamed_restored_and_deleted(run: Run, path: 
     assert "exists" in run("snapshot", "create", "one", check=4).err
     change(path, {"/a": "2"})
     assert "created snapshot two" in run("snapshot", "create", "two").out
-    lines = run("snapshot", "list").out.splitlines()
+    lines = run("snapshot", "list").out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["two", "one"]
     assert re.fullmatch(r"one +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +[0-9a-f]{12} +manual", lines[1])
     run("snapshot", "rename", "one", "first")
@@ -103,7 +103,7 @@ def test_forks_are_made_listed_promoted_and_abandoned(run: Run, path: Path) -> N
     change(path, {"/a": "2"})
     made = run("fork", "create", "draft", "--base", "one", "--json").json
     assert made["root_hash"] == run("snapshot", "list", "--json").json[0]["root_hash"]
-    assert run("fork", "list").out.startswith("draft  ")
+    assert run("fork", "list").out.splitlines()[1].startswith("draft  ")
     change(path, {"/a": "3"}, "draft")
     assert "HEAD has moved" in run("fork", "promote", "draft", check=4).err
     assert run("fork", "promote", "draft", "--force", "--json").json["promoted"] is True
@@ -125,6 +125,9 @@ def test_a_merge_prints_what_it_did_or_what_stands_in_its_way(run: Run, path: Pa
     refused = run("merge", "f", check=4)
     assert refused.out.split() == ["modify_modify", "/a"]
     assert run("merge", "f", "--json", check=4).json["conflict_count"] == 1
+    run("merge", "f", "--take", "theirs", "/nothing", check=2)
+    taken = run("merge", "f", "--take", "both", "/a", "--dry-run").out
+    assert taken == "would merge fork f into HEAD: 2 added, 0 modified, 0 deleted\n"
     dry = run("merge", "f", "--strategy", "theirs", "--dry-run")
     assert dry.out == "would merge fork f into HEAD: 1 added, 1 modified, 0 deleted\n"
     assert files(path)["/a"] == "head"
@@ -132,6 +135,7 @@ def test_a_merge_prints_what_it_did_or_what_stands_in_its_way(run: Run, path: Pa
     assert done["changes"] == {"added": 1, "modified": 1, "deleted": 0}
     assert files(path)["/a"] == "fork"
     run("merge", "none", check=3)
+    run("merge", "f", "--take", "mine", "/a", check=2)
     run("merge", "f", "--strategy", "guess", check=2)
 
 

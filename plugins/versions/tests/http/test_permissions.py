@@ -145,6 +145,60 @@ def test_a_merge_that_empties_a_directory_needs_the_right_to_delete_what_is_in_i
     assert not any(path.startswith("/d/") for path in versions.files("full"))
 
 
+BESIDE = [
+    ({"/d/secret": ""}, 403),  # May not be read where it comes from.
+    ({"/d (theirs)/secret": ""}, 403),  # May not be made where it goes.
+    ({"/d (theirs)": "rudl"}, 403),
+    ({"/": "crudl"}, 403),  # Holds configuration.
+    ({}, 200),
+]
+
+
+@pytest.mark.parametrize(("flags", "status"), BESIDE)
+def test_a_side_that_comes_beside_the_other_needs_the_rights_of_a_copy(
+    versions: Http, flags: dict[str, str], status: int
+) -> None:
+    versions.post("/versions/forks", {"name": "mine"})
+    files = {"/d/open": "1", "/d/secret/plan": "2", "/d/.svc-config/settings": "3"}
+    versions.write(files)
+    versions.write({"/d": "file"}, "mine")
+    before = versions.files("mine")
+    versions.become(user({"/": "crudly"} | flags))
+    body = {"from": "HEAD", "into": "mine", "resolutions": [{"path": "/d", "take": "both"}]}
+    answer = versions.post("/versions/merge", body)
+    assert answer.status_code == status, answer.text
+    assert "secret" not in answer.text
+    came = {path.replace("/d/", "/d (theirs)/"): text for path, text in files.items()}
+    assert versions.files("mine") == before | (came if status == 200 else {})
+
+
+@pytest.mark.parametrize(("flags", "status"), [({"/d (theirs)": "rudl"}, 403), ({"/d/x": ""}, 200)])
+def test_a_file_that_comes_beside_a_directory_is_made_there(
+    versions: Http, flags: dict[str, str], status: int
+) -> None:
+    versions.post("/versions/forks", {"name": "mine"})
+    versions.write({"/d": "file"})
+    versions.write({"/d/x": "1"}, "mine")
+    versions.become(user({"/": "crudl"} | flags))
+    body = {"from": "HEAD", "into": "mine", "resolutions": [{"path": "/d", "take": "both"}]}
+    assert versions.post("/versions/merge", body).status_code == status
+    assert ("/d (theirs)" in versions.files("mine")) == (status == 200)
+
+
+def test_what_was_deleted_comes_beside_only_to_those_who_may_see_it(versions: Http) -> None:
+    versions.post("/versions/forks", {"name": "mine"})
+    versions.write({"/d": "file"}, "mine")
+    versions.write({"/d/x": "1"})
+    versions.post("/versions/snapshots", {"name": "was"})
+    versions.write({"/d": None})
+    body = {"from": "was", "into": "mine", "resolutions": [{"path": "/d", "take": "both"}]}
+    versions.become(user({"/": "crudl", "/d/x": "crul"}))
+    assert versions.post("/versions/merge", body).status_code == 403
+    versions.become(USER)
+    assert versions.post("/versions/merge", body).status_code == 200
+    assert versions.files("mine")["/d (theirs)/x"] == "1"
+
+
 def test_conflicts_are_shown_to_those_who_may_read_the_path(versions: Http) -> None:
     versions.post("/versions/forks", {"name": "g"})
     versions.write({"/closed/b": "g", "/c": "g"}, "g")

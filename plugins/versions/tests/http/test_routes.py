@@ -191,7 +191,11 @@ def test_merge_answers_what_it_did_and_lists_conflicts(http: Http) -> None:
 
 
 def test_lifecycle_settings_are_shown_and_changed(http: Http) -> None:
-    default = {"snapshot_writes_enabled": True, "snapshot_retention": {"auto_months": 0, "manual_months": 0}}
+    default = {
+        "snapshot_writes_enabled": True,
+        "snapshot_retention": {"auto_months": 0, "manual_months": 0},
+        "snapshot_schedule": {"hourly": 0, "daily": 0, "weekly": 0},
+    }
     assert http.get("/system/lifecycle").json == default
     changed = http.send("PUT", "/system/lifecycle", {"snapshot_writes_enabled": False})
     assert (changed.status_code, changed.json) == (200, {**default, "snapshot_writes_enabled": False})
@@ -199,7 +203,11 @@ def test_lifecycle_settings_are_shown_and_changed(http: Http) -> None:
     assert (refused.status_code, refused.json["setting"]) == (409, "snapshot_writes_enabled")
     for wrong in ({"snapshot_retention": {"auto_months": -1}}, {"snapshot_retention": 3}, {"other": 1}, []):
         assert http.send("PUT", "/system/lifecycle", wrong).status_code == 400
-    whole = {"snapshot_writes_enabled": True, "snapshot_retention": {"auto_months": 1, "manual_months": 2}}
+    whole = {
+        "snapshot_writes_enabled": True,
+        "snapshot_retention": {"auto_months": 1, "manual_months": 2},
+        "snapshot_schedule": {"hourly": 24, "daily": 7, "weekly": 0},
+    }
     assert http.send("PUT", "/system/lifecycle", whole).json == whole == http.get("/system/lifecycle").json
 
 

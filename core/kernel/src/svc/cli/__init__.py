@@ -16,17 +16,27 @@ from svc.cli.opening import (  # noqa: E402
     open_database,
 )
 from svc.cli.options import database_option, json_option  # noqa: E402
-from svc.cli.output import counted, print_json, print_result, print_table, terminal_text, time_text  # noqa: E402
+from svc.cli.output import (  # noqa: E402
+    counted,
+    print_json,
+    print_result,
+    print_table,
+    readable_bytes,
+    terminal_text,
+    time_text,
+)
 from svc.cli.program import main  # noqa: E402
 from svc.cli.progress import progress_bar  # noqa: E402
 from svc.cli.root_key import require_root_key, root_key_options  # noqa: E402
 from svc.cli.source import Service, Source, source_options  # noqa: E402
+from svc.cli.user_names import UserNames  # noqa: E402
 from svc.cli.words import say_in_shell_words  # noqa: E402
 
 __all__ = [
     "LazyCommand",
     "Service",
     "Source",
+    "UserNames",
     "counted",
     "database_option",
     "declared_system_paths",
@@ -38,6 +48,7 @@ __all__ = [
     "print_result",
     "print_table",
     "progress_bar",
+    "readable_bytes",
     "require_root_key",
     "root_key_options",
     "say_in_shell_words",

@@ -16,6 +16,7 @@ def completion(shell: str) -> None:
     For bash: eval "$(svc completion bash)" in ~/.bashrc; for zsh the same in ~/.zshrc; for fish:
     svc completion fish > ~/.config/fish/completions/svc.fish
     """
+    import svc.cli.shells  # noqa: F401 - registers what completes
     from svc.cli.program import root
 
     kind = get_completion_class(shell)

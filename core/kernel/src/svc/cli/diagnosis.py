@@ -22,17 +22,23 @@ __all__ = ["gather_findings"]
 
 
 def gather_findings(
-    database: Database, plugins: Plugins, processes: Sequence[RegisteredProcess]
+    database: Database,
+    plugins: Plugins | None,
+    processes: Sequence[RegisteredProcess],
+    hanging: Sequence[Finding] = (),
 ) -> tuple[Finding, ...]:
     """Returns everything that is wrong with a database and with those who serve it; blocks for milliseconds.
 
     While processes serve it, they say what is wrong with its plugins, and what the caller sees of the
-    installed plugins comes on top. Otherwise the caller alone looks at what is enabled.
+    installed plugins comes on top. Otherwise the caller alone looks at what is enabled. ``plugins`` is None
+    where some were ``hanging``, which are named then.
     """
     lists = published_lists(database.state_directory)
-    own = plugin_findings(plugins, None if lists else database)
-    if not any(item.kind == "worker" for item in processes):
-        own.extend(command_findings(plugins))
+    own = list(hanging)
+    if plugins is not None:
+        own.extend(plugin_findings(plugins, None if lists else database))
+        if not any(item.kind == "worker" for item in processes):
+            own.extend(command_findings(plugins))
     return merge_findings(
         database.findings(),
         storage_findings(database, serving=False),

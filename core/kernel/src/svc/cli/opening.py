@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,12 +16,14 @@ if TYPE_CHECKING:
 
     from svc.database import BatchView, Database, View
     from svc.database.content_checks import PathCheck
+    from svc.findings import Finding
     from svc.log import StorageBackend
     from svc.plugins import Extension, Family, PluginContext, Plugins, SystemPaths
 
 __all__ = [
     "DEFAULT_DATABASE",
     "boot_commands",
+    "boot_for_diagnosis",
     "boot_plugins",
     "declared_system_paths",
     "extensions_of",
@@ -34,7 +38,9 @@ __all__ = [
 T = TypeVar("T")
 
 DEFAULT_DATABASE = "./data.svcdb"
+_LOOK_SECONDS = 0.05
 _OF_SERVERS = ("http", "https")
+_HOST_AND_PORT = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d{1,5}(/\S*)?")
 
 
 def open_database(
@@ -103,6 +109,11 @@ def require_file_name(database: str, kinds: str = "the path of a database file")
     if scheme_of(database) in _OF_SERVERS:
         shown = shown_location(database)[:200]
         raise UsageError(f"--database takes {kinds} here, not {shown!r}.", field="database")
+    if _HOST_AND_PORT.fullmatch(database) and not os.path.lexists(database):
+        raise UsageError(
+            f"There is no file {database!r}; if a server is meant, it is http://{database} or https://{database}.",
+            field="database",
+        )
     require_backend(database, storage_backends(database), kinds)
     return database
 
@@ -152,13 +163,17 @@ def extensions_of(database: Database, plugin_id: str, family: Family[T]) -> Mapp
         PluginError: it does not drive the family.
         PluginMissing: it is not in use here.
     """
-    from svc.plugins import load_plugins, parse_allowed
     from svc.plugins.lifecycle import usable_extensions
 
-    name = f"{plugin_id}:{family.name}"
-    plugins = _booted(name, lambda: load_plugins(parse_allowed(_allowed()), families=(name,)))
+    plugins = _booted_family(f"{plugin_id}:{family.name}")
     plugins.require(plugin_id)
     return usable_extensions(database, plugins, plugin_id, family)
+
+
+def _booted_family(name: str) -> Plugins:
+    from svc.plugins import load_plugins, parse_allowed
+
+    return _booted(name, lambda: load_plugins(parse_allowed(_allowed()), families=(name,)))
 
 
 def boot_plugins(database: Database | None = None) -> Plugins:
@@ -180,6 +195,34 @@ def boot_plugins(database: Database | None = None) -> Plugins:
         return load_plugins(allowed, check_route=check_route)
 
     return _booted("plugins" if database is None else "plugins of the database", load)
+
+
+def boot_for_diagnosis(
+    database: Database | None = None,
+) -> tuple[Plugins | None, tuple[Finding, ...]]:
+    """Boots the plugins as ``boot_plugins``, and waits for none that hangs.
+
+    Returns None with the findings that name those.
+    """
+    import click
+
+    from svc.executor import Executor
+    from svc.plugins.steps import hanging_steps
+
+    context = click.get_current_context(silent=True)
+
+    def boot() -> Plugins:
+        with contextlib.nullcontext() if context is None else context.scope(cleanup=False):
+            return boot_plugins(database)
+
+    booted = Executor().begin_beside(boot)
+    while True:
+        try:
+            return booted(_LOOK_SECONDS), ()
+        except TimeoutError:
+            hanging = hanging_steps()
+            if hanging:
+                return None, hanging
 
 
 def plugin_of_module(module: str) -> str | None:
@@ -264,15 +307,24 @@ class _ExtensionsOfCommand:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, Mapping[str, Extension[Any]]] = {}
+        self._booted: list[Plugins] = []
 
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:
         found = self._known.get(family.name)
         if found is None:
             found = self._known[family.name] = extensions_of(self._database, driver_id, family)
+            self._booted.append(_booted_family(f"{driver_id}:{family.name}"))
         return found
 
     def is_current(self, plugin_id: str, configuration: Any) -> bool:
         return True
+
+    def is_broken(self, plugin_id: str) -> bool:
+        from svc.plugins import enabled_plugins
+        from svc.plugins.lifecycle import cannot_be_used
+
+        found = (enabled_plugins(self._database, one).get(plugin_id) for one in self._booted)
+        return any(map(cannot_be_used, found))
 
 
 def _plugins_of(database: Database) -> Collection[str]:

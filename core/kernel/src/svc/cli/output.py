@@ -42,10 +42,15 @@ def print_result(value: Any, text: str, *, as_json: bool) -> None:
         click.echo(terminal_text(text))
 
 
-def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Prints columns as wide as their widest cell, each cell as a terminal may show it."""
+def print_table(rows: Sequence[Sequence[str]], headers: Sequence[str] = ()) -> None:
+    """Prints columns as wide as their widest cell, each cell as a terminal may show it.
+
+    Above them stand ``headers``, if there are rows at all.
+    """
     if not rows:
         return
+    if headers:
+        rows = [tuple(headers), *rows]
     shown = [[terminal_text(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:

@@ -14,29 +14,28 @@ from msgspec import UNSET
 
 from svc.cli.command_check import command_findings
 from svc.cli.lazy_command import LazyCommand
-from svc.cli.opening import boot_plugins
+from svc.cli.opening import boot_for_diagnosis, boot_plugins
 from svc.cli.options import json_option
 from svc.cli.output import counted, finding_lines, terminal_text
 from svc.cli.source import Source, source_options
 from svc.errors import PluginMissing, UsageError
 from svc.findings import merge_findings
 from svc.operations.system import (
+    change_settings,
     disable_plugin,
     enable_plugin,
     list_findings,
     list_plugins,
     reports_of,
 )
-from svc.operations.system_models import PluginInfo, PluginSettings
+from svc.operations.system_models import PluginInfo, PluginSettings, SettingsChange
 from svc.plugins import (
-    configure,
     describe_plugins,
     parse_assignments,
     plugin_findings,
 )
-from svc.plugins.configuration import merge_settings, without_settings
 from svc.plugins.descriptor import PluginDescriptor
-from svc.plugins.enabling import later_defaults, stored_settings
+from svc.plugins.enabling import later_defaults
 
 __all__ = ["plugins"]
 
@@ -170,21 +169,14 @@ def config_command(
     as_json: bool,
 ) -> None:
     """Shows the settings of an enabled plugin, secrets hidden, or changes them."""
-    changing = bool(assignments or files or unset)
-    if source.is_remote:
-        if changing:
-            source.require_file("a server takes all settings of a plugin at once, and shows no secret ones")
+    if assignments or files or unset:
+        has_values = bool(assignments or files)
+        # What a text means, the plugin's struct says.
+        settings = _settings(boot_plugins().require(plugin_id), assignments, files) if has_values else {}
+        report = source.call(change_settings, plugin_id, SettingsChange(settings, list(unset)))
+        _show_settings([report], plugin_id, as_json)
+    else:
         _show_settings(_reports(source), plugin_id, as_json)
-        return
-    loaded = boot_plugins()
-    with source.open_file(read_only=not changing) as opened:
-        if changing:
-            descriptor = loaded.require(plugin_id)
-            base = without_settings(stored_settings(opened, plugin_id), unset)
-            changed = merge_settings(base, _settings(descriptor, assignments, files))
-            configure(opened, loaded, plugin_id, changed)
-        reports = reports_of(describe_plugins(loaded, opened))
-    _show_settings(reports, plugin_id, as_json)
 
 
 def _show_settings(reports: Iterable[PluginInfo], plugin_id: str, as_json: bool) -> None:
@@ -225,14 +217,16 @@ def doctor_command(context: click.Context, source: Source, as_json: bool) -> Non
         from svc.processes.registration import registered_processes
 
         with source.open_file(read_only=True) as opened:
-            loaded = boot_plugins(opened)
-            count = len(loaded.descriptors)
-            found = gather_findings(opened, loaded, registered_processes(opened.state_directory))
-            later = later_defaults(opened, loaded)
+            loaded, hanging = boot_for_diagnosis(opened)
+            count = 0 if loaded is None else len(loaded.descriptors)
+            processes = registered_processes(opened.state_directory)
+            found = gather_findings(opened, loaded, processes, hanging)
+            later = () if loaded is None else later_defaults(opened, loaded)
     else:
-        loaded = boot_plugins()
-        count = len(loaded.descriptors)
-        found = merge_findings(plugin_findings(loaded), command_findings(loaded))
+        loaded, found = boot_for_diagnosis()
+        count = 0 if loaded is None else len(loaded.descriptors)
+        if loaded is not None:
+            found = merge_findings(plugin_findings(loaded), command_findings(loaded))
     if as_json:
         _print_json(found)
     elif not found:

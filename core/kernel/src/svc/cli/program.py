@@ -29,12 +29,20 @@ KERNEL_COMMANDS = {
     ),
     "status": ("svc.cli.status_command:status", "Shows who serves a database, and how that goes."),
     "info": ("svc.cli.info_command:info", "Shows what a database is and holds."),
-    "verify": ("svc.cli.verify_command:verify", "Checks every byte of a database."),
+    "verify": ("svc_maintenance.commands.verify_command:verify", "Checks every byte of a database."),
     "plugins": ("svc.cli.plugins_command:plugins", "Shows plugins, and says which of them a database uses."),
     "api": ("svc.cli.api_command:api", "Calls any operation by its method and URL."),
     "completion": ("svc.cli.completion_command:completion", "Prints the completion script of a shell."),
 }
 """Where each kernel command is, and its line in the help: neither needs the command to be imported."""
+
+GROUPS = ("Files", "Versions", "Search", "People", "Running it", "Clusters", "Plugins")
+"""The headings of the help in their order; those that only plugins have come behind them."""
+OF_PLUGINS = ("plugins", "api")
+"""The kernel's commands about plugins; the others are about running svc."""
+
+COMPLETION_VARIABLE = "_SVC_COMPLETE"
+"""Is set where a shell asks for completions."""
 
 INTERNAL, NOT_ALLOWED, FULL = 1, 5, 9
 INTERRUPTED = 130
@@ -55,8 +63,14 @@ class RootGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, imported now; None when there is none."""
         if cmd_name in KERNEL_COMMANDS:
-            return _kernel_command(KERNEL_COMMANDS[cmd_name][0])
-        return _plugin_commands(ctx).get(cmd_name)
+            command: click.Command | None = _kernel_command(KERNEL_COMMANDS[cmd_name][0])
+        else:
+            command = _plugin_commands(ctx).get(cmd_name)
+        if command is not None and COMPLETION_VARIABLE in os.environ:
+            from svc.cli.completing import complete_values
+
+            return complete_values(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -78,14 +92,18 @@ class RootGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands."""
-        lines = {name: summary for name, (_, summary) in KERNEL_COMMANDS.items()}
-        lines |= {
-            name: command.get_short_help_str(limit=70)
-            for name, command in _plugin_commands(ctx).items()
-            if not command.hidden
-        }
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(lines.items()))
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for name, (_, summary) in KERNEL_COMMANDS.items():
+            groups["Plugins" if name in OF_PLUGINS else "Running it"].append((name, summary))
+        for group, name, command in _grouped_commands(ctx):
+            if not command.hidden:
+                groups.setdefault(group, []).append((name, command.get_short_help_str(limit=70)))
+        width = max(len(name) for lines in groups.values() for name, _ in lines)
+        for group in (*GROUPS, *sorted(groups.keys() - set(GROUPS))):
+            if groups[group]:
+                with formatter.section(group):
+                    # As wide in each group, so that all lines of the help begin at one place.
+                    formatter.write_dl([(name.ljust(width), text) for name, text in sorted(groups[group])])
 
 
 @click.group(
@@ -102,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs ``svc`` and exits."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in words
+    if COMPLETION_VARIABLE in os.environ:
+        import svc.cli.shells  # noqa: F401 - registers what completes
     if arguments is None:
         _prepare_streams()
     try:
@@ -140,10 +160,20 @@ def _kernel_command(home: str) -> click.Command:
 
 
 def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
+    return {name: command for _, name, command in _grouped_commands(ctx)}
+
+
+def _grouped_commands(ctx: click.Context) -> list[tuple[str, str, click.Command]]:
+    """The commands of plugins with their headings, as the descriptors say them."""
     from svc.cli.opening import boot_commands
 
     with ctx.scope(cleanup=False):
-        return {item.name: item.value.command for item in boot_commands().registries.commands}
+        plugins = boot_commands()
+        groups = {name: descriptor.command_group for name, descriptor in plugins.descriptors.items()}
+        return [
+            (groups[item.value.plugin_id], item.name, item.value.command)
+            for item in plugins.registries.commands
+        ]
 
 
 def _prepare_streams() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -130,8 +130,10 @@ class ServiceStatus(msgspec.Struct, frozen=True):
         return ServiceCondition(self.condition).exit_code
 
 
-def gather_status(database: Database, plugins: Plugins) -> ServiceStatus:
-    """Looks at everything at once; blocks for milliseconds."""
+def gather_status(
+    database: Database, plugins: Plugins | None, hanging: Sequence[Finding] = ()
+) -> ServiceStatus:
+    """Looks at everything at once; blocks for milliseconds. Plugins are those of ``boot_for_diagnosis``."""
     now_ms = time.time_ns() // 1_000_000
     processes = registered_processes(database.state_directory)
     elected = is_elected(database.place.lock_file)
@@ -144,9 +146,9 @@ def gather_status(database: Database, plugins: Plugins) -> ServiceStatus:
         if item.kind == "worker"
     )
     background = _describe_background(processes, elected, told, now_ms)
-    views = tuple(_describe_views(database, plugins, described.sequence, told))
+    views = () if plugins is None else tuple(_describe_views(database, plugins, described.sequence, told))
     findings = merge_findings(
-        gather_findings(database, plugins, processes), _gone_directory(described, database)
+        gather_findings(database, plugins, processes, hanging), _gone_directory(described, database)
     )
     # Who may not see the workers takes whoever has the database open for one.
     serving = bool(workers) or (described.in_use and not described.visible)

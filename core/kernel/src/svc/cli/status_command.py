@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from svc.cli.opening import boot_plugins
+from svc.cli.opening import boot_for_diagnosis
 from svc.cli.options import json_option
 from svc.cli.output import counted, finding_lines, print_json, readable_bytes, readable_time, terminal_text
 from svc.cli.source import Source, source_options
@@ -34,7 +34,7 @@ def status(context: click.Context, source: Source, as_json: bool) -> None:
     from svc.cli.status import gather_status
 
     with source.open_file(read_only=True) as opened:
-        found = gather_status(opened, boot_plugins(opened))
+        found = gather_status(opened, *boot_for_diagnosis(opened))
     if as_json:
         print_json(found)
     else:

@@ -6,31 +6,23 @@ It binds log, objects and tree: reading at any version, group commit, the commit
 from __future__ import annotations
 
 from svc.database.attempts import attempt
-from svc.database.collection import CollectionReport, collect, compact
+from svc.database.collection import CollectionReport, collect, compact, unkept_versions
 from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.configuration_lists import ConfigurationList, at_field
 from svc.database.database import Database
 from svc.database.head import Head
 from svc.database.holds import Hold
-from svc.database.information import information
+from svc.database.information import Space, information, space_of
 from svc.database.json_records import read_record, same_content
 from svc.database.naming import parse_time
-from svc.database.operations import Condition, OperationResult
+from svc.database.operations import Condition, OperationResult, same_entry
+from svc.database.origins import Origin
 from svc.database.record_versions import files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
-from svc.database.verification import (
-    Damage,
-    ScrubStep,
-    VerifyReport,
-    is_whole_again,
-    name_damage,
-    scrub,
-    verify,
-)
 from svc.database.version import Version
 from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
-from svc.executor import in_turns, pause, run_blocking
+from svc.executor import in_turns, pause, run_blocking, without_turn
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
 
@@ -43,19 +35,18 @@ __all__ = [
     "CommitStep",
     "Condition",
     "ConfigurationList",
-    "Damage",
     "Database",
     "DatabaseTotals",
     "Head",
     "Hold",
     "OperationHandle",
     "OperationResult",
+    "Origin",
     "PathChange",
-    "ScrubStep",
+    "Space",
     "StoredContent",
     "Transaction",
     "TransactionRecord",
-    "VerifyReport",
     "Version",
     "View",
     "ViewBatch",
@@ -68,8 +59,6 @@ __all__ = [
     "files_with_records",
     "in_turns",
     "information",
-    "is_whole_again",
-    "name_damage",
     "parse_time",
     "pause",
     "read_record",
@@ -77,6 +66,8 @@ __all__ = [
     "reference_path",
     "run_blocking",
     "same_content",
-    "scrub",
-    "verify",
+    "same_entry",
+    "space_of",
+    "unkept_versions",
+    "without_turn",
 ]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import cbor2
 from msgspec import Struct
 
+from svc.database.origins import Origin
 from svc.errors import CorruptRecord, UnsupportedFormat
 from svc.hashing import HASH_SIZE, Hash
 from svc.paths import Path, format_path
@@ -80,6 +81,11 @@ class TransactionRecord(Struct, frozen=True):
     ref: str
     changes: tuple[PathChange, ...]
     root: Hash | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it was made first; None: in this database."""
+        return Origin.read(self.actor, self.message)
 
 
 class DatabaseTotals(Struct, frozen=True):

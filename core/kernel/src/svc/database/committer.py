@@ -28,13 +28,15 @@ from svc.database.fold import Fold
 from svc.database.head import Head
 from svc.database.holds import Hold
 from svc.database.operations import Operation, OperationResult, SetRef
+from svc.database.origins import Origin
 from svc.database.state import SharedState
 from svc.errors import DatabaseLatched, ServiceUnavailable, SvcError
 from svc.hashing import Hash, ObjectKind
-from svc.metrics import Histogram
+from svc.metrics import Histogram, Level
 from svc.native_locks import native_lock
 from svc.objects.key_index import PackedPlace, Place, pack_place
-from svc.objects.store import PendingObjects
+from svc.objects.store import STORED_CHUNKS, PendingObjects
+from svc.steps import Steps, present_steps
 
 __all__ = ["CommitRequest", "Committer"]
 
@@ -54,6 +56,7 @@ COMMIT_TRANSACTIONS = Histogram(
     "Transactions in a batch.",
     bounds=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
 )
+WAITING_TRANSACTIONS = Level("svc_commit_waiting_transactions", "Transactions that wait to be committed.")
 
 
 def _event() -> threading.Event:
@@ -72,8 +75,10 @@ class CommitRequest(Struct, eq=False):
         recount: chunks and their stored bytes that are added to the totals; negative for what was collected.
         begins_sweep: whether it brings the plan of a collection.
         has_packs: whether it does so while packs hold commits.
+        origins: for operations that were made elsewhere first, by their numbers, where.
         leads: whether it is its turn to commit what waits, and it has not begun.
         wake: set when it leads, and when it was dealt with.
+        steps: of the request of HTTP that it is from; None where nobody observes that.
     """
 
     ref: str
@@ -93,6 +98,8 @@ class CommitRequest(Struct, eq=False):
     leads: bool = False
     is_done: bool = False
     wake: threading.Event = field(default_factory=_event)
+    steps: Steps | None = None
+    origins: dict[int, Origin] = field(default_factory=dict)
 
 
 class Committer:
@@ -119,15 +126,21 @@ class Committer:
         full, ``DatabaseLatched`` after an I/O error, ``ServiceUnavailable`` with ``retry_after`` when too
         much waits already.
         """
+        request.steps = present_steps()
+        began = time.monotonic()
         try:
             with self._mutex:
                 self._admit(request)
                 request.leads = not self._has_leader
                 self._has_leader = True
-            self._wait(request)
+            # Callers may hold locks of paths, for which others wait with their turns.
+            with self._executor.without_turn(waits_again=False):
+                self._wait(request)
         except BaseException:
             self._withdraw(request)
             raise
+        if request.steps is not None:
+            request.steps.note("commit", began, time.monotonic())
         if request.error is not None:
             _raise_error_of(request)
 
@@ -183,6 +196,7 @@ class Committer:
                 retry_after=max(1, min(seconds, _LONGEST_RETRY_SECONDS)),
             )
         self._queue.append(request)
+        WAITING_TRANSACTIONS.add(1)
         self._queued_bytes += request.pending.size
 
     def _withdraw(self, request: CommitRequest) -> None:
@@ -190,6 +204,7 @@ class Committer:
         with self._mutex:
             if request in self._queue:
                 self._queue.remove(request)
+                WAITING_TRANSACTIONS.add(-1)
                 self._queued_bytes -= request.pending.size
                 if request.leads:
                     self._appoint_leader()
@@ -212,8 +227,10 @@ class Committer:
             self._gather()
             asked = time.monotonic()
             with self._state.commit_lock():
-                LOCK_SECONDS.observe(time.monotonic() - asked)
+                locked = time.monotonic()
+                LOCK_SECONDS.observe(locked - asked)
                 batch = self._take_batch()
+                _note(batch, "commit.lock", asked, locked)
                 is_done = not batch or self._commit(batch)
             if not is_done:
                 self._commit_one_by_one(batch)
@@ -257,6 +274,7 @@ class Committer:
                 batch.append(self._queue.popleft())
                 size += batch[-1].pending.size
             self._queued_bytes -= size
+            WAITING_TRANSACTIONS.add(-len(batch))
         self._last_batch = len(batch)
         return batch
 
@@ -285,6 +303,7 @@ class Committer:
             return False
         if fold.commits:
             self._write(fold)
+            _note(batch, "log.sync", *self._state.last_sync)
         return True
 
     def _commit_one_by_one(self, batch: list[CommitRequest]) -> None:
@@ -329,6 +348,7 @@ class Committer:
             placed.update(folded.placed)
         # Not on the event loop: the disk takes its time, and others may be writing large pieces just now.
         offset = self._executor.run_reserved(lambda: state.append_and_sync(framed))
+        STORED_CHUNKS.add(sum(folded.chunks for folded in fold.commits))
         located: list[tuple[Hash, PackedPlace]] = []
         commits: list[tuple[Commit, Place]] = []
         waiting = iter(fold.commits)
@@ -355,6 +375,13 @@ class Committer:
 def _has_news(request: CommitRequest) -> bool:
     """Whether it leads or was dealt with: what it is woken for."""
     return request.is_done or request.leads
+
+
+def _note(batch: list[CommitRequest], step: str, began: float, ended: float) -> None:
+    """Notes a step that all of a batch wait for."""
+    for request in batch:
+        if request.steps is not None:
+            request.steps.note(step, began, ended)
 
 
 def _raise_error_of(request: CommitRequest) -> NoReturn:

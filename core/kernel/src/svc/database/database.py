@@ -42,7 +42,7 @@ from svc.objects.chunking import MAXIMUM_CHUNK, Readable
 from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
 from svc.objects.key_index import unpack_places
 from svc.objects.read_cache import CACHE_BYTES
-from svc.objects.store import EMPTY_ROOT, ObjectStore, PendingObjects, add_object
+from svc.objects.store import EMPTY_ROOT, OFFERED_CHUNKS, ObjectStore, PendingObjects, add_object
 from svc.tree import Entry
 
 __all__ = ["Database"]
@@ -260,7 +260,12 @@ class Database(VersionAccess, CollectionAccess):
         return self._writer.store_bytes(content)
 
     def transaction(
-        self, *, actor: str | None = None, message: str | None = None, ref: str = HEAD_NAME
+        self,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        ref: str = HEAD_NAME,
+        checks_contents: bool = True,
     ) -> Transaction:
         """Begins a transaction; as a context manager it commits on a clean exit.
 
@@ -268,12 +273,14 @@ class Database(VersionAccess, CollectionAccess):
             actor: who acts (a user id), for the log.
             message: what for, for the log.
             ref: the tree that it changes: ``HEAD``, or a named ref such as ``forks/draft``.
+            checks_contents: whether plugins are asked about the contents that it puts; not for what another
+                database has accepted, and this one must take too.
 
         Raises:
             ReadOnly: the database is open for reading.
         """
         self._require_writable()
-        return Transaction(self, actor, message, ref)
+        return Transaction(self, actor, message, ref, checks_contents=checks_contents)
 
     def submit(self, request: CommitRequest) -> None:
         """Commits a request; the way of transactions into the log."""
@@ -348,6 +355,7 @@ class Database(VersionAccess, CollectionAccess):
             raise InvalidInput(f"A chunk has 1 to {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
         if hash_object(ObjectKind.CHUNK, content) != hash:
             raise InvalidInput("The bytes do not have this hash.", hash=hash.hex())
+        OFFERED_CHUNKS.add()
         with self._holds.take():
             self._pins.add((hash,))
             if self._state.objects.index.contains(hash):

@@ -108,6 +108,7 @@ def database_findings(database: Database) -> Iterator[Finding]:
     opened = database.opening
     yield from opened.findings
     yield from _given_up(database)
+    yield from _needed(database)
     if opened.saved:
         yield from _still_saved(opened.saved, database.objects.log)
     for finding in ahead_of_clock(head):
@@ -132,6 +133,20 @@ def _given_up(database: Database) -> Iterator[Finding]:
             "Look who may do what, enable again what plugins are not enabled any more, and repair again from "
             "a backup if there is one.",
             detail=f"It is about {', '.join(paths)}.",
+        )
+
+
+def _needed(database: Database) -> Iterator[Finding]:
+    """Yields a finding while HEAD or a named version needs what a repair could not save."""
+    found = database.opening.needed.first(database)
+    if found is not None:
+        yield Finding(
+            "database.lost",
+            "database",
+            "A repair could not save everything, and what it lost is still needed: it cannot be read.",
+            "Look which paths these are with 'svc verify'; repair from a backup, store the files again, or "
+            "delete them.",
+            detail=f"One is {found}.",
         )
 
 

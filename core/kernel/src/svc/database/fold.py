@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from svc.clock import now_ms
-from svc.database.commit import Commit, DatabaseTotals, TransactionRecord
+from svc.database.commit import Commit, DatabaseTotals, PathChange, TransactionRecord
 from svc.database.head import Head
 from svc.database.operations import (
     Operation,
@@ -25,6 +25,7 @@ from svc.database.operations import (
     is_plain_put,
     put_all,
 )
+from svc.database.origins import Origin
 from svc.database.references import HEAD_NAME, reference_path
 from svc.errors import NotFound, PayloadTooLarge, SvcError
 from svc.hashing import Hash, ObjectKind, hash_object
@@ -52,6 +53,7 @@ class FoldedCommit(Struct, frozen=True, gc=False):
         records: framed, in the order in which they are appended; the commit's own is last.
         places: for each of them the hash and what its place will be but for the offset.
         placed: records that lie in the log already, and their packed places.
+        chunks: how many of all these records are chunks.
     """
 
     commit: Commit
@@ -59,6 +61,7 @@ class FoldedCommit(Struct, frozen=True, gc=False):
     records: list[bytes]
     places: list[tuple[Hash, Place]]
     placed: dict[Hash, PackedPlace]
+    chunks: int
 
 
 class _OpenCommit(Struct):
@@ -168,14 +171,7 @@ class Fold:
             return
         self._open.pending.absorb(request.pending)
         if request.operations:
-            self._open.transactions.append(
-                TransactionRecord(
-                    request.actor,
-                    request.message,
-                    request.ref,
-                    tuple([operation.change() for operation in request.operations]),
-                )
-            )
+            self._open.transactions += _records_of(request)
         self._open.requests.append(request)
         if request.recount != _NO_RECOUNT:
             self._recount(*request.recount)
@@ -395,7 +391,7 @@ class Fold:
         hash = hash_object(_COMMIT, payload)
         records.append(encode_record(_COMMIT, hash, payload, time_ms=self.now_ms, system=True))
         places.append((hash, Place(0, len(payload), len(payload), _COMMIT, 1, 0)))
-        return FoldedCommit(commit, hash, records, places, placed)
+        return FoldedCommit(commit, hash, records, places, placed, chunks)
 
     def _totals_after(self, chunks: int, chunk_bytes: int) -> DatabaseTotals:
         below = totals(self._users, self._root)
@@ -407,3 +403,26 @@ class Fold:
             self._totals.chunks + chunks,
             self._totals.chunk_bytes + chunk_bytes,
         )
+
+
+def _records_of(request: CommitRequest) -> list[TransactionRecord]:
+    """What the log says of a transaction: what was made here, then what each origin brought."""
+    if not request.origins:
+        changes = tuple([operation.change() for operation in request.operations])
+        return [TransactionRecord(request.actor, request.message, request.ref, changes)]
+    parts: list[tuple[Origin | None, list[PathChange]]] = [(None, [])]
+    for number, operation in enumerate(request.operations):
+        origin = request.origins.get(number)
+        if origin is not None and origin != parts[-1][0]:
+            parts.append((origin, []))
+        parts[0 if origin is None else -1][1].append(operation.change())
+    return [
+        TransactionRecord(
+            request.actor if origin is None else origin.user,
+            request.message if origin is None else origin.message,
+            request.ref,
+            tuple(changes),
+        )
+        for origin, changes in parts
+        if changes
+    ]

@@ -30,15 +30,25 @@ class _Stored(msgspec.Struct):
     commits: list[int]
     objects: bytes
     given_up: list[str] = []
+    needed: list[str] = []
 
 
 class Lost:
-    """Objects and commits that a repair could not save, and system directories that it had to remove."""
+    """Objects and commits that a repair could not save, and system directories that it had to remove.
+
+    ``needed`` are the first paths at which HEAD or a named version needed something of it, when that was last
+    looked for.
+    """
 
     def __init__(
-        self, objects: Iterable[Hash] = (), commits: Iterable[int] = (), given_up: Iterable[Path] = ()
+        self,
+        objects: Iterable[Hash] = (),
+        commits: Iterable[int] = (),
+        given_up: Iterable[Path] = (),
+        needed: Iterable[str] = (),
     ) -> None:
         self.given_up = tuple(given_up)
+        self.needed = tuple(needed)
         self._objects = b"".join(sorted(set(objects)))
         self.commits = frozenset(commits)
 
@@ -60,7 +70,8 @@ class Lost:
     def encode(self) -> bytes:
         """Returns what is stored of it."""
         given_up = ["/".join(path) for path in self.given_up]
-        return msgspec.msgpack.encode(_Stored(sorted(self.commits), self._objects, given_up))
+        stored = _Stored(sorted(self.commits), self._objects, given_up, list(self.needed))
+        return msgspec.msgpack.encode(stored)
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
@@ -72,6 +83,7 @@ class Lost:
             return made
         made._objects, made.commits = stored.objects, frozenset(stored.commits)
         made.given_up = tuple(tuple(path.split("/")) for path in stored.given_up)
+        made.needed = tuple(stored.needed)
         return made
 
     @classmethod

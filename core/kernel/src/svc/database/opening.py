@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import lmdb
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from svc.database.catch_up import Progress, catch_up
@@ -37,6 +37,7 @@ from svc.database.findings import (
 )
 from svc.database.head import Head
 from svc.database.history import Covered, History, Proof, examine, proof_of_head, withdraw_claims
+from svc.database.needed_paths import NeededPaths
 from svc.database.state import SharedState
 from svc.errors import DatabaseBusy, InsufficientStorage, SvcError
 from svc.executor import Executor
@@ -59,6 +60,7 @@ class Opened(Struct):
         findings: what is wrong with the file, as the opening found it.
         saved: what recoveries have cut from the file, and may be missed.
         given_up: directories of the system tree that repairs have given up; None: nobody has looked yet.
+        needed: remembers what was looked at in search of what needs something lost.
     """
 
     state: SharedState
@@ -69,6 +71,7 @@ class Opened(Struct):
     findings: tuple[Finding, ...] = ()
     saved: tuple[SavedEnd, ...] = ()
     given_up: tuple[tuple[str, ...], ...] | None = None
+    needed: NeededPaths = field(default_factory=NeededPaths)
     _clock_was_told: bool = False
 
     def warn_of_clock(self, finding: Finding) -> None:
@@ -204,6 +207,7 @@ class _Plan(Struct, frozen=True):
     one_batch: bool = False
     unsynced: bool = False
     unacknowledged: bool = False
+    proved: bool = False
 
     def refuse_broken(self, log: Log, history: History) -> None:
         """Raises what the walk met where a commit is missing, unless the recovery would cut that off.
@@ -226,9 +230,15 @@ def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: Histor
         start = max(known, head.commit_end)
         # A commit that says otherwise was made later: the cell is of an earlier course of events.
         if durable <= start:
-            return _Plan(head, start, unsynced=True)
+            return _Plan(head, start, unsynced=True, proved=True)
     # A commit is published before anybody is told of it: of what lies behind the cell's nobody was.
-    return _Plan(head, durable, one_batch=True, unacknowledged=head is not None and not history.goes_on)
+    return _Plan(
+        head,
+        durable,
+        one_batch=True,
+        unacknowledged=head is not None and not history.goes_on,
+        proved=head is not None or mark is not None,
+    )
 
 
 def _recover(log: Log, cell: SharedCell, plan: _Plan) -> Recovery:
@@ -244,6 +254,7 @@ def _recover(log: Log, cell: SharedCell, plan: _Plan) -> Recovery:
             one_batch=plan.one_batch,
             unsynced=plan.unsynced,
             unacknowledged=plan.unacknowledged,
+            proved=plan.proved,
         )
     except OSError:
         if plan.head is not None:

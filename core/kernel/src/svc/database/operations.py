@@ -20,7 +20,7 @@ from svc.objects.store import EMPTY_ROOT
 from svc.paths import MAXIMUM_PATH_BYTES, Path, format_path, is_system_path
 from svc.tree import NO_TOTALS, Entry, EntryKind, WorkingTree
 
-__all__ = ["Condition", "Operation", "OperationResult"]
+__all__ = ["Condition", "Operation", "OperationResult", "Unchanged", "same_entry"]
 
 _FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 
@@ -68,6 +68,33 @@ class Condition(Struct, frozen=True):
                 path=format_path(path),
                 condition="If-None-Match",
             )
+
+
+class Unchanged(Condition, frozen=True):
+    """The precondition that what stands at a path is in every respect what it was when it was read.
+
+    Of a directory only that one is there: its hash is not known while the commit changes what it holds.
+    """
+
+    entry: Entry | None = None
+
+    def check(self, path: Path, present: Entry | None) -> None:
+        """Raises PreconditionFailed unless it is."""
+        expected = self.entry
+        if expected is not None and expected.kind is _DIRECTORY:
+            holds = present is not None and present.kind is _DIRECTORY
+        else:
+            holds = present == expected
+        if not holds:
+            raise PreconditionFailed("The path was changed meanwhile.", path=format_path(path))
+
+
+def same_entry(entry: Entry | None) -> Condition:
+    """Returns the condition that an entry is still the same, times too; of a directory, that one is there.
+
+    None was nothing. ``same_content`` asks less: the same bytes.
+    """
+    return Unchanged(entry=entry)
 
 
 class OperationResult(Struct, frozen=True, gc=False):
@@ -268,13 +295,13 @@ class Link(Struct, frozen=True, gc=False):
     created_ms: int | None = None
     updated_ms: int | None = None
     condition: Condition | None = None
-    system: ClassVar[bool] = False
+    system: bool = False
 
     def touched(self) -> tuple[Path, ...]:
         return (self.path,)
 
     def change(self) -> PathChange:
-        return PathChange("link", self.path)
+        return PathChange("link", self.path, None, self.system)
 
     def apply(self, tree: WorkingTree, now_ms: int) -> OperationResult:
         _refuse_root(self.path)

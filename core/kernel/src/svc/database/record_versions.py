@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from svc.database.operations import Condition
 from svc.database.references import REFERENCES
 from svc.database.version import Version
-from svc.errors import CorruptRecord, PreconditionFailed
+from svc.errors import CorruptRecord
 from svc.executor import pause
 from svc.hashing import ObjectKind, content_hasher, hash_object
 from svc.objects.content import StoredContent
 from svc.objects.file_record import PAYLOAD_VERSION
 from svc.objects.store import ObjectStore, PendingObjects, add_object
-from svc.paths import Path, format_path
+from svc.paths import Path
 from svc.tree import Entry, EntryKind
 
 if TYPE_CHECKING:
     from svc.database.database import Database
 
-__all__ = ["FileWithRecord", "Unchanged", "files_with_records", "renewed_content"]
+__all__ = ["FileWithRecord", "files_with_records", "renewed_content"]
 
 
 class FileWithRecord(NamedTuple):
@@ -40,17 +39,6 @@ class FileWithRecord(NamedTuple):
     system: bool
     version: int
     is_current: bool
-
-
-class Unchanged(Condition, frozen=True):
-    """The precondition that a file is in every respect what it was when it was read."""
-
-    entry: Entry | None = None
-
-    def check(self, path: Path, present: Entry | None) -> None:
-        """Raises PreconditionFailed unless it is."""
-        if present != self.entry:
-            raise PreconditionFailed("The file was changed meanwhile.", path=format_path(path))
 
 
 def files_with_records(

@@ -19,6 +19,7 @@ __all__ = [
     "CONTINUATION",
     "HEAD_NAME",
     "REFERENCES",
+    "is_reference",
     "normal_reference",
     "reference_name",
     "reference_path",
@@ -69,6 +70,11 @@ def reference_name(path: Path) -> str:
     """Returns the name of the ref at a path of the system tree, the reverse of ``reference_path``."""
     joined = "".join(segment.removesuffix(CONTINUATION) for segment in path[2:])
     return f"{path[1]}/{joined.replace('%2F', '/').replace('%25', '%')}"
+
+
+def is_reference(path: Path) -> bool:
+    """Whether a path of the system tree is that of a named ref, whose directory is a version of its own."""
+    return len(path) > 2 and path[0] == REFERENCES and not path[-1].endswith(CONTINUATION)
 
 
 def references(system: Version, kind: str | None = None) -> Iterator[tuple[str, Hash]]:

@@ -35,7 +35,10 @@ SYNC_SECONDS = Histogram("svc_log_sync_seconds", "How long the disk took to make
 
 
 class SharedState:
-    """The shared state of one opening of a database; what blocks runs in place until ``use``."""
+    """The shared state of one opening of a database; what blocks runs in place until ``use``.
+
+    ``last_sync`` says when that of the last commit of this process began and ended, by ``time.monotonic``.
+    """
 
     def __init__(self, log: Log, index: KeyIndex, cell: SharedCell | None) -> None:
         self.log = log
@@ -47,6 +50,7 @@ class SharedState:
         self._boot_id = boot_id()
         self._commit_lock = _CommitLock(log, self.executor)
         self._fixed_head: Head | None = None
+        self.last_sync = (0.0, 0.0)
         # One attribute, so that threads see a pair.
         self._seen: tuple[bytes | None, Head | None] = (None, None)
 
@@ -222,9 +226,10 @@ class SharedState:
             except SvcError:
                 self.publish(head)
                 raise
-            began = time.perf_counter()
+            began = time.monotonic()
             self.log.sync()
-            SYNC_SECONDS.observe(time.perf_counter() - began)
+            self.last_sync = (began, time.monotonic())
+            SYNC_SECONDS.observe(self.last_sync[1] - began)
         except OSError as error:
             raise self._latch(error) from error
         return offset

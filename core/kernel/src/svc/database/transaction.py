@@ -6,6 +6,8 @@ exist, is it the expected state) is made when the commit is made, against the st
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -24,10 +26,12 @@ from svc.database.operations import (
     PutEntry,
     Relocate,
     SetRef,
+    Unchanged,
     check_link_target,
     refuse_system_path,
 )
-from svc.database.record_versions import Unchanged, renewed_content
+from svc.database.origins import Origin, refuse_origin
+from svc.database.record_versions import renewed_content
 from svc.database.references import HEAD_NAME, normal_reference, reference_path
 from svc.errors import InvalidInput
 from svc.hashing import Hash
@@ -78,10 +82,22 @@ class Transaction:
     Made by ``Database.transaction``; use it as a context manager, or call ``commit``.
     """
 
-    def __init__(self, database: Database, actor: str | None, message: str | None, ref: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        actor: str | None,
+        message: str | None,
+        ref: str,
+        *,
+        checks_contents: bool = True,
+    ) -> None:
         self._database = database
+        self._checks_contents = checks_contents
+        refuse_origin(message)
         self._actor = actor
         self._message = message
+        self._origin: Origin | None = None
+        self._origins: dict[int, Origin] = {}
         self._ref = normal_reference(ref)
         self._operations: list[Operation | SetRef] = []
         self._pending = PendingObjects()
@@ -237,6 +253,15 @@ class Transaction:
         stored = self._take(content, system=True)
         return self._add(Put(path, stored, None, condition=condition, system=True))
 
+    def link_system(self, path: Path, target: str, *, condition: Condition | None = None) -> OperationHandle:
+        """Makes or replaces a link in the system tree: a text that stands in its directory, without a chunk.
+
+        Raises at the commit:
+            Conflict: something that is not a link stands there.
+        """
+        check_link_target(target)
+        return self._add(Link(path, target, condition=condition, system=True))
+
     def renew_record(self, path: Path, entry: Entry, *, system: bool = False) -> bool:
         """Writes the file record of a file in its present version; all else stays as it is. Reads the file.
 
@@ -266,9 +291,21 @@ class Transaction:
         self._add(Put(path, content, entry.content_type, *times, Unchanged(entry=entry), system))
         return True
 
-    def delete_system(self, path: Path) -> OperationHandle:
+    def put_system_entry(
+        self, path: Path, entry: Entry, *, condition: Condition | None = None
+    ) -> OperationHandle:
+        """Puts an entry of the system tree at another path there; a directory comes with everything below.
+
+        Raises:
+            InvalidInput: the database does not hold what the entry names.
+        """
+        if not self._database.holds_entry(entry, self._held()):
+            raise InvalidInput("The entry names a content that is not stored.", field="entry")
+        return self._add(PutEntry(path, entry, condition, system=True))
+
+    def delete_system(self, path: Path, *, condition: Condition | None = None) -> OperationHandle:
         """Removes what stands at a path of the system tree, with everything below."""
-        return self._add(Delete(path, recursive=True, system=True))
+        return self._add(Delete(path, recursive=True, condition=condition, system=True))
 
     def set_ref(self, name: str, root: Hash | None, *, expected: Hash | None = None) -> OperationHandle:
         """Moves HEAD or a named ref to a root; makes or removes a named ref.
@@ -312,6 +349,19 @@ class Transaction:
         reference_path(name)
         return self._add(SetRef(name, None, b"", source))
 
+    @contextmanager
+    def merging(self, origin: Origin | None) -> Iterator[None]:
+        """What is added within was made elsewhere: the log records it apart, with where and by whom.
+
+        All of the transaction is one commit. What was made here (None) stands first in its record, what
+        follows each other of one origin stands together.
+        """
+        self._origin = origin
+        try:
+            yield
+        finally:
+            self._origin = None
+
     def commit(self) -> CommitResult:
         """Commits the operations and returns when they are durable; blocks.
 
@@ -322,7 +372,7 @@ class Transaction:
         """
         if self.result is not None:
             raise InvalidInput("The transaction is committed already.")
-        if any(_is_path_operation(operation) for operation in self._operations):
+        if self._checks_contents and any(_is_path_operation(operation) for operation in self._operations):
             checks = self._database.content_checks()
             if checks:
                 CheckedContents(
@@ -333,6 +383,7 @@ class Transaction:
         request = CommitRequest(self._ref, self._operations, self._pending, self._actor, self._message)
         # Should this wait be given up, whoever commits the request goes on with it.
         request.hold = self._hold
+        request.origins = self._origins
         self._database.submit(request)
         if self._hold is not None:
             self._hold.release()
@@ -367,6 +418,8 @@ class Transaction:
         self._small.append_ahead()
 
     def _add(self, operation: Operation | SetRef) -> OperationHandle:
+        if self._origin is not None:
+            self._origins[self._count] = self._origin
         self._operations.append(operation)
         self._count += 1
         return OperationHandle(self, len(self._operations) - 1)

@@ -190,13 +190,16 @@ class Version:
         """
         return in_turns(diff(self._objects, self.root, other.root, path, after=after))
 
-    def differences(self, other: Version) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+    def differences(
+        self, other: Version, *, after: str | None = None
+    ) -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """Yields the names in the root directory whose entries differ from another version's, and both.
 
         Nothing below is looked at: with ``sibling`` of the hashes of two directories a caller goes down
         where it needs to, so that a directory that came or went costs nothing, however much it holds.
+        With ``after`` it begins behind that name, at once.
         """
-        return self._objects.differences(self.root, other.root)
+        return self._objects.differences(self.root, other.root, after=after)
 
     def totals(self, path: Path = ()) -> Totals:
         """Returns what lies below a directory: counts, bytes and times; does not walk it."""

@@ -13,7 +13,7 @@ import lmdb
 
 from svc.errors import SvcError
 from svc.hashing import HASH_SIZE, Hash
-from svc.objects.environments import close_environment, open_environment
+from svc.objects.environments import look_into_environment
 
 if TYPE_CHECKING:
     from svc.database.database import Database
@@ -110,16 +110,9 @@ def applied_in(database: Database, view: _Named) -> int:
     if not (directory / "data.mdb").exists():
         return 0
     try:
-        shared = open_environment(directory, MAP_SIZE, DATABASES, read_only=True)
+        mark = ViewMark.unpack(look_into_environment(directory, MAP_SIZE, MARK_KEY))
     except (lmdb.Error, OSError, SvcError):
         return 0
-    try:
-        with shared.begin() as transaction:
-            mark = ViewMark.unpack(transaction.get(MARK_KEY))
-    except lmdb.Error:
-        return 0
-    finally:
-        close_environment(shared)
     if mark is None or not mark_is_of_log(mark, database, view):
         return 0
     return mark.applied

@@ -186,6 +186,7 @@ class Log:
         one_batch: bool = False,
         unsynced: bool = False,
         unacknowledged: bool = False,
+        proved: bool = False,
     ) -> Recovery:
         """Makes the log end with its last whole record, durably, and admits others. Blocks.
 
@@ -203,6 +204,8 @@ class Log:
                 and nobody was told that it is there: all of it is cut.
             unacknowledged: whether it is known that nobody was ever told of anything behind ``start``:
                 damage there is cut, also below the tail that is known since the machine started.
+            proved: whether something beside the log says what was acknowledged. Where nothing does, a file
+                that was cut short looks like one that a crash has left.
 
         Raises:
             CorruptRecord: a record header is damaged where no crash explains it; nothing was changed.
@@ -228,7 +231,7 @@ class Log:
                     else assess(self._read, start, size, whole, one_batch=one_batch)
                 )
                 remains, saved_to, may_be_lost = self._cut(
-                    assessment.tail, size, known, unacknowledged or unsynced
+                    assessment.tail, size, known, unacknowledged or unsynced, proved
                 )
                 storage.sync()
                 storage.publish_tail(assessment.tail)
@@ -326,12 +329,12 @@ class Log:
                 "machine started. Close the database everywhere and open it again.",
                 offset=assessment.tail,
             )
-        self._cut(assessment.tail, size, tail, unacknowledged=True)
+        self._cut(assessment.tail, size, tail, unacknowledged=True, proved=True)
         self.storage.publish_tail(assessment.tail)
         return assessment.tail
 
     def _cut(
-        self, offset: int, size: int, known: int | None, unacknowledged: bool
+        self, offset: int, size: int, known: int | None, unacknowledged: bool, proved: bool
     ) -> tuple[Remains | None, str | None, bool]:
         """Saves and cuts the end; returns what it was, where it is saved, whether commits may be lost."""
         if offset == size:
@@ -341,13 +344,22 @@ class Log:
         is_explained = known is not None and (size <= known or remains.is_only_unfinished)
         may_be_lost = remains.may_hold_commit and not (unacknowledged and is_explained)
         saved_to = None if remains.zeros else self._save(remains, unfinished=not may_be_lost)
+        if may_be_lost:
+            verdict = "Acknowledged commits may be among them. "
+        elif proved or unacknowledged:
+            verdict = "Nothing acknowledged is lost. "
+        else:
+            verdict = (
+                "None of them was acknowledged; but whether the file was longer before cannot be known, "
+                "since nothing beside it says what it held. "
+            )
         logger.warning(
             "%s: the %s behind offset %d are cut: %s. %s%s",
             self.storage.name,
             count(remains.size, "byte"),
             offset,
             remains.describe(),
-            "Acknowledged commits may be among them. " if may_be_lost else "Nothing acknowledged is lost. ",
+            verdict,
             f"They are saved in {saved_to}" if saved_to else "They are not saved",
         )
         self.storage.cut(offset)

@@ -21,7 +21,7 @@ from svc.objects.file_record import FileRecord
 from svc.objects.key_index import PackedPlace, pack_place, unpack_place
 from svc.objects.large_content import LargeContent
 from svc.objects.many_chunks import append_chunks
-from svc.objects.store import ObjectStore, PendingObjects, add_chunks, add_object
+from svc.objects.store import OFFERED_CHUNKS, ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
 
 __all__ = [
@@ -113,6 +113,8 @@ class ContentWriter:
         content_hash = hash_object(ObjectKind.CHUNK, content)
         hold = self._take_hold()  # before anything is looked up
         record = None
+        if content:
+            OFFERED_CHUNKS.add()
         if content and self._system:
             # System chunks hash under their own context: the content hash cannot name the chunk.
             chunk = hash_object(ObjectKind.CHUNK, content, system=True)
@@ -178,6 +180,8 @@ class SmallContents:
         """Takes a content of at most 64 KiB that belongs to the user tree; its head is not kept."""
         content_hash = hash_content(content)
         size = len(content)
+        if size:
+            OFFERED_CHUNKS.add()
         if size and content_hash not in self._waiting:
             self._waiting[content_hash] = content
             self.size += size

@@ -33,10 +33,11 @@ from svc.errors import (
     ServiceUnavailable,
     SvcError,
 )
-from svc.log import boot_id
 from svc.log.creation import FULL
 from svc.log.lock_waits import describe_process
 from svc.native_locks import held_across_waits, native_lock
+from svc.objects.environment_files import end_of, fill_up
+from svc.objects.environment_notes import NOTE, is_whole, note_written
 
 __all__ = [
     "SharedEnvironment",
@@ -45,16 +46,12 @@ __all__ = [
     "discard_environment",
     "is_damage",
     "is_full",
-    "note_synced",
-    "note_written",
     "open_environment",
 ]
 
 logger = logging.getLogger(__name__)
 
 _Key = tuple[int, int, int]
-_NOTE = "written-in"
-_SYNCED = b"synced"
 _LONGEST_WAIT_SECONDS = 5.0
 _DAMAGE = (
     lmdb.BadDbiError,
@@ -187,7 +184,7 @@ class SharedEnvironment:
                 self._given_up = None
             try:
                 with _locked(self.directory):
-                    if self.key != _key_of(self.directory / "data.mdb") or not _is_whole(self.directory):
+                    if self.key != _key_of(self.directory / "data.mdb") or not is_whole(self.directory):
                         raise ServiceUnavailable(
                             f"{self.directory} was removed or replaced; start the server anew."
                         )
@@ -253,7 +250,7 @@ def open_environment(
             shared.users += 1
             return shared
         with _locked(directory):
-            if not _is_whole(directory) or (not existing_only and not data.exists()):
+            if not is_whole(directory) or (not existing_only and not data.exists()):
                 if existing_only:
                     raise lmdb.CorruptedError("These files were written before the machine was last started.")
                 _begin_anew(directory)
@@ -265,6 +262,27 @@ def open_environment(
                 raise _disk_is_full() from error
         _environments[shared.key] = shared
         return shared
+
+
+def look_into_environment(directory: Path, map_size: int, key: bytes) -> bytes | None:
+    """Returns what stands under a key of the unnamed database, and waits for nobody who writes there.
+
+    To open an environment as ``open_environment`` does takes LMDB's lock of writers, who may hang. Raises
+    lmdb.Error as that.
+    """
+    with held_across_waits(_mutex):
+        # LMDB opens a file once in a process.
+        shared = _environments.get(_key_of(directory / "data.mdb"))
+        if shared is not None:
+            with shared.begin() as transaction:
+                return transaction.get(key)
+        if not is_whole(directory):
+            raise lmdb.CorruptedError("These files were written before the machine was last started.")
+        with lmdb.open(str(directory), map_size=map_size, readonly=True, max_readers=_READERS) as environment:
+            if (directory / "data.mdb").stat().st_size < end_of(environment):
+                raise lmdb.CorruptedError("These files were cut short.")
+            with environment.begin() as found:
+                return found.get(key)
 
 
 def close_environment(shared: SharedEnvironment) -> None:
@@ -308,24 +326,9 @@ def is_full(error: lmdb.Error) -> bool:
     return isinstance(error, lmdb.DiskError) or os.strerror(errno.EIO) in str(error)
 
 
-def note_written(directory: Path) -> None:
-    """Notes, before the first such write, that an environment is written in this boot of the machine.
-
-    Blocks for a sync where the note said that the files were synced.
-    """
-    present = _note(directory)
-    if present != boot_id():
-        _set_note(directory, boot_id(), durable=present == _SYNCED)
-
-
-def note_synced(directory: Path) -> None:
-    """Notes that an environment was synced, and that nobody writes to it any more; blocks."""
-    _set_note(directory, _SYNCED, durable=True)
-
-
 def destroy_environment(directory: Path) -> None:
     """Deletes the files of an environment; nobody may have it open."""
-    for name in ("data.mdb", "lock.mdb", _NOTE):
+    for name in ("data.mdb", "lock.mdb", NOTE):
         (directory / name).unlink(missing_ok=True)
 
 
@@ -347,33 +350,6 @@ def _refusal(error: OSError) -> SvcError:
 
 def _disk_is_full() -> InsufficientStorage:
     return InsufficientStorage("The disk is full: nothing more can be kept beside the database.")
-
-
-def _is_whole(directory: Path) -> bool:
-    return _note(directory) in (_SYNCED, boot_id())
-
-
-def _note(directory: Path) -> bytes | None:
-    try:
-        return (directory / _NOTE).read_bytes()
-    except OSError:
-        return None
-
-
-def _set_note(directory: Path, content: bytes, *, durable: bool) -> None:
-    temporary = directory / f"{_NOTE}.new"
-    with open(temporary, "wb") as file:
-        file.write(content)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
-    os.replace(temporary, directory / _NOTE)
-    if durable:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -437,7 +413,7 @@ def _new_environment(directory: Path, settings: _Settings) -> lmdb.Environment:
         raise ReadOnly("The directory beside the database cannot be written.") from error
     environment.reader_check()
     if not settings.read_only:
-        _fill_up(directory / "data.mdb", environment)
+        fill_up(directory / "data.mdb", environment)
     return environment
 
 
@@ -454,22 +430,6 @@ def _make_lock_file(path: Path) -> None:
             raise _disk_is_full() from error
     finally:
         os.close(descriptor)
-
-
-def _fill_up(data: Path, environment: lmdb.Environment) -> None:
-    """Appends zeros to a file that was cut short: reading missing pages would end the process.
-
-    LMDB notices pages of zeros as damage. Pages at the end that were never written are none.
-    """
-    end = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
-    if data.stat().st_size >= end:
-        return
-    try:
-        with open(data, "r+b") as file:
-            os.posix_fallocate(file.fileno(), end - 1, 1)
-    except OSError as error:
-        environment.close()
-        raise lmdb.CorruptedError(f"{data} was cut short.") from error
 
 
 def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:

@@ -21,11 +21,10 @@ import msgspec
 from svc.errors import DatabaseClosed, InsufficientStorage
 from svc.hashing import Hash
 from svc.objects.commit_index import META, CommitIndex, IndexedCommit, put_commits, writing
+from svc.objects.environment_notes import note_synced, note_written
 from svc.objects.environments import (
     close_environment,
     destroy_environment,
-    note_synced,
-    note_written,
     open_environment,
 )
 
@@ -41,7 +40,7 @@ __all__ = [
     "unpack_places",
 ]
 
-_MAP_SIZE = 1 << 40
+INDEX_LIMIT = 1 << 40
 _PLACE = struct.Struct("<QIIBBB")
 _MARK = struct.Struct("<IQQ16s")
 _FORMAT = 5
@@ -105,7 +104,7 @@ class KeyIndex(CommitIndex):
 
     def __init__(self, directory: Path, read_only: bool = False) -> None:
         self._directory = directory
-        self._shared = open_environment(directory, _MAP_SIZE, _DATABASES, read_only)
+        self._shared = open_environment(directory, INDEX_LIMIT, _DATABASES, read_only)
         self._begin: Callable[..., lmdb.Transaction[bytes]] = self._shared.begin
         self._get: Callable[[int, bytes], bytes | None] = self._shared.get
         self._process = os.getpid()

@@ -18,7 +18,7 @@ from svc.objects.codecs import Codec, CompressionTrial
 from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import PackedPlace, Place, pack_place
-from svc.objects.store import ObjectStore
+from svc.objects.store import OFFERED_CHUNKS, ObjectStore
 
 __all__ = ["LargeContent", "append_pieces"]
 
@@ -104,6 +104,7 @@ class LargeContent:
         """Cuts, hashes and appends what a window brings that is new; blocks."""
         batch = _Batch(self._system)
         cut = list(self._chunker.cut(window, is_last=is_last))
+        OFFERED_CHUNKS.add(len(cut))
         self.chunks += [(hash, len(chunk)) for hash, chunk in cut]
         known = self._objects.known(hash for hash, _ in cut)
         for hash, chunk in cut:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from svc.hashing import Hash
+from svc.metrics import Level
 from svc.paths import MAXIMUM_SEGMENT_BYTES
 from svc.tree import Entry, Node
 
@@ -19,6 +20,8 @@ Difference: TypeAlias = tuple[str, Entry | None, Entry | None]
 
 CACHE_BYTES = 64 * 1024 * 1024
 """What a cache takes when it is full, about."""
+
+KEPT_NODES = Level("svc_cached_nodes", "Decoded nodes of directories that processes keep.")
 
 _NODE_BYTES, _ROW_BYTES = 1024, 144
 _NAME_AND_OFFSET_BYTES = 512
@@ -61,7 +64,7 @@ class ReadCache:
         self.cut: set[Hash] = set()
         self.differences: dict[tuple[Hash, Hash], Sequence[Difference]] = {}
         self._old_nodes: dict[Hash, Node] = {}
-        self._new_size = 0
+        self._new_size = self._counted = 0
         self._name_count = 0
         self._difference_count = 0
 
@@ -81,6 +84,7 @@ class ReadCache:
         """Keeps a node that is new here."""
         self.nodes[hash] = node
         self._new_size += _memory_of(node)
+        self._count_nodes()
         if self._new_size > self._node_limit // _GENERATIONS:
             self._begin_generation()
 
@@ -90,6 +94,7 @@ class ReadCache:
         if self._new_size + total <= self._node_limit // _GENERATIONS:
             self.nodes.update(nodes)
             self._new_size += total
+            self._count_nodes()
         else:
             for hash, node in nodes.items():
                 self.put_node(hash, node)
@@ -137,6 +142,12 @@ class ReadCache:
         self.offsets.clear()
         self._old_nodes = {}
         self._new_size = self._name_count = self._difference_count = 0
+        self._count_nodes()
+
+    def _count_nodes(self) -> None:
+        count = len(self.nodes) + len(self._old_nodes)
+        KEPT_NODES.add(count - self._counted)
+        self._counted = count
 
     def _begin_generation(self) -> None:
         # First of all: what follows takes milliseconds, in which other threads put nodes.
@@ -144,6 +155,7 @@ class ReadCache:
         young = self.nodes.copy()
         self.nodes.clear()
         self._old_nodes = _latest(young, self._node_limit - self._node_limit // _GENERATIONS)
+        self._count_nodes()
 
 
 def _latest(nodes: dict[Hash, Node], limit: int) -> dict[Hash, Node]:

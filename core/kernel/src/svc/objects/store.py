@@ -16,6 +16,7 @@ from svc.errors import CorruptRecord, NotFound, SvcError, TruncatedFile
 from svc.hashing import Hash, ObjectKind, hash_object
 from svc.log import RECORD_HEADER_SIZE, Log, encode_record
 from svc.log.framing import decode_header
+from svc.metrics import Counter
 from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, compress, decompress
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import KeyIndex, PackedPlace, Place, place_of
@@ -36,6 +37,10 @@ _OF_NODES = ObjectKind.NODE  # a member is read through its class for ten times 
 _NO_DIRECTORY = b""
 _UNKNOWN = Entry(EntryKind.FILE, b"", 0, 0, 0)
 """Stands for an answer that the cache does not have; None is one."""
+
+
+OFFERED_CHUNKS = Counter("svc_chunks_offered", "Chunks of contents that were to be stored.")
+STORED_CHUNKS = Counter("svc_chunks_stored", "Chunks of them that were new, and became part of the log.")
 
 
 class PendingObjects(Struct):
@@ -183,8 +188,10 @@ class ObjectStore:
             below = entry.hash if entry.totals is not None else _NO_DIRECTORY
         return entry
 
-    def differences(self, left: Hash, right: Hash) -> Iterator[Difference]:
+    def differences(self, left: Hash, right: Hash, *, after: str | None = None) -> Iterator[Difference]:
         """As ``svc.tree.differences``, from the cache when it is there."""
+        if after is not None:
+            return differences(self, left, right, after=after)
         known = self.cache.differences.get((left, right))
         return self._differences(left, right) if known is None else iter(known)
 

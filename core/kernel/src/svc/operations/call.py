@@ -87,7 +87,7 @@ class Call(ABC):
     @property
     @abstractmethod
     def plugins(self) -> Plugins:
-        """The plugins of this process; for operations of the kernel."""
+        """The plugins of this process."""
 
     @abstractmethod
     def findings(self) -> tuple[Finding, ...]:

@@ -144,10 +144,10 @@ class DeclaredOperation(Generic[P, R_co]):
         access: what the caller needs.
         status: the HTTP status of success; of ``Created`` that of what was there is 200.
         errors: errors that it raises beside those that follow from its declaration.
-        weight: what it costs.
+        stated_weight: what it costs; None: nobody has said it.
         headers: header fields of the answer, by name, with the member of the answer that each repeats.
         cache: the answer's ``Cache-Control``, where it is not the usual one.
-        maximum_body: most bytes of a JSON body; None: as the plugin's setting ``maximum_json`` says.
+        maximum_body: most bytes of a JSON body; None: the plugin's setting ``maximum_json``, or 1 MiB.
         time_limit: name of the plugin's setting that says how many seconds it may take; None: no such limit.
         media_types: of a raw body and of a raw answer, where the signature says ``bytes``.
         responder: ``module:attribute`` of the responder that answers in its place; None: there is none.
@@ -161,7 +161,7 @@ class DeclaredOperation(Generic[P, R_co]):
     access: Access
     status: int
     errors: tuple[type[SvcError], ...]
-    weight: Weight
+    stated_weight: Weight | None
     headers: Mapping[str, str]
     cache: str | None
     maximum_body: int | None
@@ -180,6 +180,11 @@ class DeclaredOperation(Generic[P, R_co]):
     def module(self) -> str:
         """The module that declares it."""
         return self.function.__module__
+
+    @property
+    def weight(self) -> Weight:
+        """What it costs: where nobody has said it, perhaps much."""
+        return self.stated_weight or Weight.DEAR
 
     def __call__(self, call: Any, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Runs the function."""
@@ -292,7 +297,7 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
     older: tuple[str, ...] = (),
     status: int = 200,
     errors: tuple[type[SvcError], ...] = (),
-    weight: Weight = Weight.SMALL,
+    weight: Weight | None = None,
     headers: Mapping[str, str] | None = None,
     cache: str | None = None,
     maximum_body: int | None = None,
@@ -313,10 +318,11 @@ def operation(  # noqa: PLR0913 - each is a fact of its own, given by name
         status: HTTP status of success.
         errors: errors that it raises, beside those of every operation of its kind: malformed requests,
             missing credentials and permission, limits.
-        weight: what it costs.
+        weight: what it costs. One that does not say it counts as ``DEAR``.
         headers: header fields of the answer: by name, the member of the answer that the field repeats.
         cache: ``Cache-Control`` of the answer.
-        maximum_body: most bytes of a JSON body. None: as the plugin's setting ``maximum_json`` says.
+        maximum_body: most bytes of a JSON body, within the server's limit. None: the plugin's setting
+            ``maximum_json``, or 1 MiB.
         time_limit: name of the plugin's setting that says how many seconds it may take: ``call.deadline``
             follows from it.
         media_types: of a raw request body, and of a raw answer.

@@ -10,8 +10,9 @@ from msgspec import UNSET
 
 from svc.errors import NotFound, PluginMissing, ServiceUnavailable
 from svc.operations.access import public, requires_identity, requires_root
-from svc.operations.declaration import operation
+from svc.operations.declaration import Weight, operation
 from svc.operations.system_models import (
+    DescribedSettings,
     DisabledPlugin,
     Findings,
     Health,
@@ -19,6 +20,7 @@ from svc.operations.system_models import (
     PluginInfo,
     PluginList,
     PluginSettings,
+    SettingsChange,
     WhoAmI,
 )
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from svc.plugins import PluginReport
 
 __all__ = [
+    "change_settings",
     "configure_plugin",
     "disable_plugin",
     "enable_plugin",
@@ -38,6 +41,7 @@ __all__ = [
     "show_information",
     "show_openapi",
     "show_root_page",
+    "show_settings",
 ]
 
 HEALTH_TEMPLATE = "/system/health"
@@ -45,7 +49,12 @@ HEALTH_TEMPLATE = "/system/health"
 
 
 @operation(
-    "GET", "/", public, media_types=("", "text/html"), responder="svc.pipeline.root_page:show_root_page"
+    "GET",
+    "/",
+    public,
+    weight=Weight.SMALL,
+    media_types=("", "text/html"),
+    responder="svc.pipeline.root_page:show_root_page",
 )
 def show_root_page(call: Call) -> bytes | dict[str, str]:
     """Says what this is: a page for people, JSON for programs."""
@@ -56,27 +65,28 @@ def show_root_page(call: Call) -> bytes | dict[str, str]:
     HEALTH_TEMPLATE,
     public,
     errors=(ServiceUnavailable,),
+    weight=Weight.SMALL,
     responder="svc.pipeline.system_responders:show_health",
 )
 def show_health(call: Call) -> Health:
     """Shows how the server is; answers at every moment of a start, with 503 until requests are served."""
 
 
-@operation("GET", "/system/openapi.json", public)
+@operation("GET", "/system/openapi.json", public, weight=Weight.DEAR)
 def show_openapi(call: Call) -> dict[str, Any]:
     """Describes every operation of this server in the form of OpenAPI 3.1."""
     from svc.pipeline.openapi import describe_operations
 
-    return describe_operations(call.plugins, call.database)
+    return describe_operations(call)
 
 
-@operation("GET", "/system/findings", requires_root, cache="no-store")
+@operation("GET", "/system/findings", requires_root, weight=Weight.SMALL, cache="no-store")
 def list_findings(call: Call) -> Findings:
     """Lists all that is wrong, with what only root may read of it."""
     return Findings(list(call.findings()))
 
 
-@operation("GET", "/system/info", requires_root)
+@operation("GET", "/system/info", requires_root, weight=Weight.SMALL)
 def show_information(call: Call) -> Information:
     """Describes the database, as ``svc info`` shows it."""
     from svc.database import information
@@ -86,7 +96,7 @@ def show_information(call: Call) -> Information:
     return msgspec.convert(facts, Information)
 
 
-@operation("GET", "/system/whoami", requires_identity, cache="no-store")
+@operation("GET", "/system/whoami", requires_identity, weight=Weight.SMALL, cache="no-store")
 def show_caller(call: Call) -> WhoAmI:
     """Shows as whom the caller is known."""
     identity = call.identity
@@ -102,7 +112,7 @@ def show_caller(call: Call) -> WhoAmI:
     )
 
 
-@operation("GET", "/system/plugins", requires_root)
+@operation("GET", "/system/plugins", requires_root, weight=Weight.DEAR)
 def list_plugins(call: Call) -> PluginList:
     """Lists every plugin that is installed, allowed or enabled."""
     from svc.plugins import describe_plugins
@@ -110,7 +120,13 @@ def list_plugins(call: Call) -> PluginList:
     return PluginList(reports_of(describe_plugins(call.plugins, call.database, call.findings())))
 
 
-@operation("POST", "/system/plugins/{plugin_id}/enable", requires_root, errors=(NotFound, PluginMissing))
+@operation(
+    "POST",
+    "/system/plugins/{plugin_id}/enable",
+    requires_root,
+    errors=(NotFound, PluginMissing),
+    weight=Weight.DEAR,
+)
 def enable_plugin(call: Call, plugin_id: str, body: PluginSettings = PluginSettings()) -> PluginInfo:
     """Enables a plugin in the database, with settings."""
     from svc.plugins import enable
@@ -120,7 +136,9 @@ def enable_plugin(call: Call, plugin_id: str, body: PluginSettings = PluginSetti
     return _report_of(call, plugin_id)
 
 
-@operation("POST", "/system/plugins/{plugin_id}/disable", requires_root, errors=(NotFound,))
+@operation(
+    "POST", "/system/plugins/{plugin_id}/disable", requires_root, errors=(NotFound,), weight=Weight.DEAR
+)
 def disable_plugin(call: Call, plugin_id: str) -> DisabledPlugin:
     """Disables a plugin in the database; from now on its routes answer 404."""
     from svc.plugins import disable
@@ -130,13 +148,46 @@ def disable_plugin(call: Call, plugin_id: str) -> DisabledPlugin:
 
 
 @operation(
-    "PUT", "/system/plugins/{plugin_id}/configuration", requires_root, errors=(NotFound, PluginMissing)
+    "PUT",
+    "/system/plugins/{plugin_id}/configuration",
+    requires_root,
+    errors=(NotFound, PluginMissing),
+    weight=Weight.DEAR,
 )
 def configure_plugin(call: Call, plugin_id: str, body: dict[str, Any]) -> PluginInfo:
     """Replaces the settings of an enabled plugin."""
     from svc.plugins import configure
 
     configure(call.database, call.plugins, plugin_id, body, actor=call.actor)
+    return _report_of(call, plugin_id)
+
+
+@operation(
+    "GET", "/system/plugins/{plugin_id}/configuration", requires_root, weight=Weight.DEAR, cache="no-store"
+)
+def show_settings(call: Call, plugin_id: str) -> DescribedSettings:
+    """Shows the settings of a plugin, and what they may be; secrets are hidden."""
+    from svc.plugins.settings_schema import describe_settings
+
+    _report_of(call, plugin_id)
+    return DescribedSettings(**describe_settings(call.plugins, call.database, plugin_id))
+
+
+@operation(
+    "PATCH",
+    "/system/plugins/{plugin_id}/configuration",
+    requires_root,
+    errors=(NotFound, PluginMissing),
+    weight=Weight.DEAR,
+    repeatable=True,
+)
+def change_settings(call: Call, plugin_id: str, body: SettingsChange) -> PluginInfo:
+    """Changes what the body names of the settings of an enabled plugin; all others stay."""
+    from svc.plugins import changing
+
+    changing.change_settings(
+        call.database, call.plugins, plugin_id, body.configuration, body.unset, actor=call.actor
+    )
     return _report_of(call, plugin_id)
 
 

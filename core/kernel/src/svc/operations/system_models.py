@@ -10,6 +10,7 @@ from svc.findings import Finding
 
 __all__ = [
     "CheckState",
+    "DescribedSettings",
     "DisabledPlugin",
     "Findings",
     "Health",
@@ -18,6 +19,7 @@ __all__ = [
     "PluginList",
     "PluginSettings",
     "PublicFinding",
+    "SettingsChange",
     "TreeTotals",
     "WhoAmI",
 ]
@@ -133,6 +135,37 @@ class PluginSettings(Struct, frozen=True):
     """The settings that a plugin is enabled with."""
 
     configuration: dict[str, Any] = {}
+
+
+class DescribedSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a plugin, and what they may be. Secrets are hidden.
+
+    Attributes:
+        id: of the plugin.
+        enabled: whether the database uses it.
+        schema: JSON Schema of the settings; a secret is ``writeOnly``.
+        stored: those that the database sets; for all others the defaults hold.
+        given: names of those that this server was started with, which count before what is stored.
+        needs_restart: whether a running server uses the plugin only from its next start on.
+        needs: ids of plugins that must be enabled with it.
+        needed_by: ids of those in this database that need it, so that it can't be disabled.
+    """
+
+    id: str
+    enabled: bool
+    schema: dict[str, Any]
+    stored: dict[str, Any]
+    given: list[str]
+    needs_restart: bool
+    needs: list[str]
+    needed_by: list[str]
+
+
+class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings to change, and dotted names of those whose defaults shall hold again."""
+
+    configuration: dict[str, Any] = {}
+    unset: list[str] = []
 
 
 class DisabledPlugin(Struct, frozen=True):

@@ -26,6 +26,7 @@ from svc.pipeline.application import Application, create_app, create_service_app
 from svc.pipeline.binding import check_route, endpoints_of
 from svc.pipeline.bodies import PIECE_SIZE, BodyStream, body_stream, read_json
 from svc.pipeline.caching import mark_immutable, vary_by
+from svc.pipeline.calling import OperationAnswer, call_operation, send_operation
 from svc.pipeline.conditions import (
     conditions_of,
     format_http_date,
@@ -34,9 +35,10 @@ from svc.pipeline.conditions import (
     quote_etag,
 )
 from svc.pipeline.context import RequestContext, SvcRequest
-from svc.pipeline.examples import json_command
+from svc.pipeline.examples import json_command, upload_command
+from svc.pipeline.fairness import dear_work
 from svc.pipeline.lifetime import Lifetime
-from svc.pipeline.middleware import renew_caller
+from svc.pipeline.middleware import identify_caller, renew_caller
 from svc.pipeline.operations import read_parameters
 from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
 from svc.pipeline.permission import (
@@ -51,12 +53,14 @@ from svc.pipeline.responses import send_content, send_json, send_json_items, sen
 from svc.pipeline.sealing import seal, unseal
 from svc.pipeline.serialization import path_not_found
 from svc.pipeline.service import Service
+from svc.pipeline.sessions import SESSION_COOKIE, read_cookie, require_own_page, write_cookie
 from svc.pipeline.settings import Limits, PipelineSettings
 from svc.pipeline.visible_parts import visible_parts
 from svc.plugins import Operation
 
 __all__ = [
     "PIECE_SIZE",
+    "SESSION_COOKIE",
     "AccessKind",
     "AddressLog",
     "Application",
@@ -66,6 +70,7 @@ __all__ = [
     "Limits",
     "MultipartRanges",
     "Operation",
+    "OperationAnswer",
     "PipelineSettings",
     "RequestContext",
     "Service",
@@ -73,11 +78,13 @@ __all__ = [
     "accepts_query_token",
     "access_of",
     "body_stream",
+    "call_operation",
     "check_route",
     "conditions_of",
     "context_of",
     "create_app",
     "create_service_app",
+    "dear_work",
     "effective_permissions",
     "encode_json",
     "endpoints_of",
@@ -85,6 +92,7 @@ __all__ = [
     "flags_of_mask",
     "format_http_date",
     "has_body",
+    "identify_caller",
     "json_command",
     "mark_immutable",
     "not_modified",
@@ -99,9 +107,11 @@ __all__ = [
     "query_number",
     "query_text",
     "quote_etag",
+    "read_cookie",
     "read_json",
     "read_parameters",
     "renew_caller",
+    "require_own_page",
     "requires",
     "requires_account",
     "requires_any",
@@ -113,9 +123,12 @@ __all__ = [
     "send_content",
     "send_json",
     "send_json_items",
+    "send_operation",
     "send_stream",
     "set_fields",
     "unseal",
+    "upload_command",
     "vary_by",
     "visible_parts",
+    "write_cookie",
 ]

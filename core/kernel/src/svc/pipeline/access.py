@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,25 @@ from typing import TYPE_CHECKING, Any
 from svc.metrics import Counter, Histogram
 from svc.pipeline.bodies import BodyStream
 from svc.pipeline.framework import Fields
+from svc.plugins.registry import KERNEL
 from svc.redaction import leave_request
 
 if TYPE_CHECKING:
+    from svc.pipeline.blame import Faults
     from svc.pipeline.context import RequestContext
+    from svc.pipeline.observing import Observation
     from svc.pipeline.routing import Endpoint
 
-__all__ = ["AnswerBody", "Exchange", "count_request", "fields_for", "first_piece", "log_error", "pairs_of"]
+__all__ = [
+    "AnswerBody",
+    "Exchange",
+    "count_request",
+    "fields_for",
+    "first_piece",
+    "log_error",
+    "pairs_of",
+    "tell_observers",
+]
 
 REQUEST_SECONDS = Histogram(
     "svc_http_request_seconds",
@@ -26,6 +39,9 @@ REQUEST_SECONDS = Histogram(
 )
 SENT_BYTES = Counter("svc_http_sent_bytes", "Bytes of the bodies of answers.")
 RECEIVED_BYTES = Counter("svc_http_received_bytes", "Bytes of the bodies of requests.")
+
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
+"""W3C Trace Context, version 00."""
 
 _access = logging.getLogger("svc.access")
 _errors = logging.getLogger("svc.error")
@@ -48,6 +64,7 @@ class Exchange:
     def end(self, environ: dict[str, Any], sent: int, complete: bool) -> None:
         """Counts the request, and writes the access line."""
         count_request(environ, self.status_line, self._began, sent, self.source.received)
+        tell_observers(environ, self.status_line, sent, self.source.received, is_complete=complete)
         if not self._logs or not _access.isEnabledFor(logging.INFO):
             return
         context: RequestContext | None = environ.get("svc.context")
@@ -67,6 +84,8 @@ class Exchange:
             fields["received"] = self.source.received
         if query := environ.get("QUERY_STRING"):
             fields["query"] = f"?{query}"
+        if parent := _TRACE_PARENT.fullmatch(environ.get("HTTP_TRACEPARENT", "")):
+            fields["trace_id"] = parent[1]
         if not complete:
             fields["aborted"] = True
         _access.info("request", extra={"fields": fields})
@@ -88,16 +107,18 @@ class Exchange:
 class AnswerBody:
     """The body of an answer on its way to the server: counted, and cut off when it fails half way."""
 
-    __slots__ = ("_closed", "_complete", "_environ", "_exchange", "_on_close", "_pieces", "_sent")
+    __slots__ = ("_closed", "_complete", "_environ", "_exchange", "_faults", "_on_close", "_pieces", "_sent")
 
     def __init__(
         self,
         environ: dict[str, Any],
         exchange: Exchange,
         pieces: Iterator[bytes],
+        faults: Faults,
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self._environ = environ
+        self._faults = faults
         self._exchange = exchange
         self._pieces = pieces
         self._on_close = on_close
@@ -117,7 +138,7 @@ class AnswerBody:
         except Exception as error:  # noqa: BLE001 - logged, and told to the client as well as can be
             # The head is out, so only a cut connection tells the client. Servers take this error for a
             # connection that broke; the log has the true one.
-            log_error(self._environ, error)
+            log_error(self._environ, error, self._faults)
             raise ConnectionResetError(errno.ECONNRESET, "the answer failed half way") from None
         self._sent += len(piece)
         return piece
@@ -147,6 +168,24 @@ def count_request(environ: dict[str, Any], status_line: str, began: float, sent:
         RECEIVED_BYTES.add(received)
 
 
+def tell_observers(
+    environ: dict[str, Any], status_line: str, sent: int, received: int, *, is_complete: bool = True
+) -> None:
+    """Tells of an answered request whoever observes it."""
+    observation: Observation | None = environ.get("svc.observation")
+    if observation is not None:
+        endpoint: Endpoint | None = environ.get("svc.endpoint")
+        observation.end(
+            environ,
+            "" if endpoint is None else endpoint.template,
+            int(status_line[:3]),
+            _readable_path(environ.get("PATH_INFO", "")),
+            sent=sent,
+            received=received,
+            is_complete=is_complete,
+        )
+
+
 def pairs_of(fields: Fields) -> list[tuple[str, str]]:
     """Returns header fields as PEP 3333 has them."""
     return list(fields.items()) if isinstance(fields, dict) else fields
@@ -157,11 +196,16 @@ def fields_for(environ: dict[str, Any], fields: Fields) -> Fields:
     return fields if "svc.takes_mappings" in environ else pairs_of(fields)
 
 
-def log_error(environ: dict[str, Any], error: BaseException) -> None:
-    """Writes the traceback of a failure of ours."""
+def log_error(environ: dict[str, Any], error: BaseException, faults: Faults) -> None:
+    """Writes the traceback of a failure of ours, and notes whose it is."""
+    endpoint: Endpoint | None = environ.get("svc.endpoint")
+    path = _readable_path(environ.get("PATH_INFO", ""))
+    owner, place = (KERNEL, path) if endpoint is None else (endpoint.plugin_id, endpoint.template)
+    plugin_id = faults.note(error, owner, place)
     fields = {
+        "plugin": plugin_id,
         "method": environ.get("REQUEST_METHOD", ""),
-        "path": _readable_path(environ.get("PATH_INFO", "")),
+        "path": path,
         "request_id": environ["svc.request_id"],
     }
     _errors.error("request failed", exc_info=error, extra={"fields": fields})

@@ -33,17 +33,20 @@ class AddressLog:
         self._counts: Counter[str] = Counter()
         self._ends = 0.0
 
-    def warn_about(self, message: str, address: str | None, fields: dict[str, Any]) -> None:
+    def warn_about(self, message: str, address: str | None, fields: dict[str, Any]) -> bool:
         """Writes a warning, unless many about the address were written in this minute.
 
         Args:
             message: the same for all of its kind.
             address: of the caller, if known.
             fields: of the line: nothing secret.
+
+        Returns:
+            Whether it was written.
         """
         seen = self._count(address or "")
         if seen > MOST_LINES:
-            return
+            return False
         self._logger.warning(message, extra={"fields": fields})
         if seen == MOST_LINES:
             self._logger.warning(
@@ -51,6 +54,7 @@ class AddressLog:
                 self._things,
                 extra={"fields": {"remote": address}},
             )
+        return True
 
     def _count(self, address: str) -> int:
         with self._mutex:

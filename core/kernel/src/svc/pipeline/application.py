@@ -22,6 +22,7 @@ from svc.pipeline.access import (
     first_piece,
     log_error,
     pairs_of,
+    tell_observers,
 )
 from svc.pipeline.binding import add_routes, all_routes, bind_routes
 from svc.pipeline.bodies import body_of
@@ -39,6 +40,7 @@ from svc.pipeline.middleware import (
     forget_paths,
     request_id_of,
 )
+from svc.pipeline.observing import Observers
 from svc.pipeline.refusals import RefusalLog
 from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.routing import Endpoint
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
 __all__ = ["Application", "create_app", "create_service_app"]
 
 StartResponse = Callable[..., Any]
+
+
+_STOPPING = "The server is stopping; ask again."
 
 
 class Application(LeanApp[SvcRequest]):
@@ -85,6 +90,7 @@ class Application(LeanApp[SvcRequest]):
         self._body_timeout_s = limits.body_timeout_s
         self._logs_access = settings.access_log
         self._refusals = RefusalLog()
+        self._observers = Observers(service) or None
         self.req_options.keep_blank_qs_values = True
         self.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=json_body)
         self.add_error_handler(Exception, self._answer_error)
@@ -99,6 +105,9 @@ class Application(LeanApp[SvcRequest]):
         enter_request(env)
         source = env["svc.input"] = body_of(env, self._body_timeout_s)
         env["svc.request_id"] = request_id_of(env)
+        env["svc.application"] = self
+        if self._observers is not None:
+            env["svc.observation"] = self._observers.begin()
         began = time.perf_counter()
         fields: Fields = []
         try:
@@ -106,7 +115,10 @@ class Application(LeanApp[SvcRequest]):
             if isinstance(body, list):
                 if source.is_finished and not self._logs_access:
                     # Nothing is left to do behind it.
-                    count_request(env, status_line, began, sum(map(len, body)), source.received)
+                    sent = sum(map(len, body))
+                    count_request(env, status_line, began, sent, source.received)
+                    if self._observers is not None:
+                        tell_observers(env, status_line, sent, source.received)
                     start_response(status_line, fields_for(env, fields))
                     leave_request()
                     return body
@@ -124,7 +136,7 @@ class Application(LeanApp[SvcRequest]):
         exchange = Exchange(source, status_line, began, logs=self._logs_access)
         exchange.prepare_connection()
         start_response(status_line, fields_for(env, fields))
-        return AnswerBody(env, exchange, pieces, close)
+        return AnswerBody(env, exchange, pieces, self.service.faults, close)
 
     def drop_caches(self) -> None:
         """Forgets what was kept of former requests. ``svc_worker.Worker`` calls it after many connections."""
@@ -138,9 +150,9 @@ class Application(LeanApp[SvcRequest]):
     def _answer_error(
         self, req: SvcRequest, resp: falcon.Response, error: Exception, _params: dict[str, Any]
     ) -> None:
-        answer = answer_for(self._unless_collected(error), req.context.challenge)
+        answer = answer_for(self._unless_gone(error), req.context.challenge)
         if not answer.expected:
-            log_error(req.env, error)
+            log_error(req.env, error, self.service.faults)
         self._refusals.note(req, error)
         identity = req.context.identity_or_none
         if answer.status == 404 and identity is not None and identity.hides_denials:
@@ -152,11 +164,15 @@ class Application(LeanApp[SvcRequest]):
             page(resp, answer.status)
             vary_by(resp, "Accept")
 
-    def _unless_collected(self, error: Exception) -> Exception:
-        """The error, or one that says to ask again if a collection may have removed what was read.
+    def _unless_gone(self, error: Exception) -> Exception:
+        """The error, or one that says to ask again: the server stops, or a collection has removed something.
 
         Short answers take no hold: if one pauses for as long as a collection takes, objects are missing.
         """
+        if self.service.is_closed:
+            # The database was closed below the request: whatever it met there (a closed index or descriptor)
+            # is no failure of anybody.
+            return error if answer_for(error).expected else ServiceUnavailable(_STOPPING, retry_after=1)
         live = self.service.live
         if isinstance(error, CorruptRecord) and live is not None and live.database.was_just_collected():
             return ServiceUnavailable("What was asked for was collected meanwhile; ask again.", retry_after=1)
@@ -166,9 +182,9 @@ class Application(LeanApp[SvcRequest]):
         self, env: dict[str, Any], fields: Fields, error: Exception
     ) -> tuple[str, Fields, bytes]:
         """The answer for an error of a stream before its first piece, or of Falcon itself."""
-        answer = answer_for(self._unless_collected(error))
+        answer = answer_for(self._unless_gone(error))
         if not answer.expected:
-            log_error(env, error)
+            log_error(env, error, self.service.faults)
         body = json_body(_without_credentials(env, answer).body)
         kept = [
             (name, value)

@@ -17,9 +17,10 @@ from typing import Any
 import falcon
 
 from svc.errors import NotFound, PluginError
-from svc.operations import AccessKind, access_of
+from svc.operations import AccessKind, Weight, access_of
 from svc.operations.access import takes_query_token
-from svc.pipeline.operations import Responder, responder_of
+from svc.pipeline.fairness import Responder, in_turn
+from svc.pipeline.operations import responder_of
 from svc.pipeline.routing import BoundRoute, Endpoint
 from svc.plugins import Plugins
 from svc.plugins.registry import Route, kernel_routes
@@ -76,7 +77,7 @@ def endpoints_of(route: Route) -> dict[str, Endpoint]:
             route.plugin_id,
             access,
             path_fields,
-            responder,
+            in_turn(responder, route.stated_weight or Weight.DEAR),
             takes_query_token(responder),
             template=route.template,
         )

@@ -9,24 +9,34 @@ import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import falcon
 
-from svc.database import pause
+from svc.database import pause, without_turn
 from svc.errors import InvalidInput, PayloadTooLarge, RequestTimeout, SvcError, UnsupportedMediaType
 from svc.operations.json import decode_json
+from svc.pipeline.digests import BodyDigests
 from svc.pipeline.examples import json_command
 from svc.pipeline.middleware import authorize_again
 from svc.redaction import conceal
 
-__all__ = ["PIECE_SIZE", "BodyStream", "body_of", "body_stream", "read_json"]
+if TYPE_CHECKING:
+    from svc.pipeline.settings import Limits
+
+__all__ = ["PIECE_SIZE", "USUAL_JSON", "BodyStream", "body_of", "body_stream", "read_json"]
 
 PIECE_SIZE = 262144
 """Bytes that one read of a body gives at most, unless more is asked for."""
 
 _CREDENTIAL_BYTES = 65536
 """JSON bodies up to this size are searched for keys and passwords, which the log must not repeat."""
+
+USUAL_JSON = 1048576
+"""Bytes of a JSON body that a route takes unless it says more. They are decoded in 20 ms at worst."""
+
+_TEXTS_OF_OPERATION = 12
+_BYTES_OF_TEXT = 30
 
 _DRAIN_BYTES = 1048576
 _DRAIN_SECONDS = 2.0
@@ -43,6 +53,7 @@ class BodyStream:
         declared: bytes that the client announced; None for a body in chunks.
         is_malformed: whether what it announced is no number.
         received: bytes read so far.
+        digests: what its bytes must add up to: reading the last one raises InvalidInput where they do not.
         at_end: called with the time at which the body was made (Unix seconds) when its last byte has been
             read, before anybody gets that; what it raises, reading raises.
 
@@ -61,6 +72,7 @@ class BodyStream:
         "_timeout_s",
         "at_end",
         "declared",
+        "digests",
         "is_malformed",
         "received",
     )
@@ -75,6 +87,7 @@ class BodyStream:
         self.received = 0
         self.declared, self.is_malformed = _declared_length(environ)
         self._done = self._raw is None or self.declared == 0
+        self.digests: BodyDigests | None = None
         self.at_end: Callable[[float], None] | None = None
         self._began_s = time.time()
 
@@ -133,6 +146,8 @@ class BodyStream:
         # ``read1`` gives what has come already; to wait for all would take memory meanwhile.
         read = getattr(self._raw, "read1", None) or self._raw.read  # type: ignore[union-attr]
         piece: bytes = self._receive(read, self._bounded(size))
+        if self.digests is not None:
+            self.digests.update(piece)
         self._count(len(piece))
         return piece
 
@@ -144,12 +159,14 @@ class BodyStream:
             view[: len(piece)] = piece
             return len(piece)
         count: int = self._receive(read_into, view[: self._bounded(len(view))])
+        if self.digests is not None:
+            self.digests.update(view[:count])
         self._count(count)
         return count
 
     def drain(self) -> bool:
         """Reads and drops a rest of the body, for a moment; returns whether the end was reached."""
-        self.at_end = None
+        self.at_end = self.digests = None
         if self._awaits_continue:
             return False
         deadline = time.monotonic() + _DRAIN_SECONDS
@@ -207,12 +224,19 @@ class BodyStream:
 
     def _finish(self) -> None:
         self._done = True
+        if self.digests is not None:
+            self.digests.check()
         at_end, self.at_end = self.at_end, None
         if at_end is not None:
             at_end(self._began_s)
 
     def _receive(self, call: Callable[[Any], Any], argument: int | memoryview) -> Any:
         socket = None if self._timeout_s is None else self._socket
+        # A client that sends slowly, or never, is to hold no turn that others wait for.
+        with without_turn():
+            return self._received_by(socket, call, argument)
+
+    def _received_by(self, socket: Any, call: Callable[[Any], Any], argument: int | memoryview) -> Any:
         try:
             if socket is None:
                 return call(argument)
@@ -251,14 +275,22 @@ def body_stream(req: falcon.Request, limit: int | None) -> BodyStream:
 
     Raises:
         PayloadTooLarge: the declared length is over the limit.
-        InvalidInput: the declared length is not a number.
+        InvalidInput: the declared length is not a number, the body is a part of something
+            (``Content-Range``), or what it is announced to add up to is malformed or can't be.
     """
+    if "HTTP_CONTENT_RANGE" in req.env:
+        # Whoever does not know of the field would take the part for the whole (RFC 9110, 14.5).
+        raise InvalidInput("A part of a body cannot be sent: send the whole.", field="Content-Range")
+    digests = BodyDigests.of(req.env)
     body = req.env.get("svc.input")
     if body is None:
         body = req.env["svc.input"] = BodyStream(req.env, None)
     stream: BodyStream = body.limited_to(limit)
     if not stream.is_finished:
+        stream.digests = digests
         stream.at_end = partial(authorize_again, req)  # type: ignore[arg-type] # ours are all SvcRequest
+    elif digests is not None:
+        digests.check()  # there is nothing to read
     return stream
 
 
@@ -268,18 +300,21 @@ def read_json(req: falcon.Request, form: type[T], limit: int | None = None) -> T
     Args:
         req: the request. Its content type must be JSON, or absent.
         form: a msgspec Struct, or any type that msgspec knows.
-        limit: most bytes to take; None for the server's limit on JSON bodies, which is never exceeded.
+        limit: most bytes to take, within the server's limit on JSON bodies; None for ``USUAL_JSON``.
 
     Raises:
-        UnsupportedMediaType: another content type, or a charset other than UTF-8.
-        PayloadTooLarge: over the limit.
+        UnsupportedMediaType: another content type, a charset other than UTF-8, or a content coding.
+        PayloadTooLarge: over the limit, or with more texts than a large body may have.
         InvalidInput: not JSON, or not of the form; ``field`` names the member.
     """
     _require_json(req, form)
-    most: int = req.context.limits.json_body
-    body = body_stream(req, most if limit is None else min(limit, most)).read(-1)
+    limits: Limits = req.context.limits
+    most = min(USUAL_JSON if limit is None else limit, limits.json_body)
+    body = body_stream(req, most).read(-1)
     if not body:
         raise InvalidInput("The request needs a JSON body.")
+    if len(body) > USUAL_JSON:
+        _require_few_texts(body, limits.batch_operations)
     decoded = decode_json(body, form)
     if len(body) <= _CREDENTIAL_BYTES:
         conceal(decoded)
@@ -297,6 +332,8 @@ def _declared_length(environ: dict[str, Any]) -> tuple[int | None, bool]:
 
 
 def _require_json(req: falcon.Request, form: Any) -> None:
+    if req.env.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() != "identity":
+        raise UnsupportedMediaType("A JSON body is sent as it is, in no Content-Encoding.")
     content_type = req.content_type
     if not content_type:
         return
@@ -311,6 +348,21 @@ def _require_json(req: falcon.Request, form: Any) -> None:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8", "us-ascii"):
             raise UnsupportedMediaType("A JSON body must be in UTF-8.")
+
+
+def _require_few_texts(body: bytes, operations: int) -> None:
+    """Refuses a large body of very many short texts: to decode it would hold up everybody else.
+
+    So many are fine as the operations of a batch have, and further ones that are long, such as hashes.
+    """
+    most = operations * _TEXTS_OF_OPERATION + len(body) // _BYTES_OF_TEXT
+    quotes = 0
+    for start in range(0, len(body), USUAL_JSON):
+        piece = body[start : start + USUAL_JSON]
+        quotes += piece.count(b'"') - piece.count(b'\\"')
+        if quotes > 2 * most:
+            raise PayloadTooLarge(f"A body of this size may have at most {most} texts.", limit=most)
+        pause()
 
 
 def _too_large(limit: int) -> PayloadTooLarge:

@@ -20,6 +20,7 @@ NO_STORE = "no-store"
 _NO_CACHE = "no-cache"
 _PRIVATE_NO_CACHE = "private, no-cache"
 _FOR_EVER = "max-age=31536000, immutable"
+_NOT_MODIFIED = 304
 _OK = falcon.HTTP_200
 
 
@@ -49,12 +50,15 @@ class CachePolicy:
     def process_response(
         self, req: LeanRequest, resp: LeanResponse, _resource: object, _succeeded: bool
     ) -> None:
-        """Sets the field."""
+        """Sets the field, and leaves out a date that a client would take for no change."""
         headers = resp.header_fields
         status = resp.status
         if status is not _OK and _code(status) >= 400:
             headers["cache-control"] = NO_STORE
             return
+        if "HTTP_IF_MODIFIED_SINCE" in req.env and _code(status) != _NOT_MODIFIED:
+            # Dates go back, as by a restore. A client that compares them itself would keep what it has.
+            headers.pop("last-modified", None)
         if "cache-control" in headers:
             return
         endpoint = req.env.get("svc.endpoint")
@@ -66,6 +70,8 @@ class CachePolicy:
         if not is_public:
             # One browser may serve several callers, one after the other.
             vary_by(resp, "Authorization")
+            if "svc.by_session" in req.env:
+                vary_by(resp, "Cookie")
 
 
 def _code(status: object) -> int:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import logging
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 __all__ = ["ClientAddresses", "Network", "parse_networks"]
+
+logger = logging.getLogger("svc.server")
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -44,15 +47,18 @@ class ClientAddresses:
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         self._trusted = parse_networks(trusted)
+        self._has_warned = False
         self._remembered = functools.lru_cache(maxsize=_KNOWN_PEERS)(self._behind_proxies)
 
     def of(self, environ: dict[str, Any]) -> str | None:
         """Returns the client's address; None where nobody knows it."""
         peer: str | None = environ.get("REMOTE_ADDR") or None
-        if not self._trusted:
-            return peer
         forwarded: str | None = environ.get("HTTP_X_FORWARDED_FOR")
         if not forwarded:
+            return peer
+        if not self._has_warned:
+            self._warn_of_proxy(peer)
+        if not self._trusted:
             return peer
         find = self._remembered if len(forwarded) <= _SHORT_FIELD else self._behind_proxies
         return find(peer, forwarded)
@@ -69,6 +75,23 @@ class ClientAddresses:
             if not self._is_trusted(address):
                 break
         return client
+
+    def _warn_of_proxy(self, peer: str | None) -> None:
+        """Says once that requests seem to come through a proxy that is not trusted.
+
+        Anybody may send the field: only a peer in the same network is taken for a proxy.
+        """
+        address = None if peer is None else _address_of(peer)
+        if address is None and self._trusted:
+            return
+        if address is not None and (self._is_trusted(address) or not address.is_private):
+            return
+        self._has_warned = True
+        logger.warning(
+            "Requests come through a proxy (%s) that --trusted-proxies does not name: all clients behind it "
+            "count as one, also where wrong keys are counted by address.",
+            peer or "a Unix socket",
+        )
 
     def _is_trusted(self, address: _Address | None) -> bool:
         return address is not None and any(address in network for network in self._trusted)

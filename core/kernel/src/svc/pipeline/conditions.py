@@ -133,7 +133,8 @@ def not_modified(req: falcon.Request, etag: str | None, updated_ms: int | None) 
         return isinstance(tags, str) or any(tag.opaque == etag for tag in tags)
     if "HTTP_IF_MODIFIED_SINCE" in env and updated_ms is not None:
         seconds = parse_http_date(env["HTTP_IF_MODIFIED_SINCE"])
-        return seconds is not None and updated_ms // 1000 <= seconds
+        # Not what is merely later: the date goes back where an older content comes back.
+        return seconds is not None and updated_ms // 1000 == seconds
     return False
 
 

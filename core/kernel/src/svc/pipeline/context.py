@@ -113,7 +113,8 @@ class RequestContext(Call):
     @property
     def plugins(self) -> Plugins:
         """See ``Call``."""
-        return self.service.plugins
+        state = self.commit_state
+        return self.service.plugins if state is None else state.live.plugins
 
     def findings(self) -> tuple[Finding, ...]:
         """See ``Call``."""

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from svc.errors import ServiceUnavailable
+from svc.executor import current_executor
 from svc.findings import Finding, describe_failure
 from svc.plugins import HealthReport, HealthStatus, plugin_findings
+from svc.plugins.steps import hanging_steps, plugin_step
 from svc.redaction import redact_text
 
 if TYPE_CHECKING:
     from svc.pipeline.service import LiveService
+    from svc.plugins import HealthCheck, PluginContext
+    from svc.plugins.registry import Registered
 
-__all__ = ["CheckAnswer", "FailureMemory", "auth_failure", "live_findings", "run_checks"]
+__all__ = ["CheckAnswer", "CheckRun", "FailureMemory", "auth_failure", "live_findings"]
 
 REMEMBERED_SECONDS = 60.0
+_CHECK_SECONDS = 1.0
 
 _log = logging.getLogger("svc.health")
 
@@ -76,29 +82,57 @@ def live_findings(live: LiveService, answers: list[CheckAnswer]) -> Iterator[Fin
     yield from _auth_findings(live)
     yield from plugin_findings(live.plugins, live.database)
     yield from live.active.findings()
+    yield from hanging_steps()
     yield from (answer.finding() for answer in answers if not answer.is_healthy)
 
 
-def run_checks(live: LiveService) -> list[CheckAnswer]:
-    """Asks the health checks of all plugins in use."""
-    answers = []
-    for item in live.plugins.registries.health_checks:
-        context = live.plugin_context(item.plugin_id)
-        if context is None:
-            continue
+class CheckRun:
+    """Asks the health checks of all plugins in use; one that hangs keeps nobody, and is not asked again."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, Callable[[float], HealthReport]] = {}
+
+    def answers(self, live: LiveService) -> list[CheckAnswer]:
+        """Returns what they say within a second."""
+        asked = []
+        begin = current_executor().begin_beside
+        for item in live.plugins.registries.health_checks:
+            context = live.plugin_context(item.plugin_id)
+            if context is not None:
+                if item.name not in self._under_way:
+                    self._under_way[item.name] = begin(partial(_ask, item, context))
+                # Other requests may wait for the same answer, and the first to have it forgets it.
+                asked.append((item.name, item.plugin_id, self._under_way[item.name]))
+        deadline = time.monotonic() + _CHECK_SECONDS
+        return [self._answer(*one, max(0.0, deadline - time.monotonic())) for one in asked]
+
+    def _answer(
+        self, name: str, plugin_id: str, wait: Callable[[float], HealthReport], seconds: float
+    ) -> CheckAnswer:
         try:
-            report = item.value.check(context)
-            if not isinstance(report, HealthReport):
-                raise TypeError(f"it gives {type(report).__name__} for a HealthReport")
-            shown = replace(report, message=redact_text(report.message))
-            answer = CheckAnswer(item.name, item.plugin_id, shown)
+            report = wait(seconds)
+        except TimeoutError:
+            late = HealthReport(HealthStatus.DEGRADED, "The check does not answer.")
+            return CheckAnswer(name, plugin_id, late)
         except Exception as error:  # noqa: BLE001 - a check that fails is a finding
-            fields = {"check": item.name, "plugin": item.plugin_id}
-            _log.warning("health check failed", exc_info=error, extra={"fields": fields})
+            _log.warning(
+                "health check failed", exc_info=error, extra={"fields": {"check": name, "plugin": plugin_id}}
+            )
             failed = HealthReport(HealthStatus.DEGRADED, "The check failed.")
-            answer = CheckAnswer(item.name, item.plugin_id, failed, describe_failure(error))
-        answers.append(answer)
-    return answers
+            answer = CheckAnswer(name, plugin_id, failed, describe_failure(error))
+        else:
+            answer = CheckAnswer(name, plugin_id, replace(report, message=redact_text(report.message)))
+        if self._under_way.get(name) is wait:
+            del self._under_way[name]
+        return answer
+
+
+def _ask(item: Registered[HealthCheck], context: PluginContext) -> HealthReport:
+    with plugin_step(item.plugin_id, f"the health check {item.name}"):
+        report = item.value.check(context)
+    if not isinstance(report, HealthReport):
+        raise TypeError(f"it gives {type(report).__name__} for a HealthReport")
+    return report
 
 
 def auth_failure(plugin_id: str, error: Exception) -> Finding:

@@ -9,7 +9,7 @@ from typing import Any
 import falcon
 from msgspec import inspect
 
-__all__ = ["json_command"]
+__all__ = ["example_of", "json_command", "upload_command"]
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _FIELD = re.compile(r"/?\{([^}:]+)[^}]*\}")
@@ -27,14 +27,24 @@ def json_command(req: falcon.Request, form: Any) -> str:
         form: the type of its JSON body; members that are required stand in the example.
     """
     method = "" if req.method == "POST" else f"-X {req.method} "
+    body = json.dumps(example_of(form))
+    return f"curl {method}--json '{body}' {_address(req)}"
+
+
+def upload_command(req: falcon.Request) -> str:
+    """Returns a ``curl`` command that sends a file to the route of a request; as ``json_command``."""
+    return f"curl -T FILE {_address(req)}"
+
+
+def _address(req: falcon.Request) -> str:
     host = req.env.get("HTTP_HOST", "")
     shown = host if _HOST.fullmatch(host) else "HOST"
     route = _FIELD.sub(lambda field: f"/{field[1].upper()}", req.uri_template or "/ROUTE")
-    body = json.dumps(_example(form))
-    return f"curl {method}--json '{body}' {req.scheme}://{shown}{route}"
+    return f"{req.scheme}://{shown}{route}"
 
 
-def _example(form: Any) -> Any:
+def example_of(form: Any) -> Any:
+    """Returns the least value of a type that JSON can hold: members that are required."""
     try:
         return _value(inspect.type_info(form))
     except TypeError:

@@ -24,6 +24,7 @@ from svc.pipeline.context import RequestContext, SvcRequest, denial
 from svc.pipeline.refusals import hidden_path
 from svc.pipeline.responses import CONTENT_POLICY
 from svc.pipeline.routing import BoundRoute, Endpoint
+from svc.pipeline.sessions import session_token
 from svc.plugins.contracts import Credentials, Operation
 from svc.redaction import holds_credential
 
@@ -41,6 +42,7 @@ __all__ = [
     "RequestIds",
     "Routing",
     "authorize_again",
+    "identify_caller",
     "renew_caller",
 ]
 
@@ -250,13 +252,40 @@ def _ask(state: CommitState, req: SvcRequest, authorization: str | None, as_of_s
         live.note_auth_failure(error)
         raise
     if identity is None:
-        raise AuthRequired("This needs valid credentials.")
+        token = session_token(req.env) if authorization is None else None
+        if token is None:
+            raise AuthRequired("This needs valid credentials.")
+        req.env["svc.by_session"] = True
+        req.env["HTTP_AUTHORIZATION"] = f"Bearer {token}"
+        return _identify(state, req, as_of_s)
     # Not where another field of the request, or its query, may have decided. The mode may have looked at
     # a later commit than the state's; the next request finds another state then.
     is_by_token = credentials.scheme == "bearer" and bool(credentials.value)
     is_enough = mode.asked_once_a_commit and (is_by_token or not mode.has_keys)
     head = state.head if is_enough else None
     return live.callers.remember(authorization, identity, mode.challenge, head)
+
+
+def identify_caller(req: SvcRequest, token: str | None = None) -> None:
+    """Finds out who sends a request to a public route; ``req.context`` says so from then on.
+
+    Args:
+        req: the request, to a route of a plugin.
+        token: a bearer token that counts instead of what the request brings.
+
+    Raises:
+        AuthRequired: it brings no credentials, or none that are good.
+        Forbidden: a page of another origin has sent it, with the cookie of a session.
+    """
+    context = req.context
+    state = context.commit_state
+    if state is None:
+        raise RuntimeError("This route belongs to no plugin.")
+    if token is not None:
+        req.env["HTTP_AUTHORIZATION"] = f"Bearer {token}"
+    caller = _identify(state, req)
+    context.challenge = caller.challenge
+    context.caller = caller
 
 
 def renew_caller(req: SvcRequest) -> None:

@@ -37,7 +37,7 @@ from svc.plugins import Plugins, enabled_plugins
 from svc.plugins.registry import KERNEL
 
 if typing.TYPE_CHECKING:
-    from svc.database import Database
+    from svc.operations import Call
     from svc.pipeline.routing import Endpoint
 
 __all__ = ["describe_operations", "has_schema"]
@@ -57,14 +57,12 @@ class Error(Struct):
     code: str
 
 
-def describe_operations(plugins: Plugins, database: Database) -> Document:
-    """Returns the document of everything that a server of the database answers.
+def describe_operations(call: Call) -> Document:
+    """Returns the OpenAPI document of everything that the server of a call answers; not to be changed.
 
-    Args:
-        plugins: the plugins of this process.
-        database: only operations of plugins that it has enabled are described.
+    Only operations of plugins that the database has enabled are described.
     """
-    return _described(plugins, frozenset(enabled_plugins(database)))
+    return _described(call.plugins, frozenset(enabled_plugins(call.database)))
 
 
 @lru_cache(maxsize=4)

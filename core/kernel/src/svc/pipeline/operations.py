@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
 import falcon
+import msgspec
 from msgspec import Struct
 
-from svc.errors import PluginError
+from svc.errors import InternalError, PluginError
 from svc.operations import DeclaredOperation, read_query
 from svc.operations.values import check_query
 from svc.pipeline.bodies import read_json
 from svc.pipeline.context import RequestContext
+from svc.pipeline.fairness import Responder, in_turn
 from svc.pipeline.parameters import has_body
 from svc.pipeline.responses import send_json
 
 __all__ = ["Responder", "read_parameters", "responder_of"]
-
-Responder = Callable[..., None]
 
 S = TypeVar("S", bound=Struct)
 
@@ -43,8 +42,9 @@ def responder_of(operation: DeclaredOperation[..., Any]) -> Responder:
         if not callable(found):
             raise PluginError(f"{operation!r} names the responder {operation.responder!r}: there is none.")
         responder: Responder = found
-        return responder
-    return _generated(operation)
+    else:
+        responder = _generated(operation)
+    return in_turn(responder, operation.weight)
 
 
 def read_parameters(req: falcon.Request, form: type[S]) -> S:
@@ -58,6 +58,9 @@ def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
     status, creates, headers, cache = operation.status, signature.creates, operation.headers, operation.cache
     is_array, most = signature.is_array, operation.maximum_body
     is_limited = operation.time_limit is not None
+    form = signature.answer
+    # What is hot answers the JSON of what it declares, as a dictionary.
+    forms = (form, dict) if isinstance(form, type) and issubclass(form, msgspec.Struct) else None
 
     def respond(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
         call: RequestContext = req.context  # type: ignore[assignment]  # the pipeline's own
@@ -73,6 +76,8 @@ def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
         if creates:
             answered = status if answer.created else 200
             answer = answer.value
+        if forms is not None and not isinstance(answer, forms):
+            raise _misfit(operation, answer)
         for name, member in headers.items():
             value = getattr(answer, member)
             if value is not None:
@@ -82,3 +87,12 @@ def _generated(operation: DeclaredOperation[..., Any]) -> Responder:
         send_json(resp, answer.items if is_array else answer, answered)
 
     return respond
+
+
+def _misfit(operation: DeclaredOperation[..., Any], answer: Any) -> InternalError:
+    """The fault of an operation whose answer is not of the type that it declares."""
+    declared = operation.signature.answer.__name__
+    return InternalError(
+        f"The operation {operation.name} answers {type(answer).__name__}, and declares {declared}.",
+        extension=operation.module.partition(".")[0],
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from svc.paths import DIRECTORY_CONFIGURATION, SERVER_CONFIGURATION, SYSTEM_NAMES, Path
 from svc.pipeline.scoped_rules import FLAG_LETTERS, compiled_rules, parse_flags
-from svc.plugins.contracts import Identity, Operation
+from svc.plugins.contracts import Identity, Operation, Rights
 
 __all__ = [
     "FLAG_LETTERS",
@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _EVERYTHING = sum(operation.bit for operation in Operation)
+_LIST = Operation.LIST.bit
 _STORE = Operation.CREATE.bit | Operation.UPDATE.bit
 _CHANGE = _STORE | Operation.DELETE.bit
 _FLAGS = tuple(
@@ -43,8 +44,8 @@ def permits(
     goes with them. It is decided from what was granted alone, without a look at the tree: yes is certain, and
     no means that each path must be asked for.
 
-    ``directory`` says whether a directory stands at the path. A scoped key may read and list the directories
-    on the way to what its rules name; a file or a link at such a place is none of its business.
+    ``directory`` says whether a directory stands at the path. Those on the way to what may be read or listed
+    can be listed, so that a client can walk down to it; files and links at such places do not exist for it.
     """
     if path and path[0] in SYSTEM_NAMES:
         return False
@@ -71,7 +72,9 @@ def permits(
         # A share key (no owner) has its rules as its only authority; they allowed it above.
         return identity.user_id is None and bool(rules)
     if not below:
-        return rights.allows(operation, path)
+        return rights.allows(operation, path) or (
+            directory and operation is Operation.LIST and _leads_on(rights, path)
+        )
     # The rights of an older auth mode may lack the method.
     allows_below = getattr(rights, "allows_below", None)
     return allows_below is not None and bool(allows_below(operation, path))
@@ -110,23 +113,35 @@ def permitted(identity: Identity, path: Path, *, directory: bool = False) -> int
     rules = identity.rules
     mask = compiled_rules(rules).mask(path, directory=directory) if rules else _EVERYTHING
     if mask and not identity.is_root:
-        mask &= _granted(identity, path, mask)
+        mask &= _granted(identity, path, mask, directory)
     if mask & _CHANGE and _is_configuration(path):
         mask = _of_configuration(identity, path, mask)
     return mask
 
 
-def _granted(identity: Identity, path: Path, mask: int) -> int:
+def _granted(identity: Identity, path: Path, mask: int, directory: bool) -> int:
     """Returns the bits that the user's own rights, or the rules of a share key, leave of a mask."""
     rights = identity.rights
     if rights is None:
         return mask if identity.user_id is None and identity.rules else 0
     all_at_once = getattr(rights, "mask", None)
     if all_at_once is not None:
-        return int(all_at_once(path))
-    return sum(
-        operation.bit for operation in Operation if mask & operation.bit and rights.allows(operation, path)
-    )
+        granted = int(all_at_once(path))
+    else:
+        granted = sum(
+            operation.bit
+            for operation in Operation
+            if mask & operation.bit and rights.allows(operation, path)
+        )
+    if directory and not granted & _LIST and mask & _LIST and _leads_on(rights, path):
+        granted |= _LIST
+    return granted
+
+
+def _leads_on(rights: Rights, path: Path) -> bool:
+    """Whether a directory is on the way to something granted; the rights of older modes do not say."""
+    ask = getattr(rights, "leads_on", None)
+    return ask is not None and bool(ask(path))
 
 
 def _of_configuration(identity: Identity, path: Path, mask: int) -> int:

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from svc.errors import AuthRequired, Forbidden, InvalidPath, NotFound, RateLimited
+from svc.metrics import Counter
 from svc.paths import Path, format_path
 from svc.pipeline.address_log import AddressLog
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["HiddenPath", "RefusalLog", "hidden_path"]
 
 _MOST_CHARACTERS = 256
+
+REFUSED_REQUESTS = Counter("svc_refused_requests", "Requests of those who may not do that.", ("reason",))
 
 _log = logging.getLogger("svc.refused")
 
@@ -44,6 +47,7 @@ class RefusalLog:
         reason = _reason_of(req, error)
         if reason is None:
             return
+        REFUSED_REQUESTS.add(1, reason)
         context = req.context
         identity = context.identity_or_none
         fields = {

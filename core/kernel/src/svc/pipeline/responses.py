@@ -9,6 +9,7 @@ from typing import Any
 import falcon
 
 from svc.database import Hold, pause
+from svc.media_types import split_content_encoding
 from svc.operations.json import JSON_MEDIA_TYPE, encode_json, json_body
 from svc.pipeline.conditions import format_http_date, not_modified, quote_etag
 from svc.pipeline.framework import LeanResponse
@@ -156,7 +157,7 @@ def send_content(
         size: bytes of the content.
         etag: its opaque entity tag (no quotes), or None.
         updated_ms: its last modification in Unix milliseconds, or None.
-        content_type: its media type.
+        content_type: its media type; the codings that it was stored in become ``Content-Encoding``.
         read: gives the bytes of a part, by start and length.
         read_all: gives all bytes; called instead, where it is given, for contents that are sent in one piece.
         hold: keeps what is read from being collected, as of ``send_stream``; called for what is streamed.
@@ -178,7 +179,10 @@ def send_content(
     if unchanged:
         resp.status = 304
         return
-    fields["content-type"] = _field_value(content_type)
+    content_type, codings = split_content_encoding(_field_value(content_type))
+    fields["content-type"] = content_type
+    if codings is not None:
+        fields["content-encoding"] = fields["x-svc-content-encoding"] = codings
     if ranges is None:
         if req.method == "HEAD" or size == 0:
             resp.content_length = size
@@ -199,7 +203,7 @@ def send_content(
         resp.set_header("Content-Range", ranges[0].content_range(size))
         send_stream(resp, read(ranges[0].start, ranges[0].length), ranges[0].length, hold=held)
         return
-    multipart = MultipartRanges(ranges, size, _field_value(content_type))
+    multipart = MultipartRanges(ranges, size, content_type)
     pieces = multipart.pieces(read)
     send_stream(resp, pieces, multipart.length, content_type=multipart.media_type, hold=held)
 

@@ -17,8 +17,9 @@ from msgspec import Struct
 from svc.database import pause
 from svc.errors import InternalError, ServiceUnavailable, SvcError
 from svc.findings import Finding, FindingDates, merge_findings
+from svc.pipeline.blame import Faults
 from svc.pipeline.callers import KnownCallers
-from svc.pipeline.diagnosis import CheckAnswer, FailureMemory, auth_failure, live_findings, run_checks
+from svc.pipeline.diagnosis import CheckAnswer, CheckRun, FailureMemory, auth_failure, live_findings
 from svc.plugins import ActivePlugins, AuthMode, EnabledPlugin, PluginContext, SelectedAuthMode
 from svc.plugins.lifecycle import make_context
 from svc.plugins.registry import KERNEL
@@ -73,6 +74,7 @@ class LiveService:
         self._contexts: dict[str, tuple[EnabledPlugin, PluginContext]] = {}
         self._commit_state: CommitState | None = None
         self._answers: tuple[float, list[CheckAnswer]] | None = None
+        self._check_run = CheckRun()
         self.auth_failures = FailureMemory()
         self.callers = KnownCallers()
         self.active.start()
@@ -100,7 +102,7 @@ class LiveService:
         known = self._answers
         now = time.monotonic()
         if known is None or now - known[0] >= max_age_s:
-            known = self._answers = (now, run_checks(self))
+            known = self._answers = (now, self._check_run.answers(self))
         return known[1]
 
     def findings(self, max_age_s: float = 0.0) -> tuple[Finding, ...]:
@@ -168,6 +170,8 @@ class Service:
         startup_wait_s: float = 1.0,
     ) -> None:
         self.watch: Watch | None = None
+        self.is_closed = False
+        self.faults = Faults(plugins.descriptors)
         self._dates = FindingDates()
         self.plugins = plugins
         self.selected = selected
@@ -196,7 +200,9 @@ class Service:
         """What is wrong as this process and all others see it; waits and raises as ``require`` does."""
         live = self.require()
         others = self.watch(live.database) if self.watch is not None else ()
-        return self._dates.date(merge_findings(live.findings(max_age_s=1.0), others), "worker")
+        return self._dates.date(
+            merge_findings(live.findings(max_age_s=1.0), self.faults.findings(), others), "worker"
+        )
 
     def adopt(self, database: Database) -> LiveService:
         """Serves a database that is open."""
@@ -244,6 +250,7 @@ class Service:
 
     def close(self) -> None:
         """Stops what is running; a second call does nothing."""
+        self.is_closed = True
         live, self._live = self._live, None
         if live is not None:
             self._state = StartState("failed", message="The server is stopping.")

@@ -10,6 +10,7 @@ import falcon
 
 from svc.findings import public_findings
 from svc.pipeline.responses import send_json
+from svc.plugins.steps import hanging_steps
 
 if TYPE_CHECKING:
     from svc.pipeline.context import SvcRequest
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["show_health", "version_of_svc"]
 
 
+_CHECKED_SECONDS = 0.1
+"""Whoever asks more often is told the same: it is public, and asks all plugins."""
+
+
 def show_health(req: SvcRequest, resp: falcon.Response) -> None:
     """200 when requests are served (``healthy``, ``degraded``), 503 while they are not."""
     service = req.context.service
@@ -26,10 +31,13 @@ def show_health(req: SvcRequest, resp: falcon.Response) -> None:
     body: dict[str, Any] = {"status": "starting", "service": "svc", "version": version_of_svc()}
     if live is None:
         _describe_start(body, service.state)
+        hanging = hanging_steps()
+        if hanging:
+            body["findings"] = public_findings(hanging)
         resp.set_header("Retry-After", "1")
         send_json(resp, body, 503)
         return
-    answers = live.checks()
+    answers = live.checks(_CHECKED_SECONDS)
     findings = service.findings()
     body["status"] = "degraded" if findings else "healthy"
     if answers:

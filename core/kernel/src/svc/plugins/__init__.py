@@ -12,6 +12,7 @@ from svc.confidential import Confidential
 from svc.plugins.authentication import SelectedAuthMode, accepts_root_key, select_auth_mode
 from svc.plugins.configuration import (
     parse_assignments,
+    require_fitting_options,
     settings_as_shown,
     validate_settings,
 )
@@ -23,6 +24,7 @@ from svc.plugins.contracts import (
     BackgroundJob,
     ContentCheck,
     Credentials,
+    FinishedRequest,
     HealthCheck,
     HealthReport,
     HealthStatus,
@@ -31,10 +33,11 @@ from svc.plugins.contracts import (
     JobRegistry,
     KnownUser,
     Operation,
+    RequestObserver,
     Rights,
     ScopedRule,
 )
-from svc.plugins.descriptor import BackupRule, PluginDescriptor, StartOption, SystemPath
+from svc.plugins.descriptor import BackupRule, PluginDescriptor, StartOption, SyncRule, SystemPath
 from svc.plugins.discovery import PluginProblem, ProblemKind, forget_installed, parse_allowed
 from svc.plugins.enabling import (
     EnabledPlugin,
@@ -47,7 +50,6 @@ from svc.plugins.enabling import (
     initialize,
     read_settings,
     require_enabled,
-    require_fitting_options,
 )
 from svc.plugins.families import Extension, Family
 from svc.plugins.hookspecs import hookimpl, hookspec
@@ -85,6 +87,7 @@ __all__ = [
     "EnabledPlugin",
     "Extension",
     "Family",
+    "FinishedRequest",
     "HealthCheck",
     "HealthReport",
     "HealthStatus",
@@ -102,6 +105,7 @@ __all__ = [
     "PluginReport",
     "Plugins",
     "ProblemKind",
+    "RequestObserver",
     "Rights",
     "Route",
     "RouteRegistry",
@@ -110,6 +114,7 @@ __all__ = [
     "SelectedAuthMode",
     "StartOption",
     "StorageBackend",
+    "SyncRule",
     "SystemPath",
     "SystemPaths",
     "accepts_root_key",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -12,12 +12,16 @@ from svc.errors import PluginError
 from svc.plugins.descriptor import PluginDescriptor, StartOption
 from svc.plugins.secret import HIDDEN, Secret, decode_secret, encode_hidden, encode_revealed
 
+if TYPE_CHECKING:
+    from svc.plugins.loading import Plugins
+
 __all__ = [
     "FLAGS",
     "checked_assignment",
     "merge_settings",
     "option_settings",
     "parse_assignments",
+    "require_fitting_options",
     "settings_as_shown",
     "settings_as_stored",
     "validate_settings",
@@ -135,11 +139,35 @@ def hide_all(settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict.fromkeys(settings, HIDDEN)
 
 
+def require_fitting_options(plugins: Plugins, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises PluginError where the deployment's options make good settings of a plugin bad.
+
+    ``settings`` are those of a database, by plugin. Bad ones are not the options' fault, and pass.
+    """
+    for plugin_id, own in settings.items():
+        descriptor, options = plugins.descriptors.get(plugin_id), plugins.overrides.get(plugin_id)
+        if descriptor is None or not options or not _is_valid(descriptor, own):
+            continue
+        try:
+            validate_settings(descriptor, merge_settings(own, options))
+        except PluginError as error:
+            names = ", ".join(f"{plugin_id}.{name}" for name in options)
+            raise PluginError(f"{error.message} Given at the start: {names}.", **error.details) from None
+
+
 def _members(configuration: Any, hook: Any) -> dict[str, Any]:
     if configuration is None:
         return {}
     members: dict[str, Any] = msgspec.to_builtins(configuration, enc_hook=hook)
     return members
+
+
+def _is_valid(descriptor: PluginDescriptor, settings: Mapping[str, Any]) -> bool:
+    try:
+        validate_settings(descriptor, settings)
+    except PluginError:
+        return False
+    return True
 
 
 def _convert(descriptor: PluginDescriptor, settings: Mapping[str, Any], *, strict: bool) -> Any:

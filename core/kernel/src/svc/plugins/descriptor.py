@@ -38,6 +38,7 @@ ENTRY_POINT_GROUP = "svc.plugins"
 PLUGIN_SET_GROUP = "svc.plugin_sets"
 
 _ID = re.compile(r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*")
+_FRONT_PAGE = re.compile(r"(/[a-z0-9-]+)+/?")
 _IMPLEMENTATION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -98,6 +99,22 @@ class BackupRule(Enum):
     SKIP = "skip"
 
 
+class SyncRule(Enum):
+    """What nodes of a cluster do with a path of the system tree.
+
+    Attributes:
+        NONE: each node has its own.
+        LAST_WRITER: all have the same; of two changes that did not know of each other, the later counts.
+        REMOVAL_WINS: the same, but a removal counts more than any change: what gives rights.
+        KEEP_LOSERS: of ``refs/KIND`` alone: all have the same refs; a root that lost gets a name of its own.
+    """
+
+    NONE = "none"
+    LAST_WRITER = "lww"
+    REMOVAL_WINS = "remove_wins"
+    KEEP_LOSERS = "keep_losers"
+
+
 class SystemPath(Struct, frozen=True):
     """A path of the system tree that the plugin owns, with everything below it.
 
@@ -108,11 +125,15 @@ class SystemPath(Struct, frozen=True):
             decides, else the longest.
         documents: of a kind of refs, the path below which the plugin keeps a document of the same name for
             each: an import takes a ref and its document together, or neither.
+        sync: what the nodes of a cluster do with it, when all have the plugin installed. Of several paths
+            that fit, the longest decides. What is exchanged has no ``*`` in its path, and no document of more
+            than 64 KiB.
     """
 
     path: str
     backup: BackupRule
     documents: str | None = None
+    sync: SyncRule = SyncRule.NONE
 
     @property
     def parts(self) -> Path:
@@ -150,6 +171,12 @@ class PluginDescriptor(Struct, frozen=True):
         response_headers: headers of its answers that pages of other origins may read.
         error_codes: codes of its own errors, beyond those in ``svc.errors``.
         system_paths: paths of the system tree that it owns, and what a backup does with each.
+        is_of_node: whether each node of a cluster enables it by itself, and has its own settings of it.
+        front_page: the path to which browsers are sent that open the address of a server; None: it has none.
+        names_users: name of its operation that shows the user of an id, with a ``username``: commands name
+            users by it; None: it has none.
+        command_group: the heading above its commands in ``svc --help``: one of ``Files``, ``Versions``,
+            ``Search``, ``People``, ``Running it``, ``Clusters`` and ``Plugins``, or one of its own.
 
     Raises:
         PluginError: a field is not of the form described here.
@@ -172,11 +199,16 @@ class PluginDescriptor(Struct, frozen=True):
     response_headers: tuple[str, ...] = ()
     error_codes: tuple[str, ...] = ()
     system_paths: tuple[SystemPath, ...] = ()
+    is_of_node: bool = False
+    front_page: str | None = None
+    names_users: str | None = None
+    command_group: str = "More"
 
     def __post_init__(self) -> None:
         if not _is_text(self.id) or len(self.id) > _MAXIMUM_ID_LENGTH or not _ID.fullmatch(self.id):
             raise PluginError(f"The plugin id {self.id!r} is not lower-case words joined by dots.")
-        for name, value in (("version", self.version), ("summary", self.summary)):
+        texts = {"version": self.version, "summary": self.summary, "command_group": self.command_group}
+        for name, value in texts.items():
             if not _is_text(value) or not value.strip() or "\n" in value:
                 raise PluginError(f"The {name} of plugin {self.id} must be one line of text.")
         if not _is_text(self.implementation) or not _IMPLEMENTATION.fullmatch(self.implementation):
@@ -199,6 +231,9 @@ class PluginDescriptor(Struct, frozen=True):
             for value in values:
                 if not isinstance(value, kind) or not fits(value):
                     raise PluginError(f"The {field} of plugin {self.id} hold {value!r}, which is not valid.")
+        page = self.front_page
+        if page is not None and not (_is_text(page) and _FRONT_PAGE.fullmatch(page)):
+            raise PluginError(f"The front_page of plugin {self.id} must be a path such as /{self.id}/.")
         if self.id in self.needs:
             raise PluginError(f"The plugin {self.id} needs itself.")
         settings = () if self.configuration is None else self.configuration.__struct_encode_fields__
@@ -243,7 +278,17 @@ def _is_system_path(owned: SystemPath) -> bool:
         is_kind = len(owned.parts) == 2 and owned.parts[0] == "refs"
         if not is_kind or not _is_text(owned.documents) or not _are_names(owned.documents):
             return False
-    return _are_names(owned.path) and owned.parts[0] != "*"
+    return _are_names(owned.path) and owned.parts[0] != "*" and _is_exchangeable(owned)
+
+
+def _is_exchangeable(owned: SystemPath) -> bool:
+    """Whether nodes can do with a path what it says."""
+    if not _is_sync_rule(owned.sync):
+        return False
+    if owned.sync is SyncRule.NONE:
+        return True
+    keeps_losers = owned.sync is SyncRule.KEEP_LOSERS
+    return "*" not in owned.parts and keeps_losers == (owned.parts[0] == "refs")
 
 
 def _are_names(path: str) -> bool:
@@ -269,6 +314,10 @@ _DECLARATIONS: tuple[tuple[str, type, Callable[..., bool]], ...] = (
 
 def _is_rule(value: object) -> bool:
     return isinstance(value, BackupRule)
+
+
+def _is_sync_rule(value: object) -> bool:
+    return isinstance(value, SyncRule)
 
 
 def _is_text(value: object) -> bool:

@@ -7,7 +7,7 @@ settings. So workers, replicas and backups agree, and restoring an old snapshot 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from svc.findings import describe_error, describe_failure
 from svc.paths import Path
 from svc.plugins.configuration import (
     merge_settings,
+    require_fitting_options,
     settings_as_stored,
     validate_settings,
 )
@@ -45,10 +46,10 @@ __all__ = [
     "first_plugins",
     "initialize",
     "later_defaults",
+    "needed_by",
     "read_settings",
     "refused_plugins",
     "require_enabled",
-    "require_fitting_options",
     "stored_settings",
     "unreadable_plugins",
 ]
@@ -188,22 +189,6 @@ def first_plugins(plugins: Plugins, mode_of: str | None = None) -> tuple[str, ..
     return (*plugins.default_set, *modes)
 
 
-def require_fitting_options(plugins: Plugins, settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raises PluginError where the deployment's options make good settings of a plugin bad.
-
-    ``settings`` are those of a database, by plugin. Bad ones are not the options' fault, and pass.
-    """
-    for plugin_id, own in settings.items():
-        descriptor, options = plugins.descriptors.get(plugin_id), plugins.overrides.get(plugin_id)
-        if descriptor is None or not options or not _is_valid(descriptor, own):
-            continue
-        try:
-            validate_settings(descriptor, merge_settings(own, options))
-        except PluginError as error:
-            names = ", ".join(f"{plugin_id}.{name}" for name in options)
-            raise PluginError(f"{error.message} Given at the start: {names}.", **error.details) from None
-
-
 def awaits_first_plugins(database: Database) -> bool:
     """Whether a database has never been given any plugins, as one that was just exported."""
     return database.system().get(INITIAL_SET_PATH) is None
@@ -253,28 +238,46 @@ def enable(
     not installed, not allowed or has a problem; PluginError if the settings are not valid (``field`` names
     one), its ``svc_enable`` failed, or a plugin that it needs is not enabled: nothing is enabled unasked.
     """
+    from svc.database.attempts import attempt
+
     _require_writable(database)
     plugins.require(plugin_id)
     require_needs(plugins, plugin_id, enabled_plugins(database, plugins))
-    present = _record(database, plugin_id)
-    merged = merge_settings(present.configuration if present else {}, settings or {})
-    return _store(database, plugins, plugin_id, merged, actor, f"Enable the plugin {plugin_id}")
+
+    def work() -> EnabledPlugin:
+        entry, present = _stored(database, plugin_id)
+        merged = merge_settings(present.configuration if present else {}, settings or {})
+        return _store(database, plugins, plugin_id, merged, entry, actor, f"Enable the plugin {plugin_id}")
+
+    return attempt(work, f"The plugin {plugin_id!r}")
 
 
 def configure(
     database: Database,
     plugins: Plugins,
     plugin_id: str,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]],
     *,
     actor: str | None = None,
 ) -> EnabledPlugin:
-    """Replaces all settings of a plugin, which must be enabled. Blocks; raises as ``enable``."""
+    """Replaces all settings of a plugin, which must be enabled. Blocks; raises as ``enable``.
+
+    ``settings`` may make the new ones of those that are stored; it is called again where these were changed
+    meanwhile. Raises Conflict where they change all the time.
+    """
+    from svc.database.attempts import attempt
+
     _require_writable(database)
     plugins.require(plugin_id)
-    if _record(database, plugin_id) is None:
-        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
-    return _store(database, plugins, plugin_id, settings, actor, f"Configure the plugin {plugin_id}")
+
+    def work() -> EnabledPlugin:
+        entry, present = _stored(database, plugin_id)
+        if entry is None or present is None:
+            raise _not_enabled(plugin_id)
+        new = settings(present.configuration) if callable(settings) else settings
+        return _store(database, plugins, plugin_id, new, entry, actor, f"Configure the plugin {plugin_id}")
+
+    return attempt(work, f"The plugin {plugin_id!r}")
 
 
 def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str | None = None) -> str | None:
@@ -294,7 +297,7 @@ def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str 
         _give_up(database, plugin_id, actor)
         return None
     if present is None and plugin_id not in unreadable_plugins(database):
-        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+        raise _not_enabled(plugin_id)
     configuration = present.configuration if present is not None else None
     warning = None
     try:
@@ -307,16 +310,21 @@ def disable(database: Database, plugins: Plugins, plugin_id: str, *, actor: str 
     return warning
 
 
+def needed_by(database: Database, plugins: Plugins, plugin_id: str) -> list[str]:
+    """The plugins that are enabled in a database and need a given one."""
+    return [name for name in enabled_plugins(database, plugins) if plugin_id in needs_of(plugins, name)]
+
+
 def stored_settings(database: Database, plugin_id: str) -> dict[str, Any]:
     """The settings of an enabled plugin as they are stored, defaults not filled in; they may hold secrets.
 
     Of a database that was never given any plugins there are none, as its first start would have it.
     """
-    record = _record(database, plugin_id)
+    _, record = _stored(database, plugin_id)
     if record is None and awaits_first_plugins(database):
         return {}
     if record is None:
-        raise PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+        raise _not_enabled(plugin_id)
     return record.configuration
 
 
@@ -335,13 +343,21 @@ def _store(
     plugins: Plugins,
     plugin_id: str,
     settings: Mapping[str, Any],
+    entry: Entry | None,
     actor: str | None,
     message: str,
 ) -> EnabledPlugin:
+    """Writes the record, where ``entry`` is still what is stored; else raises PreconditionFailed."""
+    from svc.database.json_records import same_content
+
     configuration = _accepted(database, plugins, plugin_id, settings)
+    content = _encode(plugins, plugin_id, configuration, settings)
     with database.transaction(actor=actor, message=message) as transaction:
-        transaction.put_system(_path(plugin_id), _encode(plugins, plugin_id, configuration, settings))
-    return enabled_plugins(database, plugins)[plugin_id]
+        transaction.put_system(_path(plugin_id), content, condition=same_content(entry))
+    stored = enabled_plugins(database, plugins).get(plugin_id)
+    if stored is None:
+        raise _not_enabled(plugin_id)
+    return stored
 
 
 def _accepted(database: Database, plugins: Plugins, plugin_id: str, settings: Mapping[str, Any]) -> Any:
@@ -360,14 +376,6 @@ def _accepted(database: Database, plugins: Plugins, plugin_id: str, settings: Ma
         message = f"The plugin {plugin_id!r} refused to be enabled: {describe_error(error)}."
         raise PluginError(message, plugin=plugin_id) from error
     return configuration
-
-
-def _is_valid(descriptor: PluginDescriptor, settings: Mapping[str, Any]) -> bool:
-    try:
-        validate_settings(descriptor, settings)
-    except PluginError:
-        return False
-    return True
 
 
 def _encode(
@@ -401,7 +409,7 @@ def _resolve(record: _Record, plugins: Plugins | None) -> EnabledPlugin:
 
 
 def _require_not_needed(database: Database, plugins: Plugins, plugin_id: str) -> None:
-    users = [name for name in enabled_plugins(database, plugins) if plugin_id in needs_of(plugins, name)]
+    users = needed_by(database, plugins, plugin_id)
     if users:
         raise Conflict(
             f"The plugin {plugin_id!r} is needed by {', '.join(map(repr, users))}: disable "
@@ -453,10 +461,14 @@ def _give_up(database: Database, plugin_id: str, actor: str | None) -> None:
         transaction.put_system(INITIAL_SET_PATH, msgspec.json.encode(_InitialSet(initial.plugins, kept)))
 
 
-def _record(database: Database, plugin_id: str) -> _Record | None:
+def _not_enabled(plugin_id: str) -> PluginMissing:
+    return PluginMissing(f"The plugin {plugin_id!r} is not enabled in this database.", plugin=plugin_id)
+
+
+def _stored(database: Database, plugin_id: str) -> tuple[Entry | None, _Record | None]:
     system = database.system()
     entry = system.get(_path(plugin_id))
-    return None if entry is None else _read(system, plugin_id, entry)
+    return entry, None if entry is None else _read(system, plugin_id, entry)
 
 
 def _read(system: Version, name: str, entry: Entry) -> _Record | None:

@@ -95,6 +95,10 @@ class ExtensionSource(Protocol):
         """See ``PluginContext.is_current``; a command reads settings once, and keeps to them."""
         return True
 
+    def is_broken(self, plugin_id: str) -> bool:
+        """See ``PluginContext.is_broken``."""
+        return False
+
 
 class _NoExtensions(ExtensionSource):
     def extensions_of(self, driver_id: str, family: Family[T]) -> Mapping[str, Extension[T]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ContentCheck,
         HealthCheck,
         JobRegistry,
+        RequestObserver,
     )
     from svc.plugins.lifecycle import PluginContext
     from svc.plugins.registry import CommandRegistry, NamedRegistry, RouteRegistry
@@ -89,6 +90,14 @@ def svc_register_storage_backends(storage_backends: NamedRegistry[StorageBackend
 @hookspec
 def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
     """Adds checks that ``GET /system/health`` asks: ``health_checks.add(MyCheck())``.
+
+    Called at boot.
+    """
+
+
+@hookspec
+def svc_register_request_observers(request_observers: NamedRegistry[RequestObserver]) -> None:
+    """Adds observers that are told of each request once it is answered: ``request_observers.add(Mine())``.
 
     Called at boot.
     """

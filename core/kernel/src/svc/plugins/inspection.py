@@ -231,7 +231,7 @@ def _report(
 ) -> PluginReport:
     enabled = None if enabled_ones is None else enabled_ones.get(plugin_id)
     installed = plugins.installed.get(plugin_id)
-    descriptor = plugins.descriptors.get(plugin_id)
+    descriptor = plugins.read.get(plugin_id)
     problem = plugins.problem(plugin_id) or (enabled.problem if enabled is not None else None)
     version = (
         descriptor.version

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from svc.errors import PluginError
 from svc.findings import Finding, describe_failure
+from svc.plugins.discovery import ProblemKind
 from svc.plugins.enabling import EnabledPlugin, enabled_plugins
 from svc.plugins.families import (
     NO_EXTENSIONS,
@@ -40,6 +41,9 @@ __all__ = ["ActivePlugins", "PluginContext", "register_views"]
 logger = logging.getLogger("svc.plugins")
 
 T = TypeVar("T")
+
+_FOLLOW_SECONDS = 5.0
+"""How long a request waits for a plugin that another one starts or stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,14 @@ class PluginContext:
     def is_enabled(self, plugin_id: str) -> bool:
         """Whether a plugin is enabled in the database, even if this process does not have it. Cheap."""
         return plugin_id in enabled_plugins(self.database)
+
+    def is_broken(self, plugin_id: str) -> bool:
+        """Whether a plugin is enabled in the database, may be used here, and can't be: it is broken or gone.
+
+        Nobody else has it either, as far as one can tell. One that this process was told to leave out is not
+        broken. Cheap.
+        """
+        return self._source.is_broken(plugin_id)
 
 
 def make_context(
@@ -150,6 +162,9 @@ class EnabledExtensions(ExtensionSource):
         require_driver(self._plugins.registries, driver_id, family)
         return found
 
+    def is_broken(self, plugin_id: str) -> bool:
+        return cannot_be_used(enabled_plugins(self._database, self._plugins).get(plugin_id))
+
 
 def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -> list[PathCheck]:
     """Returns the content checks of plugins that have a context, as a database takes them."""
@@ -165,6 +180,12 @@ def path_checks(registries: Registries, contexts: Mapping[str, PluginContext]) -
 
 def _check_in(check: ContentCheck, context: PluginContext) -> Callable[[Path, bytes], None]:
     return lambda path, content: check.check(path, content, context)
+
+
+def cannot_be_used(plugin: EnabledPlugin | None) -> bool:
+    """Whether something is wrong with an enabled plugin, other than that this process may not use it."""
+    problem = None if plugin is None else plugin.problem
+    return problem is not None and problem.kind is not ProblemKind.NOT_ALLOWED
 
 
 def is_usable(plugin: EnabledPlugin | None) -> TypeGuard[EnabledPlugin]:
@@ -217,6 +238,7 @@ class ActivePlugins:
         self._failed: dict[str, EnabledPlugin] = {}
         self._findings: dict[str, Finding] = {}
         self._booted = False
+        self._is_late = False
 
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the plugins in this process: which failed to start or stop, and which views."""
@@ -249,10 +271,17 @@ class ActivePlugins:
         system_root = head.system_root
         if system_root == self._system_root:
             return self._active
-        with self._lock:
+        # A plugin that does not start or stop keeps the lock: what was in use stays so then, and goes on.
+        if not self._lock.acquire(timeout=0.0 if self._is_late else _FOLLOW_SECONDS):
+            self._is_late = True
+            return self._active
+        try:
             if system_root != self._system_root:
                 self._follow(system_root)
+            self._is_late = False
             return self._active
+        finally:
+            self._lock.release()
 
     def is_active(self, plugin_id: str) -> bool:
         """Whether a plugin is in use for the database now."""
@@ -274,6 +303,11 @@ class ActivePlugins:
             return True
         plugin = enabled_plugins(self._database, self._plugins).get(plugin_id)
         return is_usable(plugin) and plugin.configuration == configuration
+
+    def is_broken(self, plugin_id: str) -> bool:
+        """See ``PluginContext.is_broken``; one that failed to start is."""
+        plugin = enabled_plugins(self._database, self._plugins).get(plugin_id)
+        return cannot_be_used(plugin) or (plugin is not None and plugin_id in self._failed)
 
     def stop(self) -> None:
         """Stops every plugin that was started, the last one first."""

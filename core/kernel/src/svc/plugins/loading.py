@@ -34,6 +34,7 @@ from svc.plugins.families import REGISTRATION_PREFIX, load_families
 from svc.plugins.hook_check import KnownFamilies, check_implementation
 from svc.plugins.registries import Registries, make_registries
 from svc.plugins.registry import RouteCheck
+from svc.plugins.steps import plugin_step
 from svc.redaction import text_of
 
 __all__ = ["Plugins", "load_descriptors", "load_plugins"]
@@ -51,6 +52,7 @@ class Plugins:
         descriptors: the descriptors of the plugins in use, by id, in the order of registration.
         hooks: for each plugin in use, its implementations of lifecycle hooks.
         auth_modes: names of auth modes by the plugin that declares them, also where that is out of use.
+        read: every descriptor that could be read, also of plugins that are out of use.
         overrides: settings of this deployment, by plugin id, which come before those in a database.
     """
 
@@ -63,6 +65,7 @@ class Plugins:
     hooks: Mapping[str, Mapping[str, Callable[..., Any]]]
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     auth_modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    read: Mapping[str, PluginDescriptor] = field(default_factory=dict)
     enabled_cache: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary, repr=False)
 
     def is_allowed(self, plugin_id: str) -> bool:
@@ -92,7 +95,8 @@ class Plugins:
         """Calls one lifecycle hook of one plugin; does nothing when it has none. Exceptions pass."""
         implementation = self.hooks.get(plugin_id, {}).get(hook)
         if implementation is not None:
-            implementation(**arguments)
+            with plugin_step(plugin_id, hook):
+                implementation(**arguments)
 
 
 def load_plugins(
@@ -145,6 +149,7 @@ def load_plugins(
         hooks=MappingProxyType(boot.hooks),
         overrides=MappingProxyType(dict(overrides or {})),
         auth_modes=MappingProxyType(boot.auth_modes),
+        read=MappingProxyType(boot.known_descriptors),
     )
 
 
@@ -161,7 +166,9 @@ def load_descriptors(allowed: Sequence[str] | None = None) -> tuple[PluginDescri
     for plugin_id in _in_order(wanted, default_set):
         if plugin_id in installed:
             with contextlib.suppress(_Refused):
-                found.append(_checked_descriptor(installed[plugin_id], claims))
+                descriptor = _load_descriptor(installed[plugin_id])
+                _check(descriptor, claims)
+                found.append(descriptor)
     return tuple(found)
 
 
@@ -188,6 +195,7 @@ class _Boot:
         self.available = frozenset(available)
         self.problems: list[PluginProblem] = []
         self.descriptors: dict[str, PluginDescriptor] = {}
+        self.known_descriptors: dict[str, PluginDescriptor] = {}
         self.hooks: dict[str, Mapping[str, Callable[..., Any]]] = {}
         self.claims = Claims()
         self.auth_modes: dict[str, tuple[str, ...]] = {}
@@ -201,7 +209,8 @@ class _Boot:
     def read(self, plugin: InstalledPlugin) -> None:
         """Takes in what a plugin says about itself; nothing more of it is imported."""
         with self._reporting(plugin.id):
-            descriptor = _checked_descriptor(plugin, self.claims)
+            descriptor = self.known_descriptors[plugin.id] = _load_descriptor(plugin)
+            _check(descriptor, self.claims)
             self.auth_modes[plugin.id] = descriptor.auth_modes
             self._check_needs(descriptor)
             self._read.append(descriptor)
@@ -241,11 +250,12 @@ class _Boot:
 
     def _add_families(self, driver: str, module_name: str) -> None:
         try:
-            module, families = load_families(module_name)
+            with plugin_step(driver, f"the import of {module_name}"):
+                module, families = load_families(module_name)
             self.registries.add_families(driver, families)
             self.manager.add_hookspecs(module)
         except (Exception, SystemExit) as error:
-            logger.debug("the families of plugin %s cannot be had", driver, exc_info=error)
+            logger.info("the families of plugin %s cannot be had", driver, exc_info=error)
             kind = _kind_of(error) if isinstance(error, SvcError) else ProblemKind.BROKEN
             raise _Refused(
                 kind, f"The families of the plugin {driver!r} in {module_name} cannot be used: {_said(error)}"
@@ -291,14 +301,15 @@ class _Boot:
                     if not self._is_filled(family, descriptor):
                         continue
                     if hook_name in hooks:
-                        hooks[hook_name](**{family: registry})
+                        with plugin_step(descriptor.id, hook_name):
+                            hooks[hook_name](**{family: registry})
                     if family == "routes":
                         self.registries.routes.add_operations(descriptor.declared_operations())
         except (Exception, SystemExit) as error:
             self.manager.unregister(name=descriptor.id)
             if isinstance(error, SvcError):
                 raise _Refused(_kind_of(error), f"The plugin {descriptor.id!r}: {error.message}") from error
-            logger.debug("plugin %s failed in %s", descriptor.id, hook_name, exc_info=error)
+            logger.info("plugin %s failed in %s", descriptor.id, hook_name, exc_info=error)
             raise _Refused(
                 ProblemKind.BROKEN,
                 f"The plugin {descriptor.id!r} failed in {hook_name}: {describe_error(error)}.",
@@ -322,22 +333,22 @@ def _in_order(plugin_ids: Iterable[str], default_set: Sequence[str]) -> list[str
     return sorted(plugin_ids, key=lambda plugin_id: (places.get(plugin_id, len(places)), plugin_id))
 
 
-def _checked_descriptor(plugin: InstalledPlugin, claims: Claims) -> PluginDescriptor:
-    """The descriptor of a plugin; its claims are entered."""
-    descriptor = _load_descriptor(plugin)
+def _check(descriptor: PluginDescriptor, claims: Claims) -> None:
+    """Checks a descriptor, and enters its claims."""
     _check_api(descriptor)
     try:
         claims.add(descriptor)
     except PluginError as error:
         raise _Refused(_kind_of(error), error.message) from error
-    return descriptor
 
 
 def _load_descriptor(plugin: InstalledPlugin) -> PluginDescriptor:
     source = f"{plugin.distribution} ({plugin.value})" if plugin.distribution else plugin.value
     try:
-        descriptor = plugin.entry_point.load()
+        with plugin_step(plugin.id, f"the import of {plugin.value}"):
+            descriptor = plugin.entry_point.load()
     except (Exception, SystemExit) as error:
+        logger.info("the descriptor of plugin %s cannot be imported", plugin.id, exc_info=error)
         raise _Refused(
             ProblemKind.BROKEN,
             f"The descriptor of the plugin {plugin.id!r} in {source} cannot be imported: {_said(error)}",
@@ -371,9 +382,10 @@ def _check_api(descriptor: PluginDescriptor) -> None:
 def _import_implementation(descriptor: PluginDescriptor) -> object:
     where = f"The implementation {descriptor.implementation!r} of the plugin {descriptor.id!r}"
     try:
-        implementation: object = importlib.import_module(descriptor.module)
+        with plugin_step(descriptor.id, f"the import of {descriptor.module}"):
+            implementation: object = importlib.import_module(descriptor.module)
     except (Exception, SystemExit) as error:
-        logger.debug("plugin %s cannot be imported", descriptor.id, exc_info=error)
+        logger.info("plugin %s cannot be imported", descriptor.id, exc_info=error)
         raise _Refused(ProblemKind.BROKEN, f"{where} cannot be imported: {describe_error(error)}.") from error
     if descriptor.attribute is not None:
         try:
@@ -385,6 +397,7 @@ def _import_implementation(descriptor: PluginDescriptor) -> object:
     try:
         return implementation()
     except (Exception, SystemExit) as error:
+        logger.info("plugin %s cannot be instantiated", descriptor.id, exc_info=error)
         raise _Refused(
             ProblemKind.BROKEN, f"{where} cannot be instantiated: {describe_error(error)}."
         ) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from svc.errors import PluginError
-from svc.plugins.contracts import AuthMode, ContentCheck, HealthCheck
+from svc.plugins.contracts import AuthMode, ContentCheck, HealthCheck, RequestObserver
 from svc.plugins.families import Family
 from svc.plugins.registry import CommandRegistry, NamedRegistry, Registry, RouteCheck, RouteRegistry
 
@@ -49,6 +49,9 @@ class Registries(Struct, frozen=True):
     )
     health_checks: NamedRegistry[HealthCheck] = field(
         default_factory=lambda: NamedRegistry("health check", HealthCheck)
+    )
+    request_observers: NamedRegistry[RequestObserver] = field(
+        default_factory=lambda: NamedRegistry("request observer", RequestObserver)
     )
     _driven: dict[str, DrivenFamily] = field(default_factory=dict)
 

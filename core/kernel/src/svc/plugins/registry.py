@@ -18,7 +18,7 @@ from svc.errors import PluginError
 if TYPE_CHECKING:
     import click
 
-    from svc.operations import DeclaredOperation
+    from svc.operations import DeclaredOperation, Weight
 
 __all__ = [
     "Command",
@@ -179,18 +179,27 @@ class NamedRegistry(Registry[T]):
     def _problem_with(self, thing: object) -> str | None:
         if isinstance(self._contract, type):
             if isinstance(thing, self._contract):
-                return None
+                missing = _missing_members(self._contract, thing)
+                return f"it has no {missing[0]}" if missing else None
             if isinstance(thing, type):
                 return "it is a class, and an instance is needed"
             return f"it is not an instance of {self._contract.__name__}"
         return self._contract(thing)
 
 
+def _missing_members(contract: type, thing: object) -> list[str]:
+    """The attributes that a contract declares for each of its classes, and that this one does not have."""
+    declared = {name for one in contract.__mro__ for name in getattr(one, "__annotations__", {})}
+    of_class = {name for name in declared if not name.startswith("_")}
+    return sorted(name for name in of_class if not hasattr(thing, name))
+
+
 class Route(Struct, frozen=True):
     """What is served at a Falcon URI template: operations by method, or a resource that all requests share.
 
-    ``suffix`` takes the responders ``on_get_<suffix>``, ... instead of the plain ones. While its plugin is
-    disabled in a database, the route answers 404 there.
+    ``suffix`` takes the responders ``on_get_<suffix>``, ... instead of the plain ones. ``stated_weight`` is
+    what these cost; None: nobody has said it. While its plugin is disabled in a database, the route answers
+    404 there.
     """
 
     template: str
@@ -198,6 +207,7 @@ class Route(Struct, frozen=True):
     suffix: str | None
     plugin_id: str
     operations: Mapping[str, DeclaredOperation[..., Any]] = MappingProxyType({})
+    stated_weight: Weight | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -237,7 +247,14 @@ class RouteRegistry(Registry[Route]):
         super().__init__("route")
         self._check = check
 
-    def add(self, template: str, resource: object, *, suffix: str | None = None) -> None:
+    def add(
+        self,
+        template: str,
+        resource: object,
+        *,
+        suffix: str | None = None,
+        weight: Weight | None = None,
+    ) -> None:
         """Serves a resource at a URI template.
 
         Args:
@@ -245,6 +262,7 @@ class RouteRegistry(Registry[Route]):
                 the URL as a path of the database, ``{name:text}`` as a text.
             resource: an instance with responders; stateless, since all requests share it.
             suffix: selects the responders ``on_get_<suffix>``, so that one class can serve several routes.
+            weight: what each of its responders costs. One that does not say it counts as ``Weight.DEAR``.
 
         Raises:
             PluginError: the template is taken or malformed, there is no responder, a responder declares no
@@ -258,7 +276,7 @@ class RouteRegistry(Registry[Route]):
             raise PluginError(
                 f"The resource of the route {template!r} is a class, and an instance is needed."
             )
-        route = Route(template, resource, suffix, self._owner_now())
+        route = Route(template, resource, suffix, self._owner_now(), stated_weight=weight)
         if not route.responders():
             raise PluginError(f"The resource of the route {template!r} has no responder such as on_get.")
         self._add(route)
@@ -336,6 +354,7 @@ class CommandRegistry(Registry[Command]):
 
     def __init__(self) -> None:
         super().__init__("command", KERNEL_COMMANDS)
+        self.completions: dict[str, str] = {}
 
     def add(self, command: click.Command, *, needs_database: bool = True) -> None:
         """Adds a command below ``svc``.
@@ -352,6 +371,24 @@ class CommandRegistry(Registry[Command]):
         if not _is_instance(command, click.Command) or not command.name:
             raise PluginError(f"{_shown(command)} is not a click command with a name.")
         self._insert(command.name, Command(command, needs_database, self._owner_now()))
+
+    def complete(self, kind: str, home: str) -> None:
+        """Lets a shell complete the values of parameters of all commands.
+
+        Args:
+            kind: what they are called: ``user`` is for ``--user``, for the metavar USER, and for NAME of
+                commands below ``svc user``.
+            home: ``package.module:function``, imported when a shell asks. It is called with the ``Source``
+                that the command line names and with what was typed, and yields values; of those that begin
+                so 200 at most are taken. What it raises is dropped, and it has a second.
+
+        Raises:
+            PluginError: the kind is taken, or the boot is over.
+        """
+        self._require_open()
+        if kind in self.completions:
+            raise PluginError(f"Another plugin completes {kind!r} already.", duplicate=True)
+        self.completions[kind] = home
 
 
 def _shape(template: str) -> str:

@@ -1,4 +1,4 @@
-"""Who owns which path of the system tree, and what a backup does with it: what descriptors say, put together.
+"""Who owns which path of the system tree, and what backups and clusters do with it, by what descriptors say.
 
 What nobody declares is in no backup, and is taken from none: it may be a secret of a plugin that is gone.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from svc.database.transfer import is_reference
+from svc.database.references import is_reference
 from svc.hashing import Hash
 from svc.paths import Path
 from svc.plugins.claims import overlap
-from svc.plugins.descriptor import BackupRule, PluginDescriptor, SystemPath
+from svc.plugins.descriptor import BackupRule, PluginDescriptor, SyncRule, SystemPath
 from svc.tree import Entry, EntryKind, NodeReader, entries
 
 __all__ = ["SystemPaths"]
 
 _KERNEL = (
-    SystemPath("plugins", BackupRule.INCLUDE),
+    SystemPath("plugins", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
     SystemPath("plugin-set", BackupRule.INCLUDE),
     # What this log has lost, and where: of no meaning in another.
     SystemPath("repairs", BackupRule.SKIP),
@@ -37,7 +37,25 @@ class SystemPaths:
     """
 
     def __init__(self, descriptors: Iterable[PluginDescriptor] = ()) -> None:
+        descriptors = tuple(descriptors)
         self._declared = (*_KERNEL, *(owned for one in descriptors for owned in one.system_paths))
+        self._of_node = frozenset(("plugins", one.id) for one in descriptors if one.is_of_node)
+
+    def exchanged(self) -> list[tuple[Path, SyncRule]]:
+        """Returns the paths that all nodes of a cluster have alike, with all below them but ``kept``."""
+        found = [(owned.parts, owned.sync) for owned in self._declared if owned.sync is not SyncRule.NONE]
+        return sorted(found, key=lambda one: one[0])
+
+    def sync_rule(self, path: Path) -> SyncRule:
+        """Returns what nodes of a cluster do with a path of the system tree."""
+        fitting = [owned for owned in self._declared if _lies_at_or_below(path, owned.parts)]
+        if not fitting or path in self._of_node:
+            return SyncRule.NONE
+        return max(fitting, key=lambda owned: len(owned.parts)).sync
+
+    def kept(self) -> frozenset[Path]:
+        """Returns the documents that each node has of its own, below paths that are exchanged."""
+        return self._of_node
 
     def included(self, store: NodeReader, root: Hash) -> Iterator[tuple[Path, Entry]]:
         """Yields what a privileged backup holds of a system tree: files and refs, in the order of paths.
@@ -88,6 +106,10 @@ class SystemPaths:
             deeper = any(len(owned.parts) > len(path) for owned in declared)
             if rule is BackupRule.INCLUDE or deeper or path == (_REFERENCES,):
                 open_directory(path, entry.hash, declared)
+
+
+def _lies_at_or_below(path: Path, owned: Path) -> bool:
+    return len(path) >= len(owned) and overlap(path, owned)
 
 
 def _lies_below(owned: SystemPath, path: Path) -> bool:

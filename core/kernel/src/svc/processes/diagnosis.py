@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["allowed_by", "storage_findings"]
 
 _FULL_BYTES = 64 * 1024
+_NEARLY_FULL_BYTES = 1 << 30
+_NEARLY_FULL_SHARE = 0.05
 
 
 def allowed_by(lists: Sequence[Published], own: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -35,6 +37,7 @@ def storage_findings(database: Database, *, serving: bool = True) -> Iterator[Fi
     if not serving:
         yield from finding_of_lock(database, look=True)
     log = database.objects.log
+    free, total = log.disk_space()
     writability = log.storage.writability()
     if writability is Writability.READ_ONLY or (serving and writability is Writability.FORBIDDEN):
         yield Finding(
@@ -43,5 +46,13 @@ def storage_findings(database: Database, *, serving: bool = True) -> Iterator[Fi
             "The database file can't be written.",
             "Look at the permissions of the file, and at how its file system is mounted.",
         )
-    elif log.disk_space()[0] < _FULL_BYTES:
+    elif free < _FULL_BYTES:
         yield Finding("database.full", "database", "The disk is full.", "Make room; writes then go on.")
+    elif free < min(_NEARLY_FULL_BYTES, total * _NEARLY_FULL_SHARE):
+        yield Finding(
+            "database.nearly-full",
+            "database",
+            "The disk is nearly full: writes are refused when it is.",
+            "Make room: 'svc gc' says what it could free.",
+            detail=f"{free >> 20} MiB of {total >> 20} MiB are free.",
+        )

@@ -27,7 +27,7 @@ __all__ = [
     "registered_processes",
 ]
 
-ProcessKind = Literal["worker", "background", "standby"]
+ProcessKind = Literal["worker", "background", "standby", "starting"]
 
 _DIRECTORY = "processes"
 _SIZE = 256
@@ -39,8 +39,9 @@ _MOST_BYTES = 4 * 1024 * 1024
 class RegisteredProcess(msgspec.Struct, frozen=True):
     """A process that uses the database; ``requests`` it has served, as it last said.
 
-    A ``standby`` would become the background process. ``keeps_background`` says whether its server keeps one,
-    ``unpublished`` whether it has found something wrong that it could not write down.
+    A ``standby`` would become the background process; one that is ``starting`` hangs in a plugin.
+    ``keeps_background`` says whether its server keeps one, ``unpublished`` whether it has found something
+    wrong that it could not write down.
     """
 
     pid: int

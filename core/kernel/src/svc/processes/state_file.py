@@ -52,7 +52,8 @@ class JobState(msgspec.Struct, frozen=True):
 class BackgroundState(msgspec.Struct, frozen=True):
     """What the background process tells; it is the one since ``elected_ms``.
 
-    ``crashes`` counts those before it that ended without being told to, each soon after its start.
+    ``crashes`` counts those before it that ended without being told to, each soon after its start, while the
+    ``server`` that keeps them went on: one that is killed with all its processes says nothing of them.
     ``last_error`` stays when all is well again.
     """
 
@@ -63,6 +64,7 @@ class BackgroundState(msgspec.Struct, frozen=True):
     crashes: int = 0
     last_error: str | None = None
     last_error_ms: int | None = None
+    server: str = ""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -75,17 +77,26 @@ class Report(msgspec.Struct, frozen=True):
 class StateFile:
     """The file, as the background process writes it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, server: int | None = None) -> None:
+        """Reads what the one before has left.
+
+        Args:
+            directory: the state directory of the database.
+            server: process id of the server that keeps the process; None where nobody does.
+        """
         self._path = directory / _NAME
+        self._server = "" if server is None else _identity(server)
         self._written: bytes | None = None
         self._began = time.monotonic()
-        self._crashes = _crashes_before(read_report(directory))
+        self._crashes = _crashes_before(read_report(directory), self._server)
 
     def beat(self, state: BackgroundState) -> None:
         """Shows that the process is alive, and what has changed. What can't be written waits."""
         if self._crashes and time.monotonic() - self._began > LASTING_SECONDS:
             self._crashes = 0
-        content = msgspec.json.encode(msgspec.structs.replace(state, crashes=self._crashes))
+        content = msgspec.json.encode(
+            msgspec.structs.replace(state, crashes=self._crashes, server=self._server)
+        )
         with contextlib.suppress(OSError):
             if content != self._written or not self._path.exists():
                 replace_content(self._path, content)
@@ -109,9 +120,20 @@ def read_report(directory: Path) -> Report | None:
         return None
 
 
-def _crashes_before(left: Report | None) -> int:
+def _identity(process: int) -> str:
+    """Names a process so that none that has the same number later is taken for it."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            # Behind its name, which may hold anything: the 22nd value is when it was started.
+            started = file.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        started = ""
+    return f"{process}:{started}"
+
+
+def _crashes_before(left: Report | None, server: str) -> int:
     """Counts the ends in a row soon after the start; a process that is stopped removes its file."""
-    if left is None:
+    if left is None or left.state.server != server:
         return 0
     lasted_ms = left.heartbeat_ms - left.state.elected_ms
     return left.state.crashes + 1 if lasted_ms < LASTING_SECONDS * 1000 else 1

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from svc.database import EMPTY_ROOT, Database, collect, verify
+from svc.database import EMPTY_ROOT, Database, collect
 from svc.database.collection.plan import Plan, decode_plan
 from svc.database.collection.record import read_state
 from svc.errors import (
@@ -25,6 +25,7 @@ from svc.errors import (
 from svc.hashing import Hash, hash_content
 from svc.log import FIRST, FileOperations
 from svc.log.collectable_file import CollectableFile
+from svc_maintenance.verification import verify
 
 MANY = 2_000_000
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from svc.clock import now_ms
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.database.collection.record import STATE_PATH
-from svc.database.repair import repair
 from svc.errors import CorruptRecord
 from svc.log.framing import RECORD_HEADER_SIZE
+from svc_maintenance.repair import repair
+from svc_maintenance.verification import verify
 
 DAY_MS = 86_400_000
 OLD, ALL = 20, 30

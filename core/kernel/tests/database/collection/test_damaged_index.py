@@ -9,11 +9,12 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from svc.database import Database, collect, verify
-from svc.database.repair import repair
+from svc.database import Database, collect
 from svc.errors import CorruptRecord
 from svc.hashing import Hash
 from svc.objects.key_index import KeyIndex, pack_place, unpack_place
+from svc_maintenance.repair import repair
+from svc_maintenance.verification import verify
 
 FILES = {(f"d{number % 3}", f"f{number}"): random.Random(number).randbytes(5000) for number in range(30)}
 DAMAGED = ("d1", "f7")

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from svc.database import Database, Transaction, collect, verify
+from svc.database import Database, Transaction, collect
 from svc.database.catch_up import catch_up
 from svc.database.collection.plan import Sweeper
 from svc.database.collection.running import Collection
@@ -22,6 +22,7 @@ from svc.database.holds import Holds
 from svc.errors import InvalidInput, NotFound, ServiceUnavailable
 from svc.log import FIRST
 from svc.objects.key_index import KeyIndex
+from svc_maintenance.verification import verify
 
 MOMENTS: dict[str, tuple[type, str]] = {
     "marking": (Collection, "_mark_commits"),

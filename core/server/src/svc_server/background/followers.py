@@ -30,6 +30,8 @@ _WORK_AGAIN_S = 1.0
 """One that had none is asked again so often: time has passed, or another process has left some."""
 STUCK_SECONDS = 600.0
 """A view that has stood still for so long, with commits waiting, and has not failed either, is stuck."""
+FAR_BEHIND = 100_000
+"""Commits that a view may be behind, and nobody hears of it."""
 
 logger = logging.getLogger("svc.background")
 
@@ -141,6 +143,15 @@ class ViewFollower:
                 "A large commit may take its time. If it does not end, start the server anew.",
                 subject=state.name,
                 detail=f"{state.name} stands at commit {state.applied}.",
+            )
+        elif self._feed.sequence - state.applied > FAR_BEHIND:
+            yield Finding(
+                "view.behind",
+                state.plugin,
+                f"A view of the plugin {state.plugin!r} is far behind.",
+                "It catches up by itself; until then, what reads it waits or says that it is behind.",
+                subject=state.name,
+                detail=f"{state.name} stands at commit {state.applied} of {self._feed.sequence}.",
             )
 
     def _run(self) -> None:

@@ -64,6 +64,11 @@ class Stop:
         signal.signal(signal.SIGINT, self._ask if self._parent is None else signal.SIG_IGN)
 
     @property
+    def parent(self) -> int | None:
+        """Process id of the parent that must outlive it."""
+        return self._parent
+
+    @property
     def is_asked(self) -> bool:
         """Whether to end now."""
         return self._asked or (self._parent is not None and os.getppid() != self._parent)
@@ -133,7 +138,7 @@ def _serve(
     elected_ms = time.time_ns() // 1_000_000
     make_state_directory(directory)
     logger.info("Elected as the background process of %s.", directory.name.removesuffix(".d"))
-    file = StateFile(directory)
+    file = StateFile(directory, stop.parent)
     beat = _paced(lambda: file.beat(BackgroundState(os.getpid(), elected_ms)), BEAT_SECONDS)
     beat()
     database = Database(

@@ -87,7 +87,8 @@ def list_(*, user: str | None, source: Source, as_json: bool) -> None:
                 terminal_text(one.label),
             )
             for one in found
-        ]
+        ],
+        ("ID", "USER", "ENDS", "RULES", "LABEL"),
     )
 
 

@@ -40,6 +40,9 @@ __all__ = ["export", "write_with_progress"]
 @click.option("--hash", "version", metavar="HEX", help="The version with this root hash.")
 @click.option("--at", metavar="TIME", help="The version that HEAD was at a time.")
 @click.option("--since", metavar="VERSION", help="Only what changed since this version: a patch.")
+@click.option(
+    "--without-lost", is_flag=True, help="Leave out what needs something that a repair could not save."
+)
 @root_key_options("system data and snapshots too.")
 @quiet_option
 @json_option
@@ -50,6 +53,7 @@ def export(
     file: str | None,
     output: str | None,
     since: str | None,
+    without_lost: bool,
     root_key: str | None,
     auth: str | None,
     quiet: bool,
@@ -65,6 +69,8 @@ def export(
     """
     if since is not None and root_key is not None:
         raise UsageError("A patch (--since) holds user data only; it takes no root key.")
+    if since is not None and without_lost:
+        raise UsageError("A patch (--since) cannot leave anything out: --without-lost is for exports.")
     if (file is None) == (output is None):
         raise UsageError("One file is needed: 'svc export FILE', or --output.", field="output")
     output = file or output or ""
@@ -74,7 +80,7 @@ def export(
         source.require_file("system data leave it with the root key, not over HTTP")
     with source.open(PLUGIN_ID, read_only=True) as opened:
         if not isinstance(opened, Database):
-            planned = _received(opened, since=since, **named)
+            planned = _received(opened, since=since, without_lost=without_lost, **named)
         else:
             root = chosen(opened, **named)
             if root_key is not None:
@@ -83,12 +89,15 @@ def export(
                 planned = plan_patch(opened, opened.named_version(since), root)
             else:
                 system_paths = None if root_key is None else declared_system_paths()
-                planned = plan_export(opened, root, system_paths=system_paths)
+                planned = plan_export(opened, root, system_paths=system_paths, without_lost=without_lost)
         with planned as outgoing:
             write_with_progress(outgoing, path, wanted=not (quiet or as_json))
             if outgoing.counts.left_out:
                 paths = shown_paths(outgoing.counts.left_out)
                 click.echo(f"svc: System data that no plugin here declares were left out: {paths}.", err=True)
+            if outgoing.counts.lost:
+                paths = shown_paths(outgoing.counts.lost)
+                click.echo(f"svc: Left out, since a repair could not save it: {paths}.", err=True)
             if as_json:
                 print_json((export_report if since is None else patch_report)(outgoing, output))
             elif not quiet:
@@ -96,13 +105,19 @@ def export(
 
 
 def _received(
-    client: Any, *, snapshot: str | None, version: str | None, at: str | None, since: str | None
+    client: Any,
+    *,
+    snapshot: str | None,
+    version: str | None,
+    at: str | None,
+    since: str | None,
+    without_lost: bool,
 ) -> Outgoing:
     """The same from a server; of the options that name the version the first that is given counts."""
     from svc_backup.commands.remote import received
 
     if since is None:
-        query = ExportQuery(snapshot=snapshot, version=version, at=at)
+        query = ExportQuery(snapshot=snapshot, version=version, at=at, without_lost=without_lost)
         return received(client.stream(export_version, query), ExportReport)
     if snapshot is not None:
         to = f"snapshots/{snapshot}"

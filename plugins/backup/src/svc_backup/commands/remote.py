@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from svc.database.transfer import ChangeCounts
 from svc.errors import InvalidInput, ServiceUnavailable
 from svc.plugin import (
     EMPTY_ROOT,
@@ -28,6 +27,7 @@ from svc_backup.models import ExportReport, ImportQuery, ImportReport, PatchRepo
 from svc_backup.operations import import_version
 from svc_backup.text_difference import write_changes
 from svc_client import Client, ReadAt, Response
+from svc_maintenance.transfer import ChangeCounts
 
 __all__ = ["Received", "Sending", "received", "show_difference"]
 
@@ -53,7 +53,10 @@ class Received(Outgoing):
             )
         else:
             self.root, self.base = bytes.fromhex(report.version), None
-            self.counts = OutgoingCounts(report.files, report.links, report.chunks, 0, report.directories)
+            lost = () if report.lost is UNSET else tuple(report.lost)
+            self.counts = OutgoingCounts(
+                report.files, report.links, report.chunks, 0, report.directories, lost=lost
+            )
 
     def close(self) -> None:
         """Ends the answer."""

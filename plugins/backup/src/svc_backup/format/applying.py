@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from svc.database.transfer import ChangeCounts, PutEntry, SetRef, is_reference, name_objects, take_objects
 from svc.errors import NotFound
 from svc.plugin import Database, Hash, ObjectKind, SystemPaths, format_path, reference_name
 from svc_backup.format.checking import CheckedFile
+from svc_maintenance.transfer import ChangeCounts, PutEntry, SetRef, is_reference, name_objects, take_objects
 
 __all__ = ["IMPORTS", "ImportResult", "apply_incoming", "shown_paths"]
 

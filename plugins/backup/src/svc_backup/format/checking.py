@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct, field
 
-from svc.database.transfer import (
+from svc.errors import CorruptRecord, SvcError
+from svc.plugin import Database, Entry, Hash, ObjectKind, Path, format_path, parse_path, totals
+from svc_backup.format.incoming import IncomingFile, refusing
+from svc_backup.format.layout import Deletions
+from svc_maintenance.transfer import (
     EMPTY_ROOT,
     ChangeCounts,
     CheckedObjects,
@@ -16,10 +20,6 @@ from svc.database.transfer import (
     compare_versions,
     decoded,
 )
-from svc.errors import CorruptRecord, SvcError
-from svc.plugin import Database, Entry, Hash, ObjectKind, Path, format_path, parse_path, totals
-from svc_backup.format.incoming import IncomingFile, refusing
-from svc_backup.format.layout import Deletions
 
 __all__ = ["CheckedFile", "check_incoming"]
 

@@ -18,7 +18,10 @@ from typing import Self, TypeVar
 import lmdb
 from msgspec import Struct
 
-from svc.database.transfer import (
+from svc.errors import CorruptRecord, ForeignFile, InsufficientStorage, RefusedFile, TruncatedFile
+from svc.plugin import Commit, Hash, ObjectKind
+from svc_backup.format.layout import TransferHeader, decode_transfer_header
+from svc_maintenance.transfer import (
     EMPTY_ROOT,
     EMPTY_SYSTEM_ROOT,
     FILE_HEADER_SIZE,
@@ -31,9 +34,6 @@ from svc.database.transfer import (
     scan_records,
     storing,
 )
-from svc.errors import CorruptRecord, ForeignFile, InsufficientStorage, RefusedFile, TruncatedFile
-from svc.plugin import Commit, Hash, ObjectKind
-from svc_backup.format.layout import TransferHeader, decode_transfer_header
 
 __all__ = ["IncomingFile", "IncomingLimits", "read_header", "refusing"]
 

@@ -13,7 +13,9 @@ import cbor2
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from svc.database.transfer import (
+from svc.errors import CorruptRecord, UnsupportedFormat
+from svc.plugin import HASH_SIZE, Hash
+from svc_maintenance.transfer import (
     FILE_HEADER_SIZE,
     PATCH_FLAG,
     ChangeCounts,
@@ -21,8 +23,6 @@ from svc.database.transfer import (
     decode_file_header,
     encode_file_header,
 )
-from svc.errors import CorruptRecord, UnsupportedFormat
-from svc.plugin import HASH_SIZE, Hash
 
 __all__ = [
     "Deletions",

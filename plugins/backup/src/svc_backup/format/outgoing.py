@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import TracebackType
 from typing import IO, Self
@@ -16,21 +16,7 @@ from typing import IO, Self
 import cbor2
 from msgspec import Struct
 
-from svc.database.transfer import (
-    EMPTY_ROOT,
-    EMPTY_SYSTEM_ROOT,
-    FIRST,
-    ChangeCounts,
-    FileHeader,
-    Selection,
-    compress,
-    encode_file_header,
-    encode_record,
-    is_reference,
-    now_ms,
-    record_size,
-    storing,
-)
+from svc.errors import CorruptRecord
 from svc.plugin import (
     Commit,
     Database,
@@ -42,12 +28,32 @@ from svc.plugin import (
     Path,
     PathChange,
     SystemPaths,
+    Totals,
     TransactionRecord,
     format_path,
     hash_object,
     totals,
 )
 from svc_backup.format.layout import Deletions, encode_patch_header
+from svc_maintenance.transfer import (
+    EMPTY_ROOT,
+    EMPTY_SYSTEM_ROOT,
+    FIRST,
+    HEAD_NAME,
+    ChangeCounts,
+    FileHeader,
+    Selection,
+    compress,
+    encode_file_header,
+    encode_record,
+    is_reference,
+    missing_paths,
+    now_ms,
+    record_size,
+    reference_name,
+    refuse_missing,
+    storing,
+)
 
 __all__ = ["Outgoing", "OutgoingCounts", "plan_export", "plan_patch"]
 
@@ -56,8 +62,10 @@ _GAP = 1 << 14
 _PATHS_PER_RECORD = 1024
 _PAUSE_EVERY = 4096
 _HEADER = 72
+_SYSTEM = "system"
 
 Pause = Callable[[], None]
+_Missing = Mapping[str, Sequence[Path]]
 
 
 def _no_pause() -> None:
@@ -78,6 +86,7 @@ class OutgoingCounts(Struct, frozen=True):
         snapshots: named snapshots that come with a privileged export.
         left_out: paths of the system tree that a privileged export lacks because no plugin declares what they
             are.
+        lost: paths that an export lacks because a repair could not save what they need.
     """
 
     files: int
@@ -88,6 +97,7 @@ class OutgoingCounts(Struct, frozen=True):
     changes: ChangeCounts | None = None
     snapshots: int = 0
     left_out: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class Outgoing:
@@ -145,7 +155,12 @@ class Outgoing:
 
 
 def plan_export(
-    database: Database, root: Hash, *, system_paths: SystemPaths | None = None, pause: Pause = _no_pause
+    database: Database,
+    root: Hash,
+    *,
+    system_paths: SystemPaths | None = None,
+    without_lost: bool = False,
+    pause: Pause = _no_pause,
 ) -> Outgoing:
     """Plans a file that is a database of its own: one version, one commit, nothing that it does not need.
 
@@ -155,20 +170,55 @@ def plan_export(
     ``system_paths`` makes it a privileged backup: it holds what these say of the system tree, and refs with
     all their versions; what nobody declares is left out, and named. The caller has checked the right to it.
 
-    Raises NotFound for no such version, and CorruptRecord where what it needs is damaged.
+    ``without_lost`` leaves out the paths that need what a repair could not save: the file then holds another
+    version than the one that was asked for, and the counts name what it lacks.
+
+    Raises NotFound for no such version, and CorruptRecord where what it needs is damaged; of what is lost it
+    names the paths.
     """
-    hold = database.hold()
     database.require_version(root)
+    with database.hold():
+        try:
+            return _plan_export(database, root, system_paths, {}, pause)
+        except CorruptRecord:
+            system_root = None if system_paths is None else database.system().root
+            lost = _of_export(database, missing_paths(database, root, system_root), system_paths)
+            if not lost:
+                raise
+        if not without_lost:
+            raise refuse_missing(lost, "Leave it out (without_lost, --without-lost), or store it again.")
+        return _plan_export(database, root, system_paths, lost, pause)
+
+
+def _of_export(database: Database, missing: _Missing, system_paths: SystemPaths | None) -> _Missing:
+    """Returns what of missing things an export would hold."""
+    if system_paths is None:
+        return missing
+    included = {path for path, _ in system_paths.included(database.objects, database.system().root)}
+    refs = {HEAD_NAME, *(reference_name(path) for path in included if is_reference(path))}
+    of_system = [path for path in missing.get(_SYSTEM, ()) if path in included]
+    found = {ref: paths for ref, paths in missing.items() if ref in refs}
+    return {**found, _SYSTEM: of_system} if of_system else found
+
+
+def _plan_export(
+    database: Database, root: Hash, system_paths: SystemPaths | None, lost: _Missing, pause: Pause
+) -> Outgoing:
+    hold = database.hold()
     system_root, snapshots = EMPTY_SYSTEM_ROOT, 0
     left_out: tuple[str, ...] = ()
     selection = Selection(database, pause)
     try:
-        selection.add_version(root)
-        if system_paths is not None:
-            system_root, snapshots, left_out = _add_system_tree(selection, database, system_paths)
         created_ms = now_ms()
+        if HEAD_NAME in lost:
+            entry = selection.add_version_without(root, lost[HEAD_NAME], created_ms)
+            root, below = entry.hash, entry.totals or Totals()
+        else:
+            selection.add_version(root)
+            below = totals(database.objects, root)
+        if system_paths is not None:
+            system_root, snapshots, left_out = _add_system_tree(selection, database, system_paths, lost)
         head = encode_file_header(FileHeader(uuid.uuid4().bytes, created_ms))
-        below = totals(database.objects, root)
         end, chunks, chunk_bytes = _measure(selection, None, pause)
         counts = OutgoingCounts(
             below.files,
@@ -178,6 +228,7 @@ def plan_export(
             below.directories,
             snapshots=snapshots,
             left_out=left_out,
+            lost=tuple(_shown(lost)),
         )
         held = DatabaseTotals(below.files, below.directories, below.symlinks, below.size, chunks, chunk_bytes)
         roots = (root, system_root, EMPTY_ROOT)
@@ -192,14 +243,33 @@ def plan_export(
     return outgoing
 
 
+def _shown(lost: _Missing) -> Iterator[str]:
+    for ref, paths in lost.items():
+        for path in paths:
+            yield format_path(path) if ref == HEAD_NAME else f"{format_path(path)} of {ref}"
+
+
 def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _no_pause) -> Outgoing:
     """Plans a file that makes one version of another: what the target needs and the base does not have.
 
     The caller closes what this returns. Raises as ``plan_export``.
     """
-    hold = database.hold()
     database.require_version(base)
     database.require_version(target)
+    with database.hold():
+        try:
+            return _plan_patch(database, base, target, pause)
+        except CorruptRecord:
+            lost = missing_paths(database, target) or missing_paths(database, base)
+            if not lost:
+                raise
+            raise refuse_missing(
+                lost, "A patch cannot leave anything out: write an export (without_lost, --without-lost)."
+            ) from None
+
+
+def _plan_patch(database: Database, base: Hash, target: Hash, pause: Pause) -> Outgoing:
+    hold = database.hold()
     selection = Selection(database, pause)
     deleted = _DeletedPaths()
     try:
@@ -229,7 +299,7 @@ def plan_patch(database: Database, base: Hash, target: Hash, *, pause: Pause = _
 
 
 def _add_system_tree(
-    selection: Selection, database: Database, system_paths: SystemPaths
+    selection: Selection, database: Database, system_paths: SystemPaths, lost: _Missing
 ) -> tuple[Hash, int, tuple[str, ...]]:
     """Returns the root of the system tree, the number of its refs, and what nobody declares."""
     present, refs = database.system().root, 0
@@ -237,8 +307,14 @@ def _add_system_tree(
     def chosen() -> Iterator[tuple[Path, Entry]]:
         nonlocal refs
         for path, entry in system_paths.included(database.objects, present):
-            refs += is_reference(path)
-            yield path, entry
+            if is_reference(path):
+                refs += 1
+                missing = lost.get(reference_name(path))
+                if missing:
+                    yield path, selection.add_version_without(entry.hash, missing, entry.updated_ms)
+                    continue
+            if path not in lost.get(_SYSTEM, ()):
+                yield path, entry
 
     root = selection.add_system_tree(chosen())
     return root, refs, tuple(map(format_path, system_paths.undeclared(database.objects, present)))

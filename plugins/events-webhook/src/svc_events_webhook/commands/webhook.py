@@ -45,8 +45,7 @@ def list_(*, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows: list[tuple[str, ...]] = [("ID", "URL", "EVENTS", "STATE")]
-    rows += [
+    rows = [
         (
             terminal_text(one.id),
             terminal_text(one.url),
@@ -55,7 +54,7 @@ def list_(*, source: Source, as_json: bool) -> None:
         )
         for one in found
     ]
-    print_table(rows if found else [])
+    print_table(rows, ("ID", "URL", "EVENTS", "STATE"))
 
 
 @webhook.command()
@@ -209,8 +208,7 @@ def deliveries(*, webhook_id: str, limit: int, source: Source, as_json: bool) ->
     if as_json:
         print_json(found)
         return
-    rows: list[tuple[str, ...]] = [("TIME", "EVENT", "TYPE", "STATUS", "MS", "ANSWER")]
-    rows += [
+    rows = [
         (
             time_text(one.at),
             one.event_id,
@@ -221,7 +219,7 @@ def deliveries(*, webhook_id: str, limit: int, source: Source, as_json: bool) ->
         )
         for one in found
     ]
-    print_table(rows if found else [])
+    print_table(rows, ("TIME", "EVENT", "TYPE", "STATUS", "MS", "ANSWER"))
 
 
 def _state(found: ShownWebhook) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import msgspec
 
-from svc.plugin import Source, json_option, source_options, terminal_text, time_text
+from svc.plugin import Source, UserNames, json_option, source_options, terminal_text, time_text
 from svc_events.api import Event
 from svc_events.following import OF_STREAMS, events_of_file, events_of_server
 
@@ -18,7 +20,7 @@ _SHOWN_PATHS = 5
 @click.command(short_help="Shows what happens in the database.")
 @click.option("-f", "--follow", is_flag=True, help="Go on, and show what happens from now on.")
 @click.option("--type", "types", multiple=True, metavar="NAME", help="Only events of this type; repeatable.")
-@click.option("--path-prefix", metavar="TEXT", help="Only events with a path that begins so.")
+@click.option("--path-prefix", "--path", metavar="TEXT", help="Only events with a path that begins so.")
 @click.option(
     "--since", metavar="ID", help="Begin behind this event; otherwise at the beginning, with --follow now."
 )
@@ -39,19 +41,25 @@ def events(
     """
     if since is None and not follow:
         since = _FROM_THE_BEGINNING
-    with source.open("events", read_only=True) as opened:
+    with source.open_service("events", read_only=True) as service:
+        opened: Any = service if source.is_remote else service.database  # type: ignore[attr-defined] # of a file
         read = events_of_server if source.is_remote else events_of_file
+        names = UserNames(service)
         for event in read(opened, types, path_prefix=path_prefix, since=since, follow=follow):
             if event.event_type not in OF_STREAMS:
-                click.echo(msgspec.json.encode(event) if as_json else _line(event))
+                click.echo(msgspec.json.encode(event) if as_json else _line(event, names))
 
 
-def _line(event: Event) -> str:
+def _line(event: Event, names: UserNames) -> str:
     when = time_text(event.timestamp)
-    return terminal_text(f"{event.event_id}  {when}  {event.event_type}  {_about(event)}")
+    said = ((" by ", event.user_id), (" for ", event.recipient_user_id))
+    users = "".join(word + names.shown(user_id) for word, user_id in said if user_id is not None)
+    return terminal_text(
+        f"{event.event_id}  {when}  {event.event_type}  {_about(event, names)} {users}".rstrip()
+    )
 
 
-def _about(event: Event) -> str:
+def _about(event: Event, names: UserNames) -> str:
     """What it is about, in a line: its paths, else what its payload has."""
     payload = event.payload
     entries = payload.get("entries")
@@ -63,7 +71,7 @@ def _about(event: Event) -> str:
     if isinstance(told, str):
         return told
     return " ".join(
-        f"{name}={value}"
+        f"{name}={names.shown_in(value) if isinstance(value, str) else value}"
         for name, value in payload.items()
         if isinstance(value, str | int) and not isinstance(value, bool)
     )

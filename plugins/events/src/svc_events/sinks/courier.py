@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svc.errors import SvcError
+from svc.plugin import Counter
 from svc_events.api import GAP, DeliveryFailed, Destination, DestinationState, EventSink
 from svc_events.places import Place, parse_place
 from svc_events.selecting import EventFilter
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from svc_events.sinks.records import SinkRecord
 
 __all__ = ["FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Courier"]
+
+DELIVERED_EVENTS = Counter("svc_sink_delivered_events", "Events that sinks have delivered.", ("sink",))
+FAILED_DELIVERIES = Counter("svc_sink_failed_deliveries", "Deliveries of sinks that failed.", ("sink",))
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 4 * 3600.0
@@ -207,6 +211,7 @@ class Courier:
 
     def _succeed(self, count: int) -> None:
         self.delivered += count
+        DELIVERED_EVENTS.add(count, self._extension.value.name)
         self._failures, self._failing_since, self._error, self._retry_at = 0, None, None, None
 
     def _move(self, begun: Place, place: Place) -> bool:
@@ -219,6 +224,7 @@ class Courier:
     def _fail(self, error: Exception) -> None:
         now = time.time()
         self._failures += 1
+        FAILED_DELIVERIES.add(1, self._extension.value.name)
         self._failing_since = self._failing_since or int(now * 1000)
         self._error = str(error)[:500] or type(error).__name__
         pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 20))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from svc_metrics.api import Gauge, GaugeSource
+from svc_metrics.api import Counted, Gauge, GaugeSource
 
 from svc.plugin import PluginContext
 from svc_events.sinks.states import live_states
@@ -33,3 +34,11 @@ class SinkGauges(GaugeSource):
                 one.failures,
                 labels,
             )
+
+    def statistics(self, context: PluginContext, counted: Counted) -> dict[str, Any]:
+        """How many streams are open, and how far the farthest destination is behind."""
+        behind = [one.commits_behind for one in live_states(context.database.state_directory)]
+        return {
+            "counts": {"event_streams": int(counted.total("svc_event_streams"))},
+            "health": {"sink_commits_behind": max(behind, default=0)},
+        }

@@ -182,9 +182,10 @@ class SinkRunner:
         self._file.remove()
 
     def abandon(self) -> None:
-        """Ends all sinks and stores nothing, as a kill does."""
+        """Ends all sinks and stores nothing; the next ones know as little as after a kill."""
         for thread in self._threads.values():
             thread.stop()
+        _left.pop(self._database, None)
 
     def save(self) -> None:
         """Stores the places of those that have delivered since, in one commit; what can't be stored waits."""

@@ -17,6 +17,8 @@ __all__ = ["SinkHealth", "SinkStates", "live_states", "states_file"]
 _FAILING_MS = 10 * 60_000
 _BUSY_MS = 2 * 60_000
 _SILENT_MS = 30_000
+_FAR_BEHIND = 100_000
+"""Commits."""
 
 
 class SinkStates(msgspec.Struct, frozen=True):
@@ -39,7 +41,7 @@ def live_states(state_directory: Path) -> tuple[DestinationState, ...]:
 
 
 class SinkHealth(HealthCheck):
-    """Degraded while a destination fails for ten minutes, a call hangs for two, or nobody delivers."""
+    """Degraded while a destination fails for ten minutes, hangs for two or lags, or nobody delivers."""
 
     name = "events.sinks"
 
@@ -50,11 +52,13 @@ class SinkHealth(HealthCheck):
         now = time.time_ns() // 1_000_000
         bad = {
             f"{one.sink}/{one.id}": {
-                "error": one.error or "A delivery does not end.",
+                "error": one.error or _slow(one),
                 "commits_behind": one.commits_behind,
             }
             for one in states
-            if now - (one.failing_since or now) > _FAILING_MS or now - (one.busy_since or now) > _BUSY_MS
+            if now - (one.failing_since or now) > _FAILING_MS
+            or now - (one.busy_since or now) > _BUSY_MS
+            or one.commits_behind > _FAR_BEHIND
         }
         if bad:
             return HealthReport(
@@ -71,6 +75,10 @@ class SinkHealth(HealthCheck):
                     {"destinations": waiting},
                 )
         return HealthReport()
+
+
+def _slow(state: DestinationState) -> str:
+    return "It is far behind." if state.busy_since is None else "A delivery does not end."
 
 
 def _places(system: Version) -> Iterator[tuple[str, int]]:

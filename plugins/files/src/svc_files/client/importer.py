@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from svc.errors import (
     AuthRequired,
@@ -34,11 +35,21 @@ from svc_files.client.operations import (
     counts_of,
     name_of,
 )
-from svc_files.client.source import SMALL_FILE, SourceFile, SourceUnreadable, hash_source, read_source
+from svc_files.client.source import (
+    SMALL_FILE,
+    SourceFile,
+    SourceUnreadable,
+    hash_source,
+    is_unchanged,
+    read_source,
+    status_of,
+)
 from svc_files.client.store import CommitCounts, ImportListener
 
 __all__ = ["SinkImporter"]
 
+_READS = 3
+_CHANGED = "it kept changing while it was read, so what was read may be of no one moment"
 _GROUP_FILES = 128
 _GROUP_BYTES = 1024 * 1024
 _GROUPS_AHEAD = 4
@@ -241,12 +252,24 @@ class SinkImporter:
         return [self._read_file(file, unless_hash) for file, unless_hash in group]
 
     def _read_file(self, file: SourceFile, unless_hash: Hash | None, at_once: bool = False) -> Put:
-        try:
-            if file.size > SMALL_FILE:
-                return self._read_large(file, unless_hash)
-            content = read_source(file.location, file.size)
-        except SourceUnreadable as error:
-            return Put(file, None, failure=str(error))
+        put, content = Put(file, None), b""
+        for _ in range(_READS):
+            try:
+                if file.size > SMALL_FILE:
+                    put = self._read_large(file, unless_hash)
+                    status = status_of(file.location)
+                else:
+                    content, status = read_source(file.location, file.size)
+            except SourceUnreadable as error:
+                return Put(file, None, failure=str(error))
+            if is_unchanged(file, status):
+                break
+            # It has changed since it was listed, or while it was read: it is read again as it is now.
+            file = replace(file, size=status.st_size, mtime_ns=status.st_mtime_ns)
+        else:
+            return Put(file, None, failure=_CHANGED)
+        if file.size > SMALL_FILE:
+            return put
         if unless_hash is not None and content_hasher().update(content).digest() == unless_hash:
             return Put(file, None)
         return self._sink.take(file, content, at_once=at_once)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from svc.errors import Conflict, InvalidInput
+from svc.errors import Conflict, Forbidden, InvalidInput
 from svc.plugin import (
+    EMPTY_ROOT,
     Condition,
     Database,
     Entry,
@@ -17,6 +18,7 @@ from svc.plugin import (
     Service,
     Transaction,
     Version,
+    extensions_of,
     format_path,
     is_system_path,
 )
@@ -26,6 +28,7 @@ from svc_files.client.source import ByteReader
 from svc_files.client.store import FileInfo, ImportListener, ImportOptions, PutOptions, ReadPoint, Stored
 from svc_files.content_types import choose_content_type
 from svc_files.models import AnyOperation, BatchBody, BatchResult, WriteQuery
+from svc_files.mounts import FILE_MOUNTS, Mount, mount_at
 from svc_files.operations import batch
 from svc_files.resolving import find as find_path
 from svc_files.resolving import follow as follow_links
@@ -48,8 +51,9 @@ class LocalStore:
         """The path of the database file."""
         return self._path
 
-    def pin(self, point: ReadPoint) -> str:
+    def pin(self, point: ReadPoint, path: Path = ()) -> str:
         """Returns the hex root hash that a read point means now; NotFound where there is none."""
+        del path  # a file refuses nobody
         if self._hold is None:
             self._hold = self._database.hold()  # What is pinned is read for as long as the store is open.
         if point == ReadPoint():
@@ -61,13 +65,13 @@ class LocalStore:
 
     def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
         """Describes what stands at a path; see ``FileStore.stat``."""
-        at = self._at(version)
+        at = self._at(version, path)
         found, entry = find_path(at, path, final=follow)
         return _info(found, entry)
 
     def children(self, path: Path, version: str | None = None) -> Iterator[FileInfo]:
         """Yields a directory's entries in order of their names; see ``FileStore.children``."""
-        at = self._at(version)
+        at = self._at(version, path)
         for name, entry in at.entries(path):
             child = (*path, name)
             if not is_system_path(child):
@@ -78,7 +82,7 @@ class LocalStore:
         self, info: FileInfo, version: str | None = None, *, start: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
         """Yields a file's bytes; see ``FileStore.read``. A changed file still reads as it was."""
-        at = self._at(version)
+        at = self._at(version, info.path)
         entry = at.get(info.path)
         if entry is None or entry.kind is not EntryKind.FILE or entry.hash.hex() != info.hash:
             raise Conflict("The file was replaced while it was read.", path=format_path(info.path))
@@ -88,6 +92,8 @@ class LocalStore:
         """Stores one file in one commit; see ``FileStore.put``."""
         at = self._database.at(self._database.resolve_version(fork=options.fork))
         target = follow_links(at, path).path
+        if self._mount_at(target) is not None:
+            raise Forbidden("What is shown here can only be read.", path=format_path(target))
         if not target:
             raise InvalidInput("The path of a file is needed.", path="/")
         content = self._database.store(body)
@@ -128,7 +134,15 @@ class LocalStore:
             self._hold.release()
         self._database.close()
 
-    def _at(self, version: str | None) -> Version:
+    def _mount_at(self, path: Path) -> Mount | None:
+        if not path or not path[0].startswith("."):
+            return None
+        return mount_at(extensions_of(self._database, "files", FILE_MOUNTS), path)
+
+    def _at(self, version: str | None, path: Path) -> Version:
+        mount = self._mount_at(path)
+        if mount is not None:
+            return mount.version(self._database) or self._database.version_of(EMPTY_ROOT)
         if version is None:
             return self._database.at()
         return self._database.at(self._database.resolve_version(version=version))

@@ -33,7 +33,7 @@ class LocalSink:
 
     def take(self, file: SourceFile, content: bytes, *, at_once: bool) -> Put:
         """Stores a content; a tiny one's bytes are left to the transaction, which stores many at a time."""
-        content_type = choose_content_type(None, content[:_HEAD_SIZE], file.path[-1])
+        content_type = choose_content_type(file.content_type, content[:_HEAD_SIZE], file.path[-1])
         kept: bytes | StoredContent = content if at_once else self._database.store_bytes(content)
         return Put(file, kept, len(content), content_type)
 
@@ -41,7 +41,7 @@ class LocalSink:
         """Stores the content of a large file."""
         with open_source(file.location) as (descriptor, _):
             content = self._database.store(DescriptorReader(descriptor, file.location))
-        content_type = choose_content_type(None, content.head, file.path[-1])
+        content_type = choose_content_type(file.content_type, content.head, file.path[-1])
         return Put(file, content, content.size, content_type)
 
     def commit(self, operations: Sequence[Operation]) -> str:

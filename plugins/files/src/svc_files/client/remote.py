@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from svc.errors import InternalError, InvalidInput, InvalidPath, NotFound, ServiceUnavailable
+from svc.errors import Forbidden, InternalError, InvalidInput, InvalidPath, NotFound, ServiceUnavailable
 from svc.plugin import EntryKind, Path, content_hasher, format_path, parse_hash, parse_path, parse_time
 from svc_client import Client, EntryInfo, EntryType, ReadAt
 from svc_files.client.importer import SinkImporter
@@ -34,17 +34,17 @@ class RemoteStore:
         """The server's URL."""
         return self._client.address.url
 
-    def pin(self, point: ReadPoint) -> str:
+    def pin(self, point: ReadPoint, path: Path = ()) -> str:
         """Returns the hex root hash that a read point means now; NotFound where there is none."""
         if point.at is not None and point == ReadPoint(at=point.at):
-            return self._pin_named(point.at)
-        return self._version_at(ReadAt(point.snapshot, point.version, point.fork))
+            return self._pin_named(point.at, path)
+        return self._version_at(ReadAt(point.snapshot, point.version, point.fork), path)
 
-    def _pin_named(self, name: str) -> str:
+    def _pin_named(self, name: str, path: Path) -> str:
         """The version of a name of any kind, asked for in the order in which a database file is."""
         for place in places_of_name(name):
             try:
-                return self._version_at(place)
+                return self._version_at(place, path)
             except (NotFound, InvalidInput):
                 continue
         raise NotFound(
@@ -53,8 +53,12 @@ class RemoteStore:
             version=name[:200],
         )
 
-    def _version_at(self, at: ReadAt) -> str:
-        version = self._files.stat((), at).version
+    def _version_at(self, at: ReadAt, path: Path) -> str:
+        try:
+            version = self._files.stat((), at).version
+        except Forbidden:
+            # Who may not list the root may have the path nevertheless.
+            version = self._files.stat(path, at).version
         if not isinstance(version, str):
             raise self._foreign()
         return version

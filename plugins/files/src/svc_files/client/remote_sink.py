@@ -63,6 +63,7 @@ class RemoteSink:
                 file.path,
                 pieces,
                 size=status.st_size,
+                content_type=file.content_type,
                 created_at=time_ms,
                 updated_at=time_ms,
                 fork=self._options.fork,
@@ -87,6 +88,7 @@ class RemoteSink:
             return PutOperation(
                 path=format_path(operation.file.path),
                 content_base64=operation.content,
+                content_type=operation.file.content_type,
                 created_at=time_ms,
                 updated_at=time_ms,
             )

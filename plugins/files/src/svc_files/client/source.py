@@ -19,8 +19,11 @@ __all__ = [
     "SourceFile",
     "SourceUnreadable",
     "hash_source",
+    "is_clamped",
+    "is_unchanged",
     "open_source",
     "read_source",
+    "status_of",
     "time_in_ms",
 ]
 
@@ -46,12 +49,16 @@ class SourceUnreadable(Exception):
 
 
 class SourceFile(msgspec.Struct, frozen=True, gc=False):
-    """A regular file on the disk, as it was when it was listed, and its ``path`` in the database."""
+    """A regular file on the disk, as it was when it was listed, and its ``path`` in the database.
+
+    Without a ``content_type`` its content and its name decide.
+    """
 
     path: Path
     location: str
     size: int
     mtime_ns: int
+    content_type: str | None = None
 
     @property
     def time_ms(self) -> int:
@@ -62,6 +69,11 @@ class SourceFile(msgspec.Struct, frozen=True, gc=False):
 def time_in_ms(nanoseconds: int) -> int:
     """Unix nanoseconds as whole Unix milliseconds, from 1970 to the end of the year 9999."""
     return min(max(0, nanoseconds // 1_000_000), _LATEST_MS)
+
+
+def is_clamped(nanoseconds: int) -> bool:
+    """Whether ``time_in_ms`` gives the nearest time that can be kept, which is not the file's own."""
+    return not 0 <= nanoseconds // 1_000_000 <= _LATEST_MS
 
 
 class DescriptorReader:
@@ -119,8 +131,8 @@ def open_source(location: str) -> Iterator[tuple[int, os.stat_result]]:
         os.close(descriptor)
 
 
-def read_source(location: str, expected_size: int) -> bytes:
-    """Returns the content of a small file in few system calls: all of it, even if it grew meanwhile."""
+def read_source(location: str, expected_size: int) -> tuple[bytes, os.stat_result]:
+    """Returns the content of a small file, all of it, and its status behind that; in few system calls."""
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
     except OSError as error:
@@ -128,17 +140,30 @@ def read_source(location: str, expected_size: int) -> bytes:
     try:
         content = os.read(descriptor, expected_size + 1)
         if content and len(content) == expected_size:
-            return content
+            return content, os.fstat(descriptor)
         if not content and not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise SourceUnreadable("it is not a regular file any more")
         pieces = [content]
         while piece := os.read(descriptor, _PIECE):
             pieces.append(piece)
-        return b"".join(pieces)
+        return b"".join(pieces), os.fstat(descriptor)
     except OSError as error:
         raise SourceUnreadable(_reason(error)) from error
     finally:
         os.close(descriptor)
+
+
+def is_unchanged(file: SourceFile, status: os.stat_result) -> bool:
+    """Whether a file is, behind its last byte, as when it was listed: else what was read may be torn."""
+    return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+
+
+def status_of(location: str) -> os.stat_result:
+    """Returns the status of a file; SourceUnreadable where it is gone."""
+    try:
+        return os.stat(location)
+    except OSError as error:
+        raise SourceUnreadable(_reason(error)) from error
 
 
 def hash_source(location: str) -> Hash:

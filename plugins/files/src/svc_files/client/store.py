@@ -198,8 +198,11 @@ class FileStore(Protocol):
     def label(self) -> str:
         """The database as messages name it: its path or its URL, without secrets."""
 
-    def pin(self, point: ReadPoint) -> str:
-        """Returns the hex root hash that a read point means now, so that many reads see one state."""
+    def pin(self, point: ReadPoint, path: Path = ()) -> str:
+        """Returns the hex root hash that a read point means now, so that many reads see one state.
+
+        ``path`` is what is to be read there: a refusal names it.
+        """
 
     def stat(self, path: Path, version: str | None = None, *, follow: bool = True) -> FileInfo:
         """Describes what stands at a path, or where a link there leads, under that path; else NotFound."""

@@ -11,19 +11,19 @@ import click
 from svc.errors import Conflict, CorruptRecord
 from svc.plugin import EntryKind, Source, content_hasher, format_path, parse_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
-from svc_files.commands.options import PathText, open_store, read_point_options
+from svc_files.commands.options import open_store, read_point_options
 
 __all__ = ["cat", "stat_file", "whole_file", "write_pieces"]
 
 
 @click.command(short_help="Writes files to standard output.")
-@click.argument("paths", type=PathText(), metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @read_point_options
 @source_options
 def cat(*, paths: tuple[str, ...], point: ReadPoint, source: Source) -> None:
     """Writes the files at PATH... to standard output, one after the other."""
     with open_store(source) as store:
-        version = store.pin(point)
+        version = store.pin(point, parse_path(paths[0]))
         for path in paths:
             info = stat_file(store, path, version)
             write_pieces(whole_file(store, info, version), sys.stdout.buffer)

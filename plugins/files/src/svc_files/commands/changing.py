@@ -9,7 +9,7 @@ import click
 from svc.errors import AlreadyExists, Conflict, NotFound, UsageError
 from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
 from svc_files.client import FileStore, ReadPoint
-from svc_files.commands.options import PathText, fork_option, json_option, open_store
+from svc_files.commands.options import fork_option, json_option, open_store
 from svc_files.commands.output import count_of, json_line
 from svc_files.models import (
     AnyOperation,
@@ -22,8 +22,8 @@ from svc_files.models import (
 
 __all__ = ["cp", "ln", "mkdir", "mv"]
 
-_sources = click.argument("sources", type=PathText(), metavar="SRC...", nargs=-1, required=True)
-_destination = click.argument("destination", type=PathText(), metavar="DST")
+_sources = click.argument("sources", metavar="SRC...", nargs=-1, required=True)
+_destination = click.argument("destination", metavar="DST")
 _force = click.option("-f", "--force", is_flag=True, help="Replace files and links that stand there.")
 
 
@@ -84,7 +84,7 @@ def cp(
 
 
 @click.command(short_help="Makes directories.")
-@click.argument("paths", type=PathText(), metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("-p", "--parents", "exist_ok", is_flag=True, help="It is no error when PATH is a directory.")
 @fork_option
 @json_option
@@ -100,8 +100,8 @@ def mkdir(*, paths: tuple[str, ...], exist_ok: bool, fork: str | None, as_json: 
 
 
 @click.command(short_help="Makes a symbolic link.")
-@click.argument("target", type=PathText())
-@click.argument("path", type=PathText())
+@click.argument("target")
+@click.argument("path")
 @click.option("-f", "--force", is_flag=True, help="Replace a file or link that stands at PATH.")
 @fork_option
 @json_option
@@ -113,7 +113,7 @@ def ln(*, target: str, path: str, force: bool, fork: str | None, as_json: bool, 
     """
     leads_to = parse_path(target)
     with open_store(source, writable=True) as store:
-        version = store.pin(ReadPoint(fork=fork))
+        version = store.pin(ReadPoint(fork=fork), parse_path(path))
         [where] = _targets(store, version, [leads_to], path)
         if not force and _kind(store, version, where) is not None:
             raise AlreadyExists("Something stands at this path.", path=format_path(where))
@@ -136,7 +136,8 @@ def _relocate(
 ) -> None:
     wanted = list(dict.fromkeys(parse_path(path) for path in sources))
     with open_store(source, writable=True) as store:
-        targets = _targets(store, store.pin(ReadPoint(fork=fork)), wanted, destination)
+        version = store.pin(ReadPoint(fork=fork), parse_path(destination))
+        targets = _targets(store, version, wanted, destination)
         operations = [
             operation(format_path(path), format_path(to)) for path, to in zip(wanted, targets, strict=True)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from svc.plugin import Source, format_path, parse_path, print_table, source_options, terminal_text, time_text
-from svc_files.commands.options import PathText, json_option
+from svc_files.commands.options import json_option
 from svc_files.commands.output import json_line, size_text
 from svc_files.models import DeletedQuery
 from svc_files.operations import list_deleted
@@ -14,7 +14,7 @@ __all__ = ["deleted"]
 
 
 @click.command(short_help="Lists what was deleted.")
-@click.argument("path", type=PathText(), default="/")
+@click.argument("path", default="/")
 @json_option
 @source_options
 def deleted(*, path: str, as_json: bool, source: Source) -> None:
@@ -28,5 +28,6 @@ def deleted(*, path: str, as_json: bool, source: Source) -> None:
             json_line(item)
         return
     print_table(
-        [(time_text(item.deleted_at), size_text(item.size), terminal_text(item.path)) for item in found]
+        [(time_text(item.deleted_at), size_text(item.size), terminal_text(item.path)) for item in found],
+        ("DELETED", "SIZE", "PATH"),
     )

@@ -14,7 +14,6 @@ from svc_files.commands.dumper import Dumper, DumpOptions
 from svc_files.commands.exclusion import Exclusion, exclude_option
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.options import (
-    PathText,
     jobs_option,
     json_option,
     open_store,
@@ -33,6 +32,7 @@ class _Request(Struct, frozen=True):
     path: Path
     point: ReadPoint
     existing: Existing | None
+    sparse: bool
     options: DumpOptions
     as_json: bool
     quiet: bool
@@ -40,10 +40,11 @@ class _Request(Struct, frozen=True):
 
 @click.command(short_help="Writes a directory tree onto the disk.")
 @click.argument("directory", type=click.Path(file_okay=False), metavar="DIR")
-@click.argument("path", type=PathText(), default="/")
+@click.argument("path", default="/")
 @click.option("--keep-times", is_flag=True, help="Set modification times to those in the database.")
 @click.option("--merge", is_flag=True, help="Write into a DIR that is not empty; keep what differs there.")
 @click.option("--force", is_flag=True, help="Write into a DIR that is not empty; replace what differs there.")
+@click.option("--sparse", is_flag=True, help="Write blocks of zeros as holes, which take no room.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 @exclude_option
 @jobs_option
@@ -57,6 +58,7 @@ def dump(  # noqa: PLR0913 - each is an option
     keep_times: bool,
     merge: bool,
     force: bool,
+    sparse: bool,
     quiet: bool,
     excluded: Exclusion,
     jobs: int,
@@ -71,7 +73,7 @@ def dump(  # noqa: PLR0913 - each is an option
     """
     existing = Existing.REPLACE if force else Existing.KEEP if merge else None
     options = DumpOptions(jobs, keep_times, existing is not None, excluded)
-    request = _Request(directory, parse_path(path), point, existing, options, as_json, quiet)
+    request = _Request(directory, parse_path(path), point, existing, sparse, options, as_json, quiet)
     with open_store(source) as store:
         report = _run(store, request)
     if as_json:
@@ -91,11 +93,12 @@ def dump(  # noqa: PLR0913 - each is an option
 
 
 def _run(store: FileStore, request: _Request) -> TransferReport:
-    version = store.pin(request.point)
+    version = store.pin(request.point, request.path)
     base = store.stat(request.path, version)
     if base.kind is not EntryKind.DIRECTORY:
         raise Conflict("A file stands at this path; svc get writes a file.", path=format_path(request.path))
-    with closing(TargetDirectory(request.directory, request.existing or Existing.KEEP)) as directory:
+    existing = request.existing or Existing.KEEP
+    with closing(TargetDirectory(request.directory, existing, sparse=request.sparse)) as directory:
         if request.existing is None and not directory.is_empty():
             raise Conflict(f"{printable(request.directory)} is not empty; --merge or --force writes into it.")
         with ProgressLine("writing", wanted=not (request.as_json or request.quiet)) as progress:

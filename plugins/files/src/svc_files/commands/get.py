@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -9,11 +10,11 @@ from collections.abc import Iterator
 
 import click
 
-from svc.errors import CorruptRecord, RangeNotSatisfiable, UsageError
-from svc.plugin import Source, content_hasher, format_path, source_options
+from svc.errors import CorruptRecord, RangeNotSatisfiable, ServiceUnavailable, UsageError
+from svc.plugin import Source, content_hasher, format_path, parse_path, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.cat import stat_file, whole_file, write_pieces
-from svc_files.commands.options import PathText, json_option, open_store, read_point_options
+from svc_files.commands.options import json_option, open_store, read_point_options
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable, size_text, unwritable
 
 __all__ = ["get"]
@@ -23,7 +24,7 @@ _PIECE = 1024 * 1024
 
 
 @click.command(short_help="Writes one file onto the disk.")
-@click.argument("path", type=PathText())
+@click.argument("path")
 @click.argument("out", type=click.Path(allow_dash=True), metavar="[OUT|-]", default="")
 @click.option("-C", "--continue", "resume", is_flag=True, help="Go on from what an earlier get left.")
 @click.option("--range", "byte_range", metavar="A-B", help="Only these bytes: A-B, A- or -N (the last N).")
@@ -52,7 +53,7 @@ def get(
     if as_json and out == "-":
         raise UsageError("--json and standard output as OUT exclude each other.")
     with open_store(source) as store:
-        version = store.pin(point)
+        version = store.pin(point, parse_path(path))
         info = stat_file(store, path, version)
         start, length = _selected_range(byte_range, info.size)
         if out == "-":
@@ -106,9 +107,21 @@ class _Download:
     def run(self, resume: bool) -> int:
         """Fetches what is missing, checks the whole, gives it its name; returns the bytes fetched.
 
-        Raises CorruptRecord for a wrong content hash. What has arrived before an OSError stays for
-        ``--continue``.
+        Raises CorruptRecord for a wrong content hash. What has arrived before the connection was lost, or
+        the user ended it, stays for ``--continue``; of any other failure nothing does.
         """
+        try:
+            return self._fetch(resume)
+        except BaseException as error:
+            lost = isinstance(error, ServiceUnavailable | KeyboardInterrupt)
+            with contextlib.suppress(OSError):
+                if not lost or not os.path.getsize(self._partial):
+                    os.unlink(self._partial)
+                else:
+                    click.echo("svc: what has arrived is kept; 'svc get --continue' goes on.", err=True)
+            raise
+
+    def _fetch(self, resume: bool) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if resume else os.O_TRUNC)
         descriptor = os.open(self._partial, flags, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:
@@ -124,7 +137,6 @@ class _Download:
                     _write_all(file.fileno(), piece)
                     fetched += len(piece)
             if hasher.hexdigest() != self._info.hash:
-                os.unlink(self._partial)
                 raise CorruptRecord(
                     "The bytes do not have the file's content hash; what was fetched is thrown away.",
                     path=format_path(self._info.path),

@@ -18,7 +18,7 @@ from svc.plugin import (
     time_text,
 )
 from svc_files.client import FileInfo, FileStore, ReadPoint
-from svc_files.commands.options import PathText, json_option, open_store, read_point_options
+from svc_files.commands.options import json_option, open_store, read_point_options
 from svc_files.commands.output import count_of, json_line, size_text
 from svc_files.globs import Glob
 
@@ -30,7 +30,7 @@ _MARKS = {EntryKind.FILE: "-", EntryKind.DIRECTORY: "d", EntryKind.SYMLINK: "l"}
 
 
 @click.command(short_help="Lists a directory, or what matches a pattern.")
-@click.argument("path", type=PathText(), default="/")
+@click.argument("path", default="/")
 @click.option("-l", "--long", "long_form", is_flag=True, help="Show type, size, time and media type.")
 @click.option("-R", "--recursive", is_flag=True, help="List everything below, with full paths.")
 @click.option("-d", "--directory", "itself", is_flag=True, help="List a directory itself, not what it holds.")
@@ -54,7 +54,7 @@ def ls(
     With --json, one object a line: the members of a listing's item over HTTP.
     """
     with open_store(source) as store:
-        version = store.pin(point)
+        version = store.pin(point, parse_path(path))
         relative_to, infos = _selected(store, version, path, recursive, itself)
         for info in infos:
             if as_json:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
+from click.core import ParameterSource
 from msgspec import Struct
 
 from svc.errors import SvcError
@@ -16,7 +19,7 @@ from svc_files.client import FileStore, Importer, ImportOptions, ReadPoint
 from svc_files.commands.exclusion import Exclusion, exclude_option
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption
 from svc_files.commands.loader import Loader, LoadOptions, PlanImporter, resolve_base
-from svc_files.commands.options import PathText, fork_option, jobs_option, json_option, open_store
+from svc_files.commands.options import charset_of, fork_option, jobs_option, json_option, open_store
 from svc_files.commands.output import ProgressLine, count_of, json_line, printable
 from svc_files.commands.report import TransferReport
 from svc_files.commands.source_tree import SourceTree, count_files
@@ -25,6 +28,7 @@ from svc_files.errors import Incomplete
 __all__ = ["load"]
 
 _NICENESS = 10
+_CONFIGURATION = (".config", ".svc-config")
 
 
 class _Request(Struct, frozen=True):
@@ -41,10 +45,11 @@ class _Request(Struct, frozen=True):
 
 @click.command(short_help="Imports a directory tree.")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False), metavar="DIR")
-@click.argument("path", type=PathText(), default="/")
+@click.argument("path", default="/")
 @click.option("--keep-times", is_flag=True, help="Store the files' own modification times.")
 @click.option("--delete", "mirror", is_flag=True, help="Remove from PATH what DIR does not have.")
 @click.option("--checksum", is_flag=True, help="Compare contents, also where size and time are equal.")
+@click.option("--encoding", callback=charset_of, help="Encoding of texts that are not UTF-8: their charset.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 @exclude_option
@@ -59,6 +64,7 @@ def load(  # noqa: PLR0913 - each is an option
     keep_times: bool,
     mirror: bool,
     checksum: bool,
+    encoding: str | None,
     dry_run: bool,
     quiet: bool,
     excluded: Exclusion,
@@ -72,18 +78,19 @@ def load(  # noqa: PLR0913 - each is an option
     Unchanged files cost nothing the second time. What cannot be stored is named, everything else is
     loaded, and the exit code is then 12.
     """
-    options = LoadOptions(keep_times, mirror, checksum)
+    options = LoadOptions(keep_times, mirror, checksum, encoding)
     request = _Request(directory, parse_path(path), options, jobs, excluded, fork, dry_run, as_json, quiet)
     with (
         contextlib.nullcontext() if source.is_remote else _giving_way(),
-        open_store(source, writable=not dry_run, create=not dry_run) as store,
+        _target(source, dry_run=dry_run) as (target, may_write),
+        open_store(target, writable=may_write, create=may_write) as store,
     ):
         report = _run(store, request)
     if as_json:
         json_line(
             report.as_json(directory=printable(directory), path=format_path(request.path), dry_run=dry_run)
         )
-    elif not quiet:
+    elif not quiet and (report.failure is None or report.has_done_something):
         report.as_text("would load" if dry_run else "loaded", lambda line: click.echo(line, err=True))
     if report.interrupted:
         if not as_json:
@@ -95,6 +102,16 @@ def load(  # noqa: PLR0913 - each is an option
         raise Incomplete(
             f"{count_of(report.problem_count, 'item')} of {printable(directory)} could not be loaded."
         )
+
+
+@contextlib.contextmanager
+def _target(source: Source, *, dry_run: bool) -> Iterator[tuple[Source, bool]]:
+    """Yields where to load to, and whether to write there: a dry run into nothing gets an empty database."""
+    if not dry_run or "://" in source.database or os.path.lexists(source.database):
+        yield source, not dry_run
+        return
+    with tempfile.TemporaryDirectory(prefix="svc-load-") as directory:
+        yield replace(source, database=os.path.join(directory, "empty.svcdb")), True
 
 
 @contextlib.contextmanager
@@ -110,8 +127,16 @@ def _giving_way() -> Iterator[None]:
 
 
 def _run(store: FileStore, request: _Request) -> TransferReport:
-    version = store.pin(ReadPoint(fork=request.fork))
+    point = ReadPoint(fork=request.fork)
+    version = store.pin(point, request.path)
     base, known = resolve_base(store, version, request.path)
+    if not request.quiet and known is not None and _is_default_path() and _holds_files(store, version):
+        name = printable(os.path.basename(os.path.abspath(request.directory)))
+        click.echo(
+            f"svc: what is in {printable(request.directory)} goes beside what the root holds; "
+            f"'svc load {printable(request.directory)} /{name}' makes a directory of it.",
+            err=True,
+        )
     tree = SourceTree(request.directory, base, store, request.excluded)
     with ProgressLine("loading", wanted=not (request.as_json or request.quiet)) as progress:
         report = TransferReport(progress, quiet_problems=request.as_json)
@@ -126,8 +151,17 @@ def _run(store: FileStore, request: _Request) -> TransferReport:
             except SvcError as error:
                 report.failure = error
     # Commits that were made side by side are not heard of in their order.
-    report.version = version if report.version is None else store.pin(ReadPoint(fork=request.fork))
+    report.version = version if report.version is None else store.pin(point, request.path)
     return report
+
+
+def _holds_files(store: FileStore, version: str) -> bool:
+    return any(child.path[-1] not in _CONFIGURATION for child in store.children((), version))
+
+
+def _is_default_path() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source("path") is ParameterSource.DEFAULT
 
 
 def _importer(store: FileStore, request: _Request, report: TransferReport) -> Importer:

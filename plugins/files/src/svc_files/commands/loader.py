@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from svc.errors import Conflict, NotFound
 from svc.plugin import EntryKind, Hash, Path, format_path, parse_hash
 from svc_files.client import CommitCounts, FileInfo, FileStore, Importer, SourceFile, SourceUnreadable
-from svc_files.client.source import hash_source, time_in_ms
+from svc_files.client.charsets import NotInEncoding, type_with_charset
+from svc_files.client.source import hash_source, is_clamped, time_in_ms
 from svc_files.commands.interruption import Interruption
 from svc_files.commands.report import TransferReport
 from svc_files.commands.source_tree import SourceDirectory, SourceLink, SourceTree
@@ -27,11 +29,13 @@ class LoadOptions(Struct, frozen=True):
         keep_times: the files' own times are stored, and equal size and time mean an equal file.
         mirror: what the directory does not have is removed from the store.
         checksum: read every file, also where size and time are equal.
+        encoding: of texts that are not UTF-8; it becomes the ``charset`` of their media types.
     """
 
     keep_times: bool = False
     mirror: bool = False
     checksum: bool = False
+    encoding: str | None = None
 
 
 class _Waiting(Struct, frozen=True):
@@ -103,6 +107,11 @@ class Loader:
                     self._importer.remove(child.path)
 
     def _file(self, file: SourceFile, known: FileInfo | None) -> None:
+        if self._options.keep_times and is_clamped(file.mtime_ns):
+            reason = "its time is before 1970 or after 9999, and the nearest is kept"
+            self._report.note(file.location, reason, skipped=False)
+        if self._options.encoding is not None:
+            file = self._with_charset(file, self._options.encoding)
         if known is None:
             self._importer.put_file(file)
         elif known.kind is EntryKind.FILE:
@@ -111,11 +120,24 @@ class Loader:
             self._importer.clear(known.path)
             self._importer.put_file(file)
 
+    def _with_charset(self, file: SourceFile, encoding: str) -> SourceFile:
+        try:
+            return replace(file, content_type=type_with_charset(file.location, encoding))
+        except NotInEncoding:
+            self._report.note(file.location, f"it is not in {encoding}, and has no charset", skipped=False)
+        except SourceUnreadable:
+            pass  # Who stores it says so.
+        return file
+
     def _changed_file(self, file: SourceFile, known: FileInfo) -> None:
+        if file.content_type not in (None, known.content_type):
+            self._importer.put_file(file)
+            return
         same_size = known.size == file.size
         same_times = known.updated_ms == file.time_ms and known.created_ms == file.time_ms
         if self._options.keep_times:
-            if same_size and same_times and not self._options.checksum and not known.is_lost:
+            says_it = same_times and not is_clamped(file.mtime_ns)  # else many times look the same
+            if same_size and says_it and not self._options.checksum and not known.is_lost:
                 self._report.unchanged(1)
                 return
             compare = same_size and same_times

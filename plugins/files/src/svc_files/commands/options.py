@@ -1,32 +1,22 @@
-"""Options that the commands share: which database, at which version, and paths that complete themselves."""
+"""Options that the commands share: which database, at which version."""
 
 from __future__ import annotations
 
 import functools
-import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from svc.errors import SvcError
-from svc.plugin import (
-    Database,
-    EntryKind,
-    Source,
-    format_path,
-    is_system_path,
-    parse_path,
-    say_in_shell_words,
-)
+from svc.plugin import Source, say_in_shell_words, text_encoding
 from svc_files.client import FileStore, LocalStore, ReadPoint
-from svc_files.resolving import find
 
 __all__ = [
     "PLUGIN_ID",
-    "PathText",
+    "charset_of",
     "fork_option",
     "jobs_option",
     "json_option",
@@ -36,7 +26,7 @@ __all__ = [
 
 PLUGIN_ID = "files"
 
-_MOST_COMPLETIONS = 200
+_CHARSET = re.compile(r"[\w.:+-]{1,40}", re.ASCII)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -71,21 +61,6 @@ def name_path(error: SvcError) -> None:
     path = error.details.get("path")
     if isinstance(path, str) and path not in error.message:
         error.message = f"{path}: {error.message}"
-
-
-class PathText(click.ParamType[str]):
-    """A path inside the database, as text; completes from a database file."""
-
-    name = "path"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Returns the entries of the directory that the incomplete path is in; nothing on any error."""
-        try:
-            return _completions(_source_of(ctx), incomplete)
-        except (SvcError, OSError):
-            return []
 
 
 def read_point_options(command: Command) -> Command:
@@ -136,26 +111,11 @@ def jobs_option(command: Command) -> Command:
     return option(command)
 
 
-def _source_of(ctx: click.Context) -> Source:
-    named = ctx.params.get("url") or ctx.params.get("database")
-    return Source(os.environ.get("SVC_DATABASE", Source().database) if named is None else named)
-
-
-def _completions(source: Source, incomplete: str) -> list[CompletionItem]:
-    if source.is_remote:
-        return []
-    slash = incomplete.rfind("/") + 1
-    typed_directory, beginning = incomplete[:slash], incomplete[slash:]
-    items = []
-    with closing(Database(source.database, read_only=True, create=False)) as opened:
-        at = opened.at()
-        directory, _ = find(at, parse_path(typed_directory))
-        for name, entry in at.entries(directory):
-            if not name.startswith(beginning) or is_system_path((*directory, name)):
-                continue
-            is_directory = entry.kind is EntryKind.DIRECTORY
-            lead = typed_directory or format_path(())
-            items.append(CompletionItem(f"{lead}{name}{'/' if is_directory else ''}"))
-            if len(items) == _MOST_COMPLETIONS:
-                break
-    return items
+def charset_of(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The name of an encoding as a ``charset``; click's callback of an option."""
+    del context, parameter
+    if value is None:
+        return None
+    if _CHARSET.fullmatch(value) and text_encoding(value) is not None:
+        return value.lower()
+    raise click.BadParameter(f"{value!r} is no encoding of texts, such as windows-1252.")

@@ -9,11 +9,11 @@ import sys
 import click
 from msgspec.structs import replace
 
-from svc.errors import Forbidden, InvalidInput, NotFound, UsageError
+from svc.errors import Conflict, Forbidden, InvalidInput, NotFound, UsageError
 from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
 from svc_files.client import FileStore, PutOptions, ReadPoint, SourceUnreadable, Stored, open_source
 from svc_files.client.source import DescriptorReader, time_in_ms
-from svc_files.commands.options import PathText, fork_option, json_option, open_store
+from svc_files.commands.options import fork_option, json_option, open_store
 from svc_files.commands.output import json_line, printable, size_text
 
 __all__ = ["put"]
@@ -21,7 +21,7 @@ __all__ = ["put"]
 
 @click.command(short_help="Stores one file, or standard input.")
 @click.argument("file", type=click.Path(allow_dash=True, readable=False), metavar="FILE|-")
-@click.argument("path", type=PathText())
+@click.argument("path")
 @click.option("--content-type", metavar="TYPE", help="Media type; else the content and the name decide.")
 @click.option("--if-match", metavar="HASH", help="Replace only a file with this content hash.")
 @click.option("--create-only", is_flag=True, help="Refuse when something stands at PATH.")
@@ -95,16 +95,29 @@ def _require_file(file: str) -> None:
         raise UsageError(f"{printable(file)} is no regular file; pipe it in, with - as FILE.")
 
 
+_READS = 3
+
+
 def _put(store: FileStore, file: str, where: Path, options: PutOptions, keep_times: bool) -> Stored:
     if file == "-":
         return store.put(where, DescriptorReader(sys.stdin.fileno(), file), None, options)
-    with open_source(os.path.realpath(file)) as (descriptor, status):
-        if keep_times:
-            time_ms = time_in_ms(status.st_mtime_ns)
-            options = replace(options, time_ms=time_ms)
-        # A file that the system makes up, as below /proc, has a size of 0 whatever it holds.
-        size = status.st_size or None
-        return store.put(where, DescriptorReader(descriptor, file, size), size, options)
+    for _ in range(_READS):
+        with open_source(os.path.realpath(file)) as (descriptor, status):
+            if keep_times:
+                time_ms = time_in_ms(status.st_mtime_ns)
+                options = replace(options, time_ms=time_ms)
+            # A file that the system makes up, as below /proc, has a size of 0 whatever it holds.
+            size = status.st_size or None
+            stored = store.put(where, DescriptorReader(descriptor, file, size), size, options)
+            after = os.fstat(descriptor)
+        if (after.st_size, after.st_mtime_ns) == (status.st_size, status.st_mtime_ns):
+            return stored
+        # What was stored is of no one moment: it is stored again, in the place of that.
+        options = replace(options, create_only=False, if_match=stored.info.hash)
+    raise Conflict(
+        f"{printable(file)} kept changing while it was read: what is stored may be of no one moment.",
+        path=format_path(where),
+    )
 
 
 def _destination(store: FileStore, file: str, path: str, fork: str | None) -> Path:
@@ -116,7 +129,7 @@ def _destination(store: FileStore, file: str, path: str, fork: str | None) -> Pa
     if path.endswith("/") or not where:
         return parse_path(f"{format_path(where)}/{name}")
     try:
-        info = store.stat(where, store.pin(ReadPoint(fork=fork)) if fork is not None else None)
+        info = store.stat(where, store.pin(ReadPoint(fork=fork), where) if fork is not None else None)
     except NotFound:
         return where
     if info.kind is EntryKind.DIRECTORY:

@@ -7,7 +7,7 @@ import click
 from svc.errors import NotFound, UsageError
 from svc.plugin import Path, Source, format_path, parse_path, source_options
 from svc_files.client import FileStore, ReadPoint
-from svc_files.commands.options import PathText, fork_option, json_option, open_store
+from svc_files.commands.options import fork_option, json_option, open_store
 from svc_files.commands.output import count_of, json_line
 from svc_files.models import DeleteOperation
 
@@ -15,7 +15,7 @@ __all__ = ["rm"]
 
 
 @click.command(short_help="Removes files, links and directories.")
-@click.argument("paths", type=PathText(), metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("-r", "--recursive", is_flag=True, help="Remove directories with everything below them.")
 @click.option("-f", "--force", is_flag=True, help="It is no error when a PATH is not there.")
 @click.option("--if-match", metavar="HASH", help="Remove only a file with this content hash (one PATH).")
@@ -43,7 +43,7 @@ def rm(
         raise UsageError("--if-match needs exactly one PATH.")
     with open_store(source, writable=True) as store:
         if force:
-            present = store.pin(ReadPoint(fork=fork))
+            present = store.pin(ReadPoint(fork=fork), wanted[0])
             wanted = [path for path in wanted if _is_there(store, path, present)]
         version = None
         if wanted:

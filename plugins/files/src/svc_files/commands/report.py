@@ -67,13 +67,18 @@ class TransferReport:
         if not self._quiet:
             self._progress.say(f"svc: left out: {shown['path']}: {reason}")
 
-    def note(self, path: str, reason: str) -> None:
-        """An item was left out, as it should be."""
+    def note(self, path: str, reason: str, *, skipped: bool = True) -> None:
+        """An item was left out, as it should be; or was taken, with something to be said of it."""
         shown = {"path": printable(path), "reason": reason}
         if len(self.notes) < KEPT_PROBLEMS:
             self.notes.append(shown)
         if not self._quiet:
-            self._progress.say(f"svc: skipped: {shown['path']}: {reason}")
+            self._progress.say(f"svc: {'skipped' if skipped else 'note'}: {shown['path']}: {reason}")
+
+    @property
+    def has_done_something(self) -> bool:
+        """Whether anything was transferred, found to be there, or removed."""
+        return any((self.files, self.unchanged_files, self.links, self.directories, self.removed_entries))
 
     @property
     def seconds(self) -> float:

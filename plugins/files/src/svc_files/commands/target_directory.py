@@ -25,6 +25,8 @@ __all__ = ["Existing", "TargetDirectory", "TargetRefused"]
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1024 * 1024
+_HOLE = 64 * 1024
+_ZEROS = bytes(_HOLE)
 _PART = re.compile(r"\.svc-[0-9a-f]{16}\.part")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -45,10 +47,16 @@ class TargetDirectory:
 
     It is made when it is missing, or raises an SvcError; where it is itself a link, that is followed. A full
     disk raises InsufficientStorage, and what may not be replaced TargetRefused.
+
+    Args:
+        location: of the directory.
+        existing: what becomes of entries that differ.
+        sparse: whether blocks of zeros become holes, which take no room.
     """
 
-    def __init__(self, location: str, existing: Existing) -> None:
+    def __init__(self, location: str, existing: Existing, *, sparse: bool = False) -> None:
         self._existing = existing
+        self._sparse = sparse
         try:
             os.makedirs(location, exist_ok=True)
             self._root = os.open(location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -134,7 +142,7 @@ class TargetDirectory:
             try:
                 with suppress(OSError):
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                size, written_hash = _write(descriptor, pieces)
+                size, written_hash = _write(descriptor, pieces, sparse=self._sparse)
                 if written_hash != content_hash:
                     raise TargetRefused("what was read does not have the hash that it should")
                 if time_ms is not None:
@@ -206,16 +214,27 @@ def _require_no_writer(parent: int, name: str) -> None:
         os.close(descriptor)
 
 
-def _write(descriptor: int, pieces: Iterator[bytes]) -> tuple[int, str]:
+def _write(descriptor: int, pieces: Iterator[bytes], *, sparse: bool) -> tuple[int, str]:
     hasher = content_hasher()
     size = 0
     for piece in pieces:
         hasher.update(piece)
+        for start in range(0, len(piece), _HOLE) if sparse else (0,):
+            block = piece[start : start + _HOLE] if sparse else piece
+            if sparse and block == _ZEROS[: len(block)]:
+                os.lseek(descriptor, len(block), os.SEEK_CUR)
+            else:
+                _write_all(descriptor, block)
         size += len(piece)
-        rest = memoryview(piece)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+    if sparse:
+        os.ftruncate(descriptor, size)
     return size, hasher.hexdigest()
+
+
+def _write_all(descriptor: int, block: bytes) -> None:
+    rest = memoryview(block)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def _hash_below(parent: int, name: str) -> str:

@@ -22,7 +22,7 @@ from svc.plugin import (
 from svc_files.access import Reading, body_path, require_count
 from svc_files.content_types import is_compressed
 from svc_files.models import DownloadBody, ReadQuery
-from svc_files.requests import reading_of, settings_of
+from svc_files.requests import MOST_OF_PATHS, reading_of, settings_of
 from svc_files.zip_stream import ZipMember, stream_zip
 
 __all__ = ["download"]
@@ -34,7 +34,7 @@ def download(req: falcon.Request, resp: falcon.Response) -> None:
     """Streams the archive. Every path must be there; below it, what may not be read is left out."""
     call = context_of(req)
     settings = settings_of(call)
-    body = read_json(req, DownloadBody)
+    body = read_json(req, DownloadBody, MOST_OF_PATHS)
     require_count(len(body.paths), settings.maximum_batch, "paths")
     reading = reading_of(call, read_parameters(req, ReadQuery))
     hold = reading.hold()

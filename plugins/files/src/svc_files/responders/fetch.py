@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import Any
 
 import falcon
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from svc.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, SvcError
 from svc.plugin import (
     Entry,
     EntryKind,
+    Hash,
     Operation,
     Path,
     context_of,
@@ -22,12 +24,16 @@ from svc.plugin import (
     send_json_items,
 )
 from svc_files.access import Reading, body_path, require_count
-from svc_files.json_documents import decode_json, resolve_pointer
+from svc_files.json_child import Found
+from svc_files.json_process import values_at
 from svc_files.models import FetchBody, FetchItem, ReadQuery
 from svc_files.parts import Budget, select_characters, select_lines
-from svc_files.requests import reading_of, settings_of
+from svc_files.requests import MOST_OF_PATHS, reading_of, settings_of
 
 __all__ = ["fetch"]
+
+_JSON_COST = 8
+"""A byte of JSON that is decoded counts as so many that are only read."""
 
 
 class _Found(Struct):
@@ -43,7 +49,7 @@ def fetch(req: falcon.Request, resp: falcon.Response) -> None:
     """Answers in the order asked; what is missing shows as an error in its place."""
     call = context_of(req)
     settings = settings_of(call)
-    body = read_json(req, FetchBody)
+    body = read_json(req, FetchBody, MOST_OF_PATHS)
     wanted = [FetchItem(path=path) for path in body.paths] + body.items
     require_count(len(wanted), min(settings.fetch_paths, settings.maximum_batch), "paths")
     if not wanted:
@@ -56,7 +62,8 @@ def fetch(req: falcon.Request, resp: falcon.Response) -> None:
     _refuse_stale(found)
     budget = Budget(settings.fetch_bytes, settings.fetch_scan_bytes)
     budget.expect(sum(one.entry.size for one in found if one.entry is not None and _is_whole(one.item)))
-    answers = [_answer(reading, one, budget, settings.maximum_json) for one in found]
+    documents = _Documents(reading, found, budget, settings.maximum_json)
+    answers = [_answer(reading, one, budget, documents) for one in found]
     version = reading.version.root.hex()
     resp.set_header("X-Svc-Version", version)
     send_json_items(resp, "items", answers, lambda: {"version": version}, hold=hold)
@@ -111,7 +118,43 @@ def _refuse_stale(found: list[_Found]) -> None:
         raise Conflict("Files have changed since their content hash was read.", stale=stale)
 
 
-def _answer(reading: Reading, one: _Found, budget: Budget, json_limit: int) -> dict[str, Any]:
+class _Documents:
+    """The JSON documents of one request: each is read and decoded once, for all pointers into it."""
+
+    def __init__(self, reading: Reading, found: list[_Found], budget: Budget, limit: int) -> None:
+        self._version = reading.version
+        self._budget = budget
+        self._limit = limit
+        self._pointers: dict[Hash, list[str]] = {}
+        self._values: dict[Hash, dict[str, Found]] = {}
+        for one in found:
+            if one.entry is not None and one.item.json_pointer is not None:
+                self._pointers.setdefault(one.entry.hash, []).append(one.item.json_pointer)
+
+    def value(self, entry: Entry, pointer: str) -> Raw:
+        """Returns what stands at a pointer of a file, as JSON."""
+        if entry.size > self._limit:
+            raise InvalidInput("The file is too large to be read as JSON.")
+        values = self._values.get(entry.hash)
+        if values is None:
+            self._budget.scan(entry.size * _JSON_COST)
+            pointers = list(dict.fromkeys(self._pointers[entry.hash]))
+            try:
+                read = partial(self._version.read_all, entry)
+                found = values_at(entry.size, read, pointers, self._budget.left)
+            except InvalidInput as error:
+                found = [Found(error=error.message)] * len(pointers)
+            if found is None:
+                raise self._budget.exceeded()
+            values = self._values[entry.hash] = dict(zip(pointers, found, strict=True))
+        one = values[pointer]
+        if one.error:
+            raise (NotFound if one.is_missing else InvalidInput)(one.error, field="json_pointer")
+        self._budget.take(len(bytes(one.value)))
+        return one.value
+
+
+def _answer(reading: Reading, one: _Found, budget: Budget, documents: _Documents) -> dict[str, Any]:
     if one.entry is None:
         error = one.error or NotFound("There is nothing at this path.")
         return {"path": one.item.path, "error": error.message, "code": error.code}
@@ -125,7 +168,7 @@ def _answer(reading: Reading, one: _Found, budget: Budget, json_limit: int) -> d
         "updated_at": one.entry.updated_ms,
     }
     try:
-        answer.update(_part(reading, one.item, one.entry, budget, json_limit))
+        answer.update(_part(reading, one.item, one.entry, budget, documents))
     except PayloadTooLarge:
         raise
     except (InvalidInput, NotFound) as error:
@@ -133,15 +176,12 @@ def _answer(reading: Reading, one: _Found, budget: Budget, json_limit: int) -> d
     return answer
 
 
-def _part(reading: Reading, item: FetchItem, entry: Entry, budget: Budget, json_limit: int) -> dict[str, Any]:
+def _part(
+    reading: Reading, item: FetchItem, entry: Entry, budget: Budget, documents: _Documents
+) -> dict[str, Any]:
     version = reading.version
     if item.json_pointer is not None:
-        if entry.size > json_limit:
-            raise InvalidInput("The file is too large to be read as JSON.")
-        budget.scan(entry.size)
-        document = decode_json(version.read_all(entry), "The file")
-        value = resolve_pointer(document, item.json_pointer)
-        return {"json_pointer": item.json_pointer, "value": value}
+        return {"json_pointer": item.json_pointer, "value": documents.value(entry, item.json_pointer)}
     if item.lines is not None:
         content, last = select_lines(version.read(entry), *item.lines, budget)
         return {"lines": [item.lines[0], last], **_encoded(content)}

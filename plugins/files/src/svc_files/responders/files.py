@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from svc.errors import Conflict, InvalidInput
+from svc.errors import Conflict, InvalidInput, LengthRequired, UnsupportedMediaType
 from svc.plugin import (
     Condition,
     Entry,
@@ -23,27 +23,39 @@ from svc.plugin import (
     send_content,
     send_json,
     set_fields,
+    upload_command,
 )
 from svc_files.access import (
     PutPermission,
+    Reading,
     authorize_below,
     authorize_ends,
     commit_condition,
     guarded,
+    require_file_path,
     takes_directories,
 )
-from svc_files.content_types import OCTET_STREAM, base_type, check_content_type, choose_content_type
+from svc_files.content_types import (
+    OCTET_STREAM,
+    base_type,
+    check_content_type,
+    choose_content_type,
+    in_coding,
+)
 from svc_files.headers import describe, header_path, set_content_headers
 from svc_files.items import file_answer, listing_item
 from svc_files.models import DeleteQuery, FileQuery, PutQuery
+from svc_files.mounted_reading import reading_of_mount
+from svc_files.mounts import Mount
 from svc_files.requests import Writing, reading_of, settings_of, writing_of
 from svc_files.resolving import Place, missing
 from svc_files.responders.listing import send_listing
 from svc_files.responders.patching import MERGE_PATCH, merge_into, rename
 
-__all__ = ["change_path", "delete_path", "read_path", "store_file"]
+__all__ = ["change_path", "delete_path", "read_mounted", "read_path", "store_file"]
 
 FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
 _MAXIMUM_TIME = 253402300799999
 _TIME_FIELDS = {
     "X-Svc-Created-At": "HTTP_X_SVC_CREATED_AT",
@@ -61,7 +73,20 @@ _READ_PLAINLY, _STORED_PLAINLY = FileQuery(), PutQuery()
 def read_path(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     """A file's bytes, a directory's listing, or with ``nofollow`` the description of a link."""
     query = read_parameters(req, FileQuery) if req.query_string else _READ_PLAINLY
-    reading = reading_of(context_of(req), query)
+    _answer_reading(req, resp, path, query, reading_of(context_of(req), query))
+
+
+def read_mounted(req: falcon.Request, resp: falcon.Response, path: Path, mount: Mount) -> None:
+    """As ``read_path``, of a path of a mount, as it is now: whichever version is asked for."""
+    query = read_parameters(req, FileQuery)
+    if query.deleted:
+        raise InvalidInput("Nothing is listed here that was deleted.", field="deleted")
+    _answer_reading(req, resp, path, query, reading_of_mount(context_of(req), mount))
+
+
+def _answer_reading(
+    req: falcon.Request, resp: falcon.Response, path: Path, query: FileQuery, reading: Reading
+) -> None:
     found, entry = reading.find(path, final=not query.nofollow)
     version = reading.version
     link = version.get(path) if found != path else None
@@ -71,7 +96,7 @@ def read_path(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         send_listing(req, resp, query, reading, found, entry, link)
         return
     etag = entry.hash.hex()
-    describe(resp, found, entry, version.root, etag=etag, link=link, immutable=reading.fixed)
+    describe(resp, found, entry, reading.shown_root, etag=etag, link=link, immutable=reading.fixed)
     if entry.kind is _SYMLINK:
         if not_modified(req, etag, entry.updated_ms):
             resp.status = 304
@@ -98,20 +123,25 @@ def store_file(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     writing = writing_of(context_of(req), query)
     place = writing.follow(path, final=not query.nofollow)
     permission = PutPermission(writing.context, place, path, conditions_of(req))
+    _refuse_what_is_no_file(req, path)
     _refuse_early(writing, place, permission.condition())
     created_ms, updated_ms = _time(req, "X-Svc-Created-At"), _time(req, "X-Svc-Updated-At")
     given = _stated_type(req)
     name = place.path[-1] if place.path else ""
     stated = check_content_type(given)  # a bad one is refused before the body is taken
+    coding = req.env.get("HTTP_CONTENT_ENCODING")
+    if coding is not None:
+        in_coding(stated or OCTET_STREAM, coding)
     content = writing.database.store(
         body_stream(req, settings_of(context_of(req)).maximum_body), like=place.entry
     )
     condition = permission.condition()
+    content_type = stated or choose_content_type(None, b"" if coding else content.head, name)
     with writing.transaction() as transaction:
         handle = transaction.put(
             place.path,
             content,
-            content_type=stated or choose_content_type(None, content.head, name),
+            content_type=content_type if coding is None else in_coding(content_type, coding),
             created_ms=created_ms,
             updated_ms=updated_ms,
             condition=condition,
@@ -167,6 +197,18 @@ def change_path(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         merge_into(req, resp, path)
     else:
         rename(req, resp, path)
+
+
+def _refuse_what_is_no_file(req: falcon.Request, path: Path) -> None:
+    """Refuses a body that is not the file's, or a path that is not a file's, before the body is taken."""
+    env = req.env
+    require_file_path(req.path, path)
+    if base_type(req.content_type) == MULTIPART:
+        raise UnsupportedMediaType(
+            f"A form is no file: send the file itself as the body. For example: {upload_command(req)}"
+        )
+    if "CONTENT_LENGTH" not in env and "HTTP_TRANSFER_ENCODING" not in env:
+        raise LengthRequired("A file is sent with its Content-Length, 0 for an empty one, or in chunks.")
 
 
 def _refuse_early(writing: Writing, place: Place, condition: Condition | None) -> None:

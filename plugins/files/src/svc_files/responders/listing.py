@@ -13,10 +13,13 @@ from svc.plugin import (
     Entry,
     Operation,
     Path,
+    context_of,
+    dear_work,
     format_path,
     not_modified,
     send_json,
     send_json_items,
+    set_fields,
     vary_by,
 )
 from svc_files.access import Reading
@@ -26,6 +29,7 @@ from svc_files.headers import describe
 from svc_files.listing import DeletedFiles, Listing, Page, cursors_of
 from svc_files.models import FileQuery
 from svc_files.requests import READ_POINTS, page_limit, settings_of
+from svc_files.responders.html_listing import FIELDS, html_page, wants_html
 
 __all__ = ["send_listing"]
 
@@ -43,25 +47,40 @@ def send_listing(
     listing = _listing_of(query, reading, path)
     complete = reading.sees_below(path)
     etag = None if listing.deleted is not None else _etag(reading, path, entry)
+    as_html = listing.depth == 0 and listing.deleted is None and wants_html(req)
+    if as_html and etag is not None:
+        etag += "-html"
     # To those who do not see everything, what is shown changes with their grants, at any version.
     immutable = reading.fixed and reading.sees_all
     describe(
-        resp, path, entry, reading.version.root, etag=etag, link=link, immutable=immutable, complete=complete
+        resp, path, entry, reading.shown_root, etag=etag, link=link, immutable=immutable, complete=complete
     )
     vary_by(resp, "Authorization")
+    vary_by(resp, "Accept")
     if not_modified(req, etag, entry.updated_ms if etag is not None and complete else None):
         resp.status = 304
         return
-    if listing.depth == 0:
-        _send_page(resp, listing)
-    else:
-        _stream(resp, reading, listing)
+    with dear_work(context_of(req)):
+        if as_html:
+            _send_html(req, resp, listing)
+        elif listing.depth == 0:
+            _send_page(resp, listing)
+        else:
+            _stream(resp, reading, listing)
 
 
 def _send_page(resp: falcon.Response, listing: Listing) -> None:
     page = listing.page()
     items = list(page)
     send_json(resp, {"path": format_path(listing.path), "items": items, **_tail(page)})
+
+
+def _send_html(req: falcon.Request, resp: falcon.Response, listing: Listing) -> None:
+    page = listing.page()
+    items = list(page)
+    set_fields(resp, FIELDS)
+    resp.content_type = falcon.MEDIA_HTML
+    resp.text = html_page(req, format_path(listing.path), items, page.next_cursor)
 
 
 def _stream(resp: falcon.Response, reading: Reading, listing: Listing) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 import falcon
 
@@ -23,11 +26,13 @@ from svc.plugin import (
     body_stream,
     conditions_of,
     context_of,
+    dear_work,
     format_path,
     json_command,
     quote_etag,
     read_json,
     read_parameters,
+    run_blocking,
     send_json,
 )
 from svc_files.access import (
@@ -38,12 +43,14 @@ from svc_files.access import (
     body_path,
     commit_condition,
     guarded,
+    require_file_path,
     require_size,
     takes_directories,
 )
 from svc_files.content_types import base_type
 from svc_files.items import file_answer
-from svc_files.json_documents import apply_merge_patch, decode_json, encode_json
+from svc_files.json_documents import decode_json
+from svc_files.json_process import IN_PLACE_BYTES, merge_patch
 from svc_files.models import RenameBody, WriteQuery
 from svc_files.requests import Writing, settings_of, writing_of
 from svc_files.resolving import Place, missing
@@ -53,8 +60,15 @@ __all__ = ["MERGE_PATCH", "merge_into", "rename"]
 MERGE_PATCH = "application/merge-patch+json"
 ACCEPTED = f"application/json, {MERGE_PATCH}"
 
-_TURNS: dict[int, threading.Lock] = {}
-_TURN_COUNT = 64
+_TURNS: WeakValueDictionary[Path, _Turn] = WeakValueDictionary()
+
+
+class _Turn:
+    """The turns at one path, for as long as somebody is at it or waits."""
+
+    def __init__(self) -> None:
+        # Made when it is used: one that was made before gevent's monkey patching would stop the worker.
+        self.lock = threading.Lock()
 
 
 def rename(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
@@ -119,7 +133,10 @@ def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
         PayloadTooLarge: patch or document is over the limit of JSON bodies, or the result over that of files.
     """
     settings = settings_of(context_of(req))
-    patch = decode_json(body_stream(req, settings.maximum_json).read(-1), "The merge patch")
+    require_file_path(req.path, path)
+    patch = body_stream(req, settings.maximum_json).read(-1)
+    if len(patch) <= IN_PLACE_BYTES:
+        decode_json(patch, "The merge patch")
     asked = conditions_of(req)
     writing = writing_of(context_of(req), read_parameters(req, WriteQuery))
     for _ in range(settings.merge_attempts):
@@ -141,19 +158,28 @@ def merge_into(req: falcon.Request, resp: falcon.Response, path: Path) -> None:
     raise Conflict("Others kept changing the document; try again.", path=format_path(path))
 
 
-def _turn_at(path: Path) -> threading.Lock:
-    """Merges of one process into one path take turns, so that only other processes can overtake them.
-
-    A lock is made at its first use: one that was made before gevent's monkey patching would stop the worker.
-    """
-    return _TURNS.setdefault(hash(path) % _TURN_COUNT, threading.Lock())
+@contextmanager
+def _turn_at(path: Path) -> Iterator[None]:
+    """Merges of one process into one path take turns, so that only other processes can overtake them."""
+    turn = _TURNS.get(path)
+    if turn is None:
+        turn = _TURNS[path] = _Turn()
+    with turn.lock:
+        yield
 
 
 def _merge_once(
-    resp: falcon.Response, writing: Writing, place: Place, patch: object, limit: int, most: int
+    resp: falcon.Response, writing: Writing, place: Place, patch: bytes, limit: int, most: int
 ) -> None:
     present = place.entry
-    merged = encode_json(apply_merge_patch(_document(writing, place, limit), patch))
+    document = _document(writing, place, limit)
+    try:
+        with dear_work(writing.context):
+            merged = merge_patch(document, patch)
+    except InvalidInput as error:
+        if error.message.startswith("The merge patch"):
+            raise
+        raise Conflict(error.message, path=format_path(place.path)) from None
     if len(merged) > limit:
         raise PayloadTooLarge(f"A merged document has at most {limit} bytes.", limit=limit)
     require_size(len(merged), most)
@@ -176,15 +202,12 @@ def _merge_once(
     send_json(resp, file_answer(place.path, entry, version), 201 if present is None else 200)
 
 
-def _document(writing: Writing, place: Place, limit: int) -> object:
+def _document(writing: Writing, place: Place, limit: int) -> bytes:
     entry: Entry | None = place.entry
     if entry is None:
-        return None
+        return b""
     if entry.kind is EntryKind.DIRECTORY:
         raise Conflict("A directory stands at this path.", path=format_path(place.path))
     if entry.size > limit:
         raise PayloadTooLarge("The stored document is too large to merge into.", limit=limit)
-    try:
-        return decode_json(writing.version.read_all(entry), "The stored file")
-    except InvalidInput as error:
-        raise Conflict(error.message, path=format_path(place.path)) from None
+    return run_blocking(writing.version.read_all, entry)

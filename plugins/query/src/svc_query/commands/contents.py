@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import click
 import msgspec
 
 from svc.errors import NotFound, ServiceUnavailable, SvcError
-from svc.plugin import EntryKind, Path, Service, Source, Version, parse_path
+from svc.plugin import EntryKind, Path, Service, Source, Version, counted, parse_path
 from svc_query.answers import answer_form
 from svc_query.commands.sampling import MAXIMUM_SAMPLE, Spread, parse_plainly
 from svc_query.models import QueryBody
@@ -22,13 +24,18 @@ __all__ = [
     "fitting",
     "index_types",
     "open_queries",
+    "patiently",
     "read_file",
     "samples_of",
+    "say_progress",
     "write_file",
 ]
 
 Document = dict[str, Any]
+R = TypeVar("R")
 
+_STANDING_SECONDS = 60.0
+_MOST_PAUSE = 5.0
 _MOST_LISTED = 200_000
 _MOST_LISTED_OF_SERVER = 20_000
 
@@ -59,9 +66,52 @@ def ask(service: Service, request: Document) -> Document:
 
     Raises ServiceUnavailable where the answer does not fit the question: no server of svc gave it.
     """
-    answer: Document = msgspec.to_builtins(service.call(query_files, QueryBody(**request)))
+    found = patiently(lambda: service.call(query_files, QueryBody(**request)))
+    answer: Document = msgspec.to_builtins(found)
     fitting(answer, answer_form(request))
     return answer
+
+
+def patiently(call: Callable[[], R]) -> R:
+    """Returns what a call returns, once the index holds what was written before; says that it waits. Blocks.
+
+    Raises what the call raises; ServiceUnavailable only where the index has not got on for a minute.
+    """
+    least: int | None = None
+    moved = time.monotonic()
+    while True:
+        try:
+            return call()
+        except ServiceUnavailable as error:
+            details = error.details
+            left = details.get("files_waiting", details.get("commits_behind"))
+            if not isinstance(left, int):
+                raise
+            if least is None:
+                what = "changed file" if "files_waiting" in details else "commit"
+                click.echo(
+                    f"svc: the index has still to read {counted(left, what)}; waiting for it.", err=True
+                )
+            if least is None or left < least:
+                least, moved = left, time.monotonic()
+            elif time.monotonic() - moved > _STANDING_SECONDS:
+                raise
+            asked = details.get("retry_after")
+            time.sleep(min(float(asked), _MOST_PAUSE) if isinstance(asked, int | float) else 1.0)
+
+
+def say_progress(answer: Document) -> None:
+    """Says on standard error that an index is still being made, where an answer tells so."""
+    meta = answer.get("meta") or {}
+    if meta.get("reindexing") in (None, False):
+        return
+    done, total = meta.get("reindexing_indexed"), meta.get("reindexing_total")
+    number = "" if total is None else f" ({done} of {total} files)"
+    click.echo(
+        f"svc: the index is still being made{number}: more may be found later. 'svc index status' shows how "
+        "far it is.",
+        err=True,
+    )
 
 
 def fitting(answer: Document, form: type[msgspec.Struct]) -> None:

@@ -30,13 +30,11 @@ from svc_query.commands.contents import (
     write_file,
 )
 from svc_query.commands.statuses import status_lines
+from svc_query.index_configuration import CONFIGURATION_SUFFIX
 from svc_query.models import RebuildBody, StatusQuery
 from svc_query.operations import rebuild_index, show_index_status
 
 __all__ = ["index"]
-
-CONFIGURATION = (".svc-config", "indexes.json")
-"""Where the configuration of a directory stands in it."""
 
 _PAGE = 1_000
 _SAMPLE = 1_000
@@ -135,7 +133,7 @@ def suggest(*, path: str, sample: int, write: bool, source: Source, as_json: boo
     from svc_query.suggesting import suggest_configuration
 
     where = parse_path(path)
-    place = (*where, *CONFIGURATION)
+    place = (*where, *CONFIGURATION_SUFFIX)
     with open_queries(source, writable=write) as service:
         if write and read_file(service, source, place) is not None:
             raise AlreadyExists("There is a configuration already; change it there.", path=format_path(place))
@@ -161,7 +159,7 @@ def suggest(*, path: str, sample: int, write: bool, source: Source, as_json: boo
 def _configurations(service: Service, source: Source, where: Path) -> Iterator[tuple[Path, Document]]:
     """The configurations at and above a path, the nearest first."""
     for length in range(len(where), -1, -1):
-        content = read_file(service, source, (*where[:length], *CONFIGURATION))
+        content = read_file(service, source, (*where[:length], *CONFIGURATION_SUFFIX))
         if content is None:
             continue
         try:
@@ -171,7 +169,7 @@ def _configurations(service: Service, source: Source, where: Path) -> Iterator[t
                 yield where[:length], configuration
         except (ValueError, TypeError, KeyError, RecursionError):
             # One that is not valid counts as absent.
-            shown = format_path((*where[:length], *CONFIGURATION))
+            shown = format_path((*where[:length], *CONFIGURATION_SUFFIX))
             click.echo(f"svc: {terminal_text(shown)} is not valid, and counts as absent.", err=True)
 
 
@@ -190,10 +188,14 @@ def _field_row(entry: Document) -> tuple[str, ...]:
 
 def _whole_status(service: Service, where: Path) -> Document:
     asked = StatusQuery(path=format_path(where), limit=_PAGE)
-    page = service.call(show_index_status, asked)
+    first = page = service.call(show_index_status, asked)
     whole: Document = msgspec.to_builtins(page)
     while page.has_more and page.failures:
         page = service.call(show_index_status, msgspec.structs.replace(asked, after=page.failures[-1].path))
         whole["failures"] += msgspec.to_builtins(page.failures)
-    del whole["has_more"]
+    page = first
+    while page.more_guessed and page.guessed:
+        page = service.call(show_index_status, msgspec.structs.replace(asked, after=page.guessed[-1].path))
+        whole["guessed"] += msgspec.to_builtins(page.guessed)
+    del whole["has_more"], whole["more_guessed"]
     return whole

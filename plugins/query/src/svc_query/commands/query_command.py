@@ -19,7 +19,7 @@ from svc.plugin import (
     source_options,
     terminal_text,
 )
-from svc_query.commands.contents import Document, ask, open_queries
+from svc_query.commands.contents import Document, ask, open_queries, say_progress
 from svc_query.commands.options import aggregate_of, fields_of, filter_of, orders_of
 from svc_query.commands.plans import plan_lines
 from svc_query.commands.tables import columns_of, print_csv, print_rows
@@ -149,8 +149,10 @@ def _print_found(rows: _Rows, select: list[str], *, as_csv: bool, as_json: bool)
     if as_csv and select:
         # A page at a time; what the columns are is known.
         print_csv([_member(name) for name in select], rows)
+        say_progress(rows.last)
         return
     found = list(rows)
+    say_progress(rows.last)
     if as_json:
         print_json({**rows.last, "results": found})
         return
@@ -176,12 +178,6 @@ _VIRTUAL = frozenset(
 
 
 def _say_more(answer: Document, shown: int) -> None:
-    meta = answer.get("meta") or {}
-    if meta.get("reindexing") not in (None, False):
-        done, total = meta.get("reindexing_indexed"), meta.get("reindexing_total")
-        click.echo(
-            f"svc: the index is being made: {done} of {total} files; more may be found later.", err=True
-        )
     if answer.get("has_more"):
         click.echo(f"svc: the first {counted(shown, 'row')} are shown; -n 0 shows all.", err=True)
 
@@ -189,6 +185,7 @@ def _say_more(answer: Document, shown: int) -> None:
 def _aggregate(service: Service, request: Document, limit: int, *, as_csv: bool, as_json: bool) -> None:
     asked = request["aggregate"]
     answer = ask(service, {**request, "limit": limit or _PAGE})
+    say_progress(answer)
     if as_json:
         print_json(answer)
         return

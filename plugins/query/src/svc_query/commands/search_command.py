@@ -10,7 +10,7 @@ import msgspec
 
 from svc.plugin import Source, counted, format_path, json_option, parse_path, print_json, source_options
 from svc_query.answers import FoundBySearch
-from svc_query.commands.contents import Document, fitting, open_queries
+from svc_query.commands.contents import Document, fitting, open_queries, patiently, say_progress
 from svc_query.commands.options import filter_of
 from svc_query.commands.snippets import marked
 from svc_query.commands.tables import cell_text, print_lines
@@ -62,13 +62,20 @@ def search(
     if where is not None:
         request["where"] = filter_of(where, None, pointed=not as_json)
     with open_queries(source) as service:
-        found = service.call(search_files, SearchBody(**request))
+        found = patiently(lambda: service.call(search_files, SearchBody(**request)))
     answer: Document = msgspec.to_builtins(found)
     fitting(answer, FoundBySearch)
+    say_progress(answer)
     if as_json:
         print_json(answer)
         return
     print_lines(_lines(answer["results"]))
+    if not answer["results"]:
+        click.echo(
+            "svc: nothing found. The contents of files are searched where an indexes.json has a field of the "
+            "type 'fulltext': 'svc index suggest PATH --write' makes one.",
+            err=True,
+        )
     shown, total = len(answer["results"]), answer.get("total_count")
     if answer.get("has_more"):
         of = f" of {total:,}" if total is not None else ""

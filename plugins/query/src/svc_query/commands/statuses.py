@@ -34,6 +34,18 @@ def status_lines(status: Document) -> Iterator[str]:
     yield from _section("configurations", [_directory(one) for one in status["directories"]])
     yield from _section("indexes", [_index(one) for one in status["indexes"]])
     yield from _section("files that could not be read, wholly or in part", map_failures(status["failures"]))
+    yield from _section("encodings of texts that were guessed", _guesses(status.get("guessed", ())))
+
+
+def _guesses(guessed: Sequence[Document]) -> list[tuple[str, ...]]:
+    """A row for each encoding: how many files, and the first of them."""
+    paths: dict[str, list[str]] = {}
+    for one in guessed:
+        paths.setdefault(one["encoding"], []).append(one["path"])
+    return [
+        (encoding, counted(len(files), "file"), "such as " * (len(files) > 1) + files[0])
+        for encoding, files in sorted(paths.items())
+    ]
 
 
 def map_failures(failures: Sequence[Document]) -> list[tuple[str, ...]]:

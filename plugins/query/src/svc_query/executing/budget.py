@@ -65,15 +65,20 @@ class Budget:
     def rest(self) -> None:
         """Gives others their turn, whatever was done; raises as ``tick``."""
         self._units = 0
+        # Before as well: whoever's time is over waits for no further turn.
+        self._require_time()
         pause()
+        self._looks_at = self._require_time() + _SLICE_SECONDS
+
+    def _require_time(self) -> float:
         now = self._clock()
-        self._looks_at = now + _SLICE_SECONDS
         if now > self._ends:
             raise ServiceUnavailable(
                 f"The query took longer than the {self._seconds:g} seconds that it may: narrow it by path, "
                 "by a condition that an index answers, or by a smaller limit.",
                 limit=self._seconds,
             )
+        return now
 
     def blocking(self, function: Callable[..., T], *args: Any) -> T:
         """Calls a function that blocks, while other requests run; raises as ``tick`` before and behind it."""

@@ -192,7 +192,9 @@ def _order_index(matching: Matching, coverage: Coverage, order: Order, depth: in
         for one in matching.snapshot.indexes(name)
         if isinstance(one.type, TermIndexType) and one.type.ordered and one.type.name in use.index_types
     ]
-    return found[0] if len(found) == 1 and hasattr(found[0].reader, "documents") else None
+    if len(found) != 1 or found[0].untaken:
+        return None
+    return found[0] if hasattr(found[0].reader, "documents") else None
 
 
 def _known_bounds(matching: Matching, index: FieldIndex) -> _Bounds:

@@ -11,6 +11,7 @@ from svc_query.api import RankedPredicate
 from svc_query.executing.matching import Match, Matching, Row
 from svc_query.executing.paging import Page, Paging, behind, key_of, page_of, sorted_rows
 from svc_query.ordering import Order
+from svc_query.planning.given import best_of
 from svc_query.planning.nodes import AndNode, LeafNode
 
 __all__ = ["best_first", "ranked_leaf", "ranked_page"]
@@ -133,7 +134,8 @@ def _best(
             ) -> list[tuple[int, float]]:
                 return predicate.best(readers, limit, below=below)
 
-            part = matching.budget.blocking(ask) if source.blocks else ask()
+            given = matching.budget.blocking(ask) if source.blocks else ask()
+            part = best_of(leaf.operator, predicate, given)
             found.update(part)
             if len(part) >= limit:
                 complete = False

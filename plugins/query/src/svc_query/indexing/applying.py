@@ -6,11 +6,15 @@ that came or went with many files, and whatever exceeds a bound, is left to a jo
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from pyroaring import BitMap
 
 from svc.plugin import CommitStep, Entry, EntryKind, Path, Version, ViewStorage
 from svc_query.index_configuration import directory_of
+from svc_query.indexing import keys
 from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.rows import IndexRow, JobRow
 from svc_query.indexing.table import Table
@@ -28,6 +32,7 @@ SMALL_DIRECTORY = 500
 
 _CHANGES_PER_STEP = 32
 _DIRECTORY = EntryKind.DIRECTORY
+_HEAD = "HEAD"
 
 
 class IndexBatch:
@@ -55,7 +60,7 @@ class IndexBatch:
         if state.next_number == 1 and not state.types:
             # Nothing was made with other index types or parsers yet.
             self._extensions.note(state)
-        reconciler = Reconciler(self._table, self._extensions, after)
+        reconciler = Reconciler(self._table, self._extensions, after, _owners(commits))
         large = _small_directories(configured, after, changes)
         if start == 0:
             for directory in configured:
@@ -99,7 +104,28 @@ def repair_index(table: Table, number: int, row: IndexRow, version: Version, *, 
         table.tell_of_damage(row)
     row.manifest = None
     table.set_index(number, row)
+    table.set_untaken(number, BitMap())
     table.add_job(new_job((), "repair", version, table.state.next_number))
+
+
+def _owners(commits: Sequence[CommitStep]) -> Callable[[Path], bytes]:
+    """Returns what says who wrote what stands at a path; empty where it is not known."""
+    records = [record for step in commits for record in step.commit.transactions if record.ref == _HEAD]
+    owners = {_owner(record.actor) for record in records}
+    if len(owners) == 1 or sum(len(record.changes) for record in records) > MOST_CHANGES:
+        only = owners.pop() if len(owners) == 1 else b""
+        return lambda path: only
+    by_path = {change.path: _owner(record.actor) for record in records for change in record.changes}
+
+    def owner_of(path: Path) -> bytes:
+        above = (path[:length] for length in range(len(path), -1, -1))
+        return next((by_path[part] for part in above if part in by_path), b"")
+
+    return owner_of
+
+
+def _owner(actor: str | None) -> bytes:
+    return b"" if actor is None else hashlib.blake2b(actor.encode(), digest_size=keys.OWNER_SIZE).digest()
 
 
 def _small_directories(

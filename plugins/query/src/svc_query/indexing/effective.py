@@ -27,7 +27,7 @@ from svc_query.indexing.rows import ConfigurationRow, FieldRow, encode
 from svc_query.sources import Looks, compile_source
 from svc_query.values import converter
 
-__all__ = ["ConfigurationFile", "Configurations", "Effective", "FieldPlan", "Resolver"]
+__all__ = ["ConfigurationFile", "Configurations", "Effective", "FieldPlan", "Resolver", "Way"]
 
 _MOST_KEPT = 4_096
 DEFAULT_HASH: Hash = bytes(32)
@@ -46,13 +46,20 @@ class FieldPlan(NamedTuple):
     convert: Callable[[Any], Any]
 
 
+class Way(NamedTuple):
+    """How a configuration wants files read: the name of a parser, and the encoding of texts; or None."""
+
+    parser: str | None
+    encoding: str | None
+
+
 class Effective:
     """All that is indexed of a file.
 
     Attributes:
         row: as it is stored.
         hash: of the row.
-        plans: how values are made, by the parser that the configuration asks for.
+        plans: how values are made, by the way that the configuration wants files read.
         contents: fields that are not virtual, in the order of ``DocumentRow.values``.
         logging: whether failures are logged.
         readings: how files are read, by media type and the end of their name; as long as the parsers stay.
@@ -66,12 +73,12 @@ class Effective:
         self.logging = logging
         self.readings: dict[tuple[str | None, str], Any] = {}
         self.contents = tuple([field for field in row.fields if field.source])
-        self.plans: dict[str | None, list[FieldPlan]] = {}
+        self.plans: dict[Way, list[FieldPlan]] = {}
         for position, field in enumerate(self.contents):
             plan = FieldPlan(
                 position, field.name, compile_source(field.source), converter(field.value_type, maximum_text)
             )
-            self.plans.setdefault(field.parser, []).append(plan)
+            self.plans.setdefault(Way(field.parser, field.encoding), []).append(plan)
 
 
 class ConfigurationFile(NamedTuple):
@@ -149,9 +156,15 @@ class Configurations:
                         for name, options in sorted(entry.types.items())
                         if name in self.types
                     )
-                    parser = None if entry.is_virtual else file.parser
+                    way = Way(None, None) if entry.is_virtual else Way(file.parser, file.encoding)
                     fields[entry.name] = FieldRow(
-                        entry.name, entry.source, entry.value_type, parser, types, file.compression
+                        entry.name,
+                        entry.source,
+                        entry.value_type,
+                        way.parser,
+                        types,
+                        file.compression,
+                        way.encoding,
                     )
         row = ConfigurationRow(tuple(fields[name] for name in sorted(fields)))
         return Effective(row, any(file.logging for file in files), self._maximum_text)

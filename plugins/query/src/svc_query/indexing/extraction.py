@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svc.errors import SvcError
-from svc.plugin import Entry, Path, Version
+from svc.plugin import Counter, Entry, Path, Version
 from svc_query.api import Parser, ParserInput, Value
-from svc_query.indexing.effective import Effective
+from svc_query.indexing.effective import Effective, Way
 from svc_query.sources import Looks, TooManyLooks
 from svc_query.values import NOT_CONVERTED
 
 if TYPE_CHECKING:
     from svc_query.parsing import ParseResult
 
-__all__ = ["Reading", "Values", "choose", "extract_values", "parse_here"]
+__all__ = ["Reading", "Values", "choose", "extract_values", "input_of", "parse_here"]
+
+PARSED_FILES = Counter("svc_parsed_files", "Files that parsers were given, by what came of it.", ("result",))
 
 _SHORT_ENDING = 16
 _MOST_READINGS = 1_000
@@ -27,10 +29,10 @@ IN_PROCESS_BYTES = 256 * 1024
 class Reading(NamedTuple):
     """How a file is read: parsers by what the configuration asks for, None where there is none for the file.
 
-    ``label`` has the names of the parsers, as a document's row has them.
+    ``label`` has the names of the parsers, with the encodings, as a document's row has them.
     """
 
-    parsers: Mapping[str | None, Parser | None]
+    parsers: Mapping[Way, Parser | None]
     label: str
 
     @property
@@ -48,12 +50,14 @@ class Reading(NamedTuple):
 class Values(NamedTuple):
     """What was found in a file: values for each content field of the configuration, or a ``failure``.
 
-    ``not_converted`` is how many values their fields could not take, by field.
+    ``not_converted`` is how many values their fields could not take, by field; ``guess`` the encoding that
+    was guessed.
     """
 
     values: list[list[Value]]
     failure: str = ""
     not_converted: Mapping[str, int] = {}
+    guess: str = ""
 
 
 def choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, Parser]) -> Reading:
@@ -72,12 +76,20 @@ def choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, 
 def _choose(effective: Effective, entry: Entry, name: str, parsers: Mapping[str, Parser]) -> Reading:
     from svc_query.parsing import choose_parser
 
-    chosen = {wanted: choose_parser(parsers, entry.content_type, name, wanted) for wanted in effective.plans}
-    names = ["-" if parser is None else parser.name for parser in chosen.values()]
+    chosen = {way: choose_parser(parsers, entry.content_type, name, way.parser) for way in effective.plans}
+    names = [
+        ("-" if parser is None else parser.name) + (f":{way.encoding}" if way.encoding else "")
+        for way, parser in chosen.items()
+    ]
     return Reading(chosen, ",".join(names))
 
 
-def parse_here(version: Version, path: Path, entry: Entry, reading: Reading) -> dict[str | None, Any]:
+def input_of(path: Path, entry: Entry, way: Way) -> ParserInput:
+    """Returns what a parser is told of a file."""
+    return ParserInput(path[-1], entry.content_type, entry.size, way.encoding)
+
+
+def parse_here(version: Version, path: Path, entry: Entry, reading: Reading) -> dict[Way, Any]:
     """Parses a small file in this process; gives what each parser made of it, a ``ParseResult``.
 
     A file whose bytes are damaged gives a failure, too.
@@ -89,31 +101,36 @@ def parse_here(version: Version, path: Path, entry: Entry, reading: Reading) -> 
     except (SvcError, OSError) as error:
         failure = ParseResult(None, f"The file cannot be read: {error}")
         return dict.fromkeys(reading.parsers, failure)
-    source = ParserInput(path[-1], entry.content_type, entry.size)
     return {
-        wanted: parse_in_process(parser, content, source)
-        for wanted, parser in reading.parsers.items()
+        way: parse_in_process(parser, content, input_of(path, entry, way))
+        for way, parser in reading.parsers.items()
         if parser is not None
     }
 
 
 def extract_values(
-    effective: Effective, results: Mapping[str | None, ParseResult], reading: Reading, maximum_values: int
+    effective: Effective, results: Mapping[Way, ParseResult], reading: Reading, maximum_values: int
 ) -> Values:
     """Returns the values of the fields in what the parsers made of a file."""
     values: list[list[Value]] = [[] for _ in effective.contents]
     failures: list[str] = []
     not_converted: dict[str, int] = {}
     looks = Looks()
-    for wanted, plans in effective.plans.items():
-        result = results.get(wanted)
+    guesses: list[str] = []
+    for way, plans in effective.plans.items():
+        result = results.get(way)
         if result is None:
-            if wanted is not None and reading.parsers.get(wanted) is None:
-                failures.append(f"The parser {wanted!r} is not in use.")
+            if way.parser is not None and reading.parsers.get(way) is None:
+                failures.append(f"The parser {way.parser!r} is not in use.")
             continue
+        if result.guess is not None:
+            guesses.append(result.guess)
+        PARSED_FILES.add(1, "ok" if result.failure is None else "failed")
         if result.failure is not None:
             failures.append(result.failure)
             continue
+        if result.part is not None:
+            failures.append(f"It was read in part: {result.part}")
         document = result.document
         for position, name, find, convert in plans:
             found = values[position]
@@ -128,7 +145,8 @@ def extract_values(
                     not_converted[name] = not_converted.get(name, 0) + 1
                 else:
                     found.append(value)
-    return Values(values, " ".join(dict.fromkeys(failures)), not_converted)
+    guess = ", ".join(dict.fromkeys(guesses))
+    return Values(values, " ".join(dict.fromkeys(failures)), not_converted, guess)
 
 
 def carried_over(old: Sequence[Any], old_fields: Sequence[Any], effective: Effective) -> list[int] | None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from pyroaring import BitMap
 
 from svc.errors import CorruptRecord
 from svc.plugin import Version
@@ -25,8 +28,9 @@ from svc_query.indexing.rows import DocumentRow, FailureRow, IndexRow, decode_ro
 from svc_query.indexing.table import LONG, NONE, PATH_INDEX, PRESENCE_INDEX, Table
 from svc_query.snapshot import VIRTUAL_FIELDS
 
-__all__ = ["SOMETIMES_MISSING", "Host", "flush", "index_directory", "virtual_values"]
+__all__ = ["SOMETIMES_MISSING", "Host", "flush", "index_directory", "tell_untaken", "virtual_values"]
 
+logger = logging.getLogger("svc.plugin.query")
 _DOCUMENTS_PER_STEP = 128
 _CACHED_TERMS = 512
 SOMETIMES_MISSING = ("@content_type", "@extension")
@@ -44,6 +48,14 @@ _OF_THE_MACHINE = frozenset(
     )
 )
 """What goes wrong for all indexes alike, and is tried again, with a finding meanwhile."""
+
+
+def tell_untaken(field: str, index_type: str, path: str, error: Exception) -> None:
+    """Writes into the log that an index type did not take a document: the first of many, each time."""
+    logger.warning(
+        "The index type %s did not take the field %s of %s: %s: %s. Queries test such files one by one.",
+        *(index_type, field, "/" + path.replace("\x01", "/"), type(error).__name__, error),
+    )
 
 
 class Host(Protocol):
@@ -360,6 +372,8 @@ class _Flush:
 
     def _write_notes(self) -> None:
         table = self._host.table
+        if self._notes:
+            self._keep_untaken()
         for number, row, index, error in self._notes:
             key = row.path.encode()
             stored = table.storage.get(keys.FAILURE + key)
@@ -372,6 +386,18 @@ class _Flush:
             table.set_failure(key, failure)
             table.change()
         self._notes = []
+
+    def _keep_untaken(self) -> None:
+        table = self._host.table
+        indexes, known = table.indexes(), dict(table.untaken())
+        found: dict[int, list[int]] = {}
+        for number, row, index, error in self._notes:
+            place = indexes[index.name][0]
+            if place not in found:
+                tell_untaken(index.field, index.type, row.path, error)
+            found.setdefault(place, []).append(number)
+        for place, numbers in found.items():
+            table.set_untaken(place, known.get(place, BitMap()) | BitMap(numbers))
 
     def write(self) -> Generator[None, None, Mapping[int, bytes]]:
         manifests: dict[int, bytes] = {}

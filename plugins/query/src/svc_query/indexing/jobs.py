@@ -12,11 +12,15 @@ from itertools import islice
 
 from svc.plugin import Entry, EntryKind, Path, Version
 from svc_query.indexing import keys
-from svc_query.indexing.reconciling import Extensions, Reconciler
+from svc_query.indexing.path_rows import is_ordered, paths_in_order
+from svc_query.indexing.reconciling import Extensions, Reconciler, is_document
 from svc_query.indexing.rows import JobRow
-from svc_query.indexing.table import Table, is_ordered, paths_in_order
+from svc_query.indexing.table import Table
 
 __all__ = ["run_job"]
+
+LARGE_TOP = 2_000
+"""A top-level directory with more files gets a job of its own."""
 
 _PATHS_PER_STEP = 64
 _STEP_SECONDS = 0.01
@@ -26,34 +30,65 @@ Pair = tuple[Path, bytes, Entry | None, int]
 
 
 def run_job(table: Table, extensions: Extensions, version: Version, number: int, job: JobRow) -> bool:
-    """Does some of a job; returns whether it is done, and its row gone, or held until there is room."""
+    """Does some of a job; returns whether it is done, and its row gone, or held until there is room.
+
+    A job over everything leaves large top-level directories, and those without room, to jobs of their own, so
+    that these take turns.
+    """
     reconciler = Reconciler(table, extensions, version)
     path = _path(job.path)
     position = None if job.position is None else job.position.encode()
     if position is None:
         reconciler.missing_directories(path)
+        job.skipped = False
     until = time.monotonic() + _STEP_SECONDS
     job.is_held = False
     # All at once: rows that are put while others are looked for might be passed over.
     pairs = list(islice(_side_by_side(table, version, path, position), _PATHS_PER_STEP))
+    is_last = len(pairs) < _PATHS_PER_STEP
     for here, key, file, document in pairs:
         # The two orders may differ for very long paths: what seems to be gone is looked up.
         entry = version.get(here) if file is None else file
-        if entry is not None and not document and not table.has_room():
+        has_room = (
+            entry is None
+            or bool(document)
+            or not is_document(here, entry)
+            or table.has_room(here[0] if here[1:] else "", version)
+        )
+        if not path and len(here) > 1 and (not has_room or _is_large(version, here[0])):
+            table.split_job(job, here[0], version, is_held=not has_room)
+            position, is_last = _behind(here[0]), False
+            break
+        if has_room:
+            reconciler.path(here, entry, job.until, reads=job.reads, is_new=not document and is_ordered(key))
+        elif path:
             job.is_held = True
             break
-        reconciler.path(here, entry, job.until, reads=job.reads, is_new=not document and is_ordered(key))
+        else:
+            job.skipped = True  # a file directly in the root: the others go on
         position = key
         job.done += entry is not None
         if time.monotonic() >= until:
+            is_last = False
             break
-    else:
-        if len(pairs) < _PATHS_PER_STEP:
+    if is_last and not job.is_held:
+        if not job.skipped:
             table.set_job(number, None)
             return True
+        position, job.is_held = None, True
     job.position = None if position is None else position.decode()
     table.set_job(number, job)
     return job.is_held
+
+
+def _is_large(version: Version, top: str) -> bool:
+    entry = version.get((top,))
+    return entry is not None and entry.totals is not None and entry.totals.files > LARGE_TOP
+
+
+def _behind(top: str) -> bytes:
+    """A key behind those of all paths below a top-level directory."""
+    return keys.key_of_path((top, "\U0010ffff"))
 
 
 def _side_by_side(table: Table, version: Version, path: Path, after: bytes | None) -> Iterator[Pair]:

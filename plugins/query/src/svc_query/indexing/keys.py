@@ -22,12 +22,16 @@ __all__ = [
     "DIRECTORY",
     "DOCUMENT",
     "FAILURE",
+    "GUESS",
     "INDEX",
     "JOB",
+    "OWNED",
+    "OWNER_SIZE",
     "PATH",
     "REINDEX",
     "STATE",
     "TEXT",
+    "UNTAKEN",
     "WAITING",
     "WORK",
     "below_key",
@@ -56,6 +60,9 @@ TEXT = b"t"
 DEAD = b"x"
 """``x`` high half of the number: bitmap of dead numbers."""
 
+UNTAKEN = b"n"
+"""``n`` number of an index: bitmap of the documents whose values it did not take."""
+
 CONFIGURATION = b"c"
 """``c`` number: ``rows.ConfigurationRow``."""
 
@@ -75,10 +82,19 @@ JOB = b"j"
 """``j`` number: ``rows.JobRow``."""
 
 WAITING = b"q"
-"""``q`` path: number of the document whose file waits for its parser."""
+"""``q`` path: number of the document whose file waits for its parser, and who wrote it, if known."""
+
+OWNED = b"o"
+"""``o`` owner path: a file that waits, by who wrote it."""
+
+OWNER_SIZE = 8
+"""Bytes of an owner, a hash of the user's id."""
 
 FAILURE = b"e"
 """``e`` path: ``rows.FailureRow``."""
+
+GUESS = b"y"
+"""``y`` path: name of the encoding that was guessed for the text of the file."""
 
 REINDEX = b"r"
 """``r`` name: ``rows.ReindexRow``, a reindex that is under way."""

@@ -28,7 +28,10 @@ _WIPED = (
     keys.CONFIGURATION_USE,
     keys.INDEX,
     keys.WAITING,
+    keys.OWNED,
     keys.FAILURE,
+    keys.GUESS,
+    keys.UNTAKEN,
 )
 
 

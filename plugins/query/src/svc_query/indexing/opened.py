@@ -8,8 +8,10 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyroaring import BitMap
+
 from svc.errors import CorruptRecord
-from svc_query.api import LibraryIndexType, LibraryTail, TermIndexType
+from svc_query.api import LibraryIndexType, TermIndexType
 from svc_query.indexing import keys
 from svc_query.indexing.caches import SharedReader
 from svc_query.indexing.damage import DamagedIndex
@@ -21,14 +23,13 @@ from svc_query.indexing.tails import TailInLibrary, TailInTerms
 from svc_query.snapshot import VIRTUAL_FIELDS, FieldIndex
 
 if TYPE_CHECKING:
-    from pyroaring import BitMap
-
     from svc_query.indexing.snapshot import IndexSnapshot
     from svc_query.segments import TermIndexReader
 
 __all__ = ["OpenedIndexes"]
 
 _PRESENCE = PresenceIndexType()
+_NONE = BitMap()
 _NO_OPTIONS: Mapping[str, Any] = {}
 _FEW_OTHERS = 0.05
 
@@ -40,6 +41,7 @@ class _IndexRows(NamedTuple):
 
     by_name: dict[IndexName, tuple[int, IndexRow]]
     by_field: dict[str, list[tuple[int, IndexRow]]]
+    untaken: dict[int, BitMap]
 
 
 class PathIndex(NamedTuple):
@@ -69,6 +71,7 @@ class OpenedIndexes:
         self._held: list[SharedReader] = []
         self._readers: dict[int, Any] = {}
         self._with_tail: dict[int, Any] = {}
+        self._untaken_tails: dict[int, BitMap] = {}
         self._fields: dict[str, Sequence[FieldIndex]] = {}
         self._rows: _IndexRows | None = None
         self._paths: PathIndex | None = None
@@ -115,15 +118,19 @@ class OpenedIndexes:
             if index_type is None or index_type.format != row.format:
                 continue
             options = _options(row.options)
+            untaken = self._all_rows(snapshot).untaken.get(number, _NONE)
             if isinstance(index_type, LibraryIndexType):
                 reader = self._reader(snapshot, number, row, index_type)
                 tail = None
                 if snapshot.moment.tail:
-                    tail = self._library_tail(snapshot, number, row, index_type, options).reader(reader)
-                yield FieldIndex(field, index_type, options, reader, tail)
+                    made = self._library_tail(snapshot, number, row, index_type, options)
+                    tail = made.tail.reader(reader)
+                    untaken = untaken | made.untaken
+                yield FieldIndex(field, index_type, options, reader, tail, untaken)
             else:
                 reader = self._terms(snapshot, number, row, index_type, options)
-                yield FieldIndex(field, index_type, options, reader)
+                untaken = untaken | self._untaken_tails.get(number, _NONE)
+                yield FieldIndex(field, index_type, options, reader, untaken=untaken)
 
     def _all_rows(self, snapshot: IndexSnapshot) -> _IndexRows:
         if self._rows is None:
@@ -141,7 +148,11 @@ class OpenedIndexes:
         by_field: dict[str, list[tuple[int, IndexRow]]] = {}
         for pair in found.values():
             by_field.setdefault(pair[1].field, []).append(pair)
-        return _IndexRows(found, by_field)
+        untaken = {
+            int.from_bytes(key[1:], "big"): BitMap.deserialize(value)
+            for key, value in snapshot.storage.scan(keys.UNTAKEN)
+        }
+        return _IndexRows(found, by_field, untaken)
 
     def _reader(self, snapshot: IndexSnapshot, number: int, row: IndexRow, index_type: Any) -> Any:
         from svc_query.segments import TermIndexReader
@@ -203,6 +214,7 @@ class OpenedIndexes:
 
             tail: TailInTerms = snapshot.caches.library_tail(number, make)
             found = found.beside(tail.tail)
+            self._untaken_tails[number] = tail.untaken
         self._with_tail[number] = found
         return found
 
@@ -213,7 +225,7 @@ class OpenedIndexes:
         row: IndexRow,
         index_type: LibraryIndexType,
         options: Mapping[str, Any],
-    ) -> LibraryTail:
+    ) -> TailInLibrary:
         state = snapshot.moment.state
         mark = (state.epoch, state.flushed, row.name)
 
@@ -225,7 +237,7 @@ class OpenedIndexes:
             return known
 
         found: TailInLibrary = snapshot.caches.library_tail(number, make)
-        return found.tail
+        return found
 
 
 @lru_cache(maxsize=256)

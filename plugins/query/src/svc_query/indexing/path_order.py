@@ -16,7 +16,7 @@ from svc.errors import DamagedView
 from svc.plugin import Path
 from svc_query.api import MAXIMUM_TERM_BYTES
 from svc_query.indexing import keys
-from svc_query.indexing.table import paths_in_order
+from svc_query.indexing.path_rows import paths_in_order
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from svc.errors import CorruptRecord, ServiceUnavailable
-from svc.plugin import Path, ViewReader, ViewStorage, format_path, pause
-from svc_query.indexing.counting import count_jobs, count_waiting, is_busy
+from svc.plugin import Path, ViewReader, ViewStorage, format_path, pause, without_turn
+from svc_query.indexing.counting import count_jobs, count_waiting, first_builds, is_busy
 from svc_query.indexing.damage import DamagedIndex
 from svc_query.indexing.snapshot import IndexSnapshot
 from svc_query.indexing.status import index_status
@@ -23,14 +23,23 @@ __all__ = ["catch_up_and_work", "finish_work", "read_snapshot", "read_status", "
 
 T = TypeVar("T")
 
+Waited = tuple[Path, Callable[[Path], bool] | None]
+"""A path, and which files below it are waited for; None: all."""
+
 _ATTEMPTS = 9
 _MOST_REPAIRED = 256
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
+_STANDING_SECONDS = 1.0
+"""A first build that has not got on for so long is at nobody's hands."""
 
 
 class _Behind(Exception):
     """The rows may be older than what the caller must see."""
+
+
+class _BeingBuilt(Exception):
+    """Files are being indexed for the first time."""
 
 
 class _FilesWaiting(Exception):
@@ -43,7 +52,8 @@ def read_snapshot(
     *,
     minimum: int | None,
     wait_until: float,
-    waits_for: Sequence[Path] = (),
+    waits_for: Sequence[Waited] = (),
+    builds: Sequence[Path] = (),
     goes_on: bool = False,
 ) -> T:
     """Calls a function with the index, once it holds what the caller must see; returns what that returns.
@@ -57,7 +67,10 @@ def read_snapshot(
         minimum: number of the commit that must be in the index; None means HEAD's, as it is now; 0 waits for
             nothing.
         wait_until: time by ``time.monotonic`` until which to wait.
-        waits_for: paths; changed files at and below them must have been read by their parsers.
+        waits_for: paths; changed files at and below them must have been read by their parsers, those for
+            which the function beside a path says so.
+        builds: paths; what indexes files at, above or below them for the first time is waited for, but not
+            when the time is over, or when nobody is at it.
         goes_on: whether to go on without an index whose files are damaged, rather than to say so, once it is
             being made anew.
 
@@ -65,7 +78,7 @@ def read_snapshot(
     """
     head = database.head().sequence
     needed = head if minimum is None else min(minimum, head)
-    reading = _Reading(database, function, needed, wait_until, list(waits_for))
+    reading = _Reading(database, function, needed, wait_until, list(waits_for), tuple(builds))
     return reading.run(goes_on=goes_on)
 
 
@@ -78,7 +91,8 @@ class _Reading(Generic[T]):
         function: Callable[[IndexSnapshot], T],
         needed: int,
         wait_until: float,
-        pending: list[Path],
+        pending: list[Waited],
+        builds: tuple[Path, ...],
     ) -> None:
         self._at = database.at
         self._reader = database.view(INDEX_VIEW)
@@ -87,6 +101,7 @@ class _Reading(Generic[T]):
         self._needed = needed
         self._wait_until = wait_until
         self._pending = pending
+        self._builds = builds
         self._is_caught_up = False
         self._missing: tuple[int, bytes | None] | None = None
 
@@ -99,10 +114,14 @@ class _Reading(Generic[T]):
                 with _leaving_work(self._reader, self._view):
                     _catch_up(self._reader, self._needed, self._wait_until)
                 self._is_caught_up = True
+            except _BeingBuilt:
+                with _leaving_work(self._reader, self._view):
+                    _wait_for_builds(self._reader, self._builds, self._wait_until)
+                self._builds = ()
             except _FilesWaiting:
                 with _leaving_work(self._reader, self._view):
-                    for path in self._pending:
-                        _wait_for_parsers(self._reader, path, self._wait_until)
+                    for path, may in self._pending:
+                        _wait_for_parsers(self._reader, path, may, self._wait_until)
                 self._pending = []
             except DamagedIndex as error:
                 self._make_anew(error, goes_on=goes_on)
@@ -121,7 +140,11 @@ class _Reading(Generic[T]):
         try:
             if not self._is_caught_up and snapshot.moment.state.sequence < self._needed:
                 raise _Behind
-            if any(snapshot.waiting(path) for path in self._pending):
+            if self._builds and first_builds(storage, self._builds):
+                raise _BeingBuilt
+            if any(
+                snapshot.waiting(path) and count_waiting(storage, path, may) for path, may in self._pending
+            ):
                 raise _FilesWaiting
             return self._call_function(snapshot)
         finally:
@@ -199,9 +222,13 @@ def catch_up_and_work(reader: ViewReader, needed: int, should_stop: Callable[[],
 
 @contextmanager
 def _leaving_work(reader: ViewReader, view: IndexView) -> Iterator[None]:
-    """Lets another process go on with work that a query began here: nobody may ever ask this one again."""
+    """For waits: others have the turn meanwhile.
+
+    Lets another process go on with work that a query began here: nobody may ever ask this one again.
+    """
     try:
-        yield
+        with without_turn():
+            yield
     finally:
         if _may_work() and view.leave():
             reader.work(should_stop=lambda: True)
@@ -228,9 +255,11 @@ def _refuse_commits(behind: int) -> None:
     )
 
 
-def _wait_for_parsers(reader: ViewReader, path: Path, wait_until: float) -> None:
-    """Waits until no changed file at or below a path waits to be read."""
-    count = _waiting(reader, path)
+def _wait_for_parsers(
+    reader: ViewReader, path: Path, may: Callable[[Path], bool] | None, wait_until: float
+) -> None:
+    """Waits until no changed file at or below a path, of those that count, waits to be read."""
+    count = _waiting(reader, path, may)
     began = time.monotonic()
     while count:
         now = time.monotonic()
@@ -248,11 +277,28 @@ def _wait_for_parsers(reader: ViewReader, path: Path, wait_until: float) -> None
         else:
             time.sleep(_POLL_SECONDS)
             pause()
-        count = _waiting(reader, path)
+        count = _waiting(reader, path, may)
 
 
-def _waiting(reader: ViewReader, path: Path) -> int:
-    return reader.read(lambda storage: count_waiting(storage, path), minimum=0)
+def _wait_for_builds(reader: ViewReader, paths: Sequence[Path], wait_until: float) -> None:
+    """Waits while files at paths are indexed for the first time, and that gets on."""
+    began = moved = time.monotonic()
+    seen: tuple[tuple[str, int], ...] = ()
+    while (now := time.monotonic()) < wait_until:
+        found = reader.read(lambda storage: first_builds(storage, paths), minimum=0)
+        if found != seen:
+            seen, moved = found, now
+        if not found or now - moved > _STANDING_SECONDS:
+            return
+        if now - began > _GRACE_SECONDS and _may_work():
+            reader.work(should_stop=lambda: time.monotonic() >= wait_until)
+        else:
+            time.sleep(_POLL_SECONDS)
+            pause()
+
+
+def _waiting(reader: ViewReader, path: Path, may: Callable[[Path], bool] | None) -> int:
+    return reader.read(lambda storage: count_waiting(storage, path, may), minimum=0)
 
 
 def _may_work() -> bool:

@@ -15,14 +15,14 @@ from svc.errors import ServiceUnavailable
 from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_path
 from svc_query.api import IndexType, Parser
 from svc_query.configuration import QueryConfiguration
-from svc_query.index_configuration import directory_of
+from svc_query.index_configuration import directory_of, is_configuration
 from svc_query.indexing import keys
-from svc_query.indexing.effective import Configurations, Effective, Resolver
+from svc_query.indexing.effective import Configurations, Effective, Resolver, Way
 from svc_query.indexing.extraction import Reading, Values, carried_over, choose, extract_values, parse_here
 from svc_query.indexing.rows import DirectoryRow, DocumentRow, FailureRow, State, decode_row, decode_texts
 from svc_query.indexing.table import LONG, NONE, Table
 
-__all__ = ["Extensions", "Reconciler", "is_same_file"]
+__all__ = ["Extensions", "Reconciler", "is_document", "is_same_file"]
 
 _FILE = EntryKind.FILE
 
@@ -44,9 +44,11 @@ class Extensions:
         configuration: QueryConfiguration,
         providers: frozenset[str],
         is_enabled: Callable[[str], bool],
+        is_broken: Callable[[str], bool],
     ) -> None:
         self.providers = providers
         self._is_enabled = is_enabled
+        self._is_broken = is_broken
         self.types = types
         self.parsers = parsers
         self.configuration = configuration
@@ -64,10 +66,12 @@ class Extensions:
         state.providers = tuple(sorted(self.providers))
 
     def missing(self, state: State) -> str | None:
-        """A plugin that documents were made with, that is enabled, and that this process does not have."""
-        return next(
-            (one for one in state.providers if one not in self.providers and self._is_enabled(one)), None
-        )
+        """A plugin that documents were made with, that is enabled, and that this process was not given.
+
+        One that is broken is missing nowhere: its indexes rest, and are made anew when it is mended.
+        """
+        absent = (one for one in state.providers if one not in self.providers)
+        return next((one for one in absent if self._is_enabled(one) and not self._is_broken(one)), None)
 
     def may_replace(self, state: State) -> bool:
         """Whether a change of what is in use is this process's to follow.
@@ -88,10 +92,26 @@ class Extensions:
         )
 
 
-class Reconciler:
-    """Brings documents in step with one version."""
+def is_document(path: Path, entry: Entry) -> bool:
+    """Whether what stands at a path is a document of the index."""
+    is_file = entry.kind is _FILE and bool(path)
+    return is_file and not is_system_path(path) and not is_configuration(path)
 
-    def __init__(self, table: Table, extensions: Extensions, version: Version) -> None:
+
+class Reconciler:
+    """Brings documents in step with one version.
+
+    ``owner_of`` says who wrote a file, as it stands in keys; empty where that is not known.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        extensions: Extensions,
+        version: Version,
+        owner_of: Callable[[Path], bytes] = lambda path: b"",
+    ) -> None:
+        self._owner_of = owner_of
         self._table = table
         self._extensions = extensions
         self._version = version
@@ -114,13 +134,11 @@ class Reconciler:
         have to be read.
         """
         key = keys.key_of_path(path)
-        is_document = entry is not None and entry.kind is _FILE and path and not is_system_path(path)
         number = 0 if is_new else self._table.number_of(key)
         directory = directory_of(path)
         if directory is not None:
             self.directory(directory)
-        if is_document:
-            assert entry is not None, "a document is there"
+        if entry is not None and is_document(path, entry):
             self._file(path, key, entry, self._resolver.of(path), number, until, reads, unread)
         elif number:
             self._table.remove(key, number)
@@ -139,7 +157,7 @@ class Reconciler:
             self.directory(keys.path_of_key(key))
 
     def parsed(
-        self, path: Path, number: int, entry: Entry, results: Mapping[str | None, Any], reading: Reading
+        self, path: Path, number: int, entry: Entry, results: Mapping[Way, Any], reading: Reading
     ) -> None:
         """Takes in what child processes made of a file that waited, unless it has changed meanwhile."""
         key = keys.key_of_path(path)
@@ -208,7 +226,8 @@ class Reconciler:
             number = table.put(key, old, new, None, effective)
             if old is not None:
                 table.set_failure(key, None)
-            table.wait(key, number)
+                self._note_guess(key, "")
+            table.wait(key, number, self._owner_of(path))
 
     def _put_found(
         self,
@@ -258,6 +277,8 @@ class Reconciler:
     def _note(
         self, path: Path, key: bytes, number: int, found: Values, effective: Effective, *, had: bool = True
     ) -> None:
+        if found.guess or had:
+            self._note_guess(key, found.guess)
         if found.failure or found.not_converted:
             row = FailureRow(number, time.time_ns() // 1_000_000, found.failure, dict(found.not_converted))
             self._table.set_failure(key, row)
@@ -265,6 +286,13 @@ class Reconciler:
                 logger.info("%s is not indexed by its content: %s", format_path(path), found.failure)
         elif had:
             self._table.set_failure(key, None)
+
+    def _note_guess(self, key: bytes, encoding: str) -> None:
+        """Notes the encoding that was guessed for a file; empty: none was."""
+        if encoding:
+            self._table.storage.put(keys.GUESS + key, encoding.encode())
+        else:
+            self._table.storage.delete(keys.GUESS + key)
 
 
 def _row_of(path: Path, entry: Entry, label: str) -> DocumentRow:

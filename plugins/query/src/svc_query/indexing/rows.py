@@ -108,6 +108,7 @@ class FieldRow(msgspec.Struct, array_like=True, frozen=True):
         parser: that the configuration asks for, or None.
         types: (name of the index type, options as canonical JSON, its format), of those in use.
         compression: of long values.
+        encoding: of texts that do not say theirs, or None.
     """
 
     name: str
@@ -116,11 +117,12 @@ class FieldRow(msgspec.Struct, array_like=True, frozen=True):
     parser: str | None
     types: tuple[tuple[str, str, int], ...]
     compression: str = "zstd"
+    encoding: str | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:
         """What makes the values: where two fields have the same, so have they."""
-        return self.name, self.source, self.value_type, self.parser
+        return self.name, self.source, self.value_type, self.parser, self.encoding
 
 
 class ConfigurationRow(msgspec.Struct, array_like=True, frozen=True):
@@ -179,6 +181,7 @@ class JobRow(msgspec.Struct, array_like=True):
         until: documents with numbers below it are made anew; 0 where only those that changed are.
         reads: whether their files are read again for it.
         is_held: whether it waits until the index has room for more documents.
+        skipped: whether it has passed over files for which there was no room.
     """
 
     path: str
@@ -190,6 +193,12 @@ class JobRow(msgspec.Struct, array_like=True):
     until: int = 0
     reads: bool = False
     is_held: bool = False
+    skipped: bool = False
+
+    @property
+    def top(self) -> str:
+        """The top-level directory that it is about; empty for all of them, and for files beside them."""
+        return self.path.partition("\x01")[0]
 
 
 class ReindexRow(msgspec.Struct, array_like=True, frozen=True):

@@ -24,9 +24,9 @@ from svc_query.indexing.flushing import index_directory
 from svc_query.indexing.opened import OpenedIndexes, PathIndex
 from svc_query.indexing.own_types import PresenceIndexType
 from svc_query.indexing.path_order import some_in_path_order
+from svc_query.indexing.path_rows import paths_in_order
 from svc_query.indexing.reconciling import Extensions
 from svc_query.indexing.rows import JobRow, decode_path, decode_row, decode_texts
-from svc_query.indexing.table import paths_in_order
 from svc_query.indexing.virtual_values import VIRTUAL_VALUES
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 

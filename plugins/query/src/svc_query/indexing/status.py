@@ -29,17 +29,18 @@ def index_status(
 
     That is ``path``, ``sequence``, ``documents``, ``waiting`` (files to be read), ``unflushed``, ``jobs``,
     ``directories`` (their configurations, or what is wrong with them), ``indexes`` (with sizes), and
-    ``failures`` by file, with ``has_more``.
+    ``failures`` by file, with ``has_more``; and ``guessed``, files whose encoding was, with ``more_guessed``.
 
     Args:
         snapshot: the index.
         path: where; all of it is for the caller.
-        after: path of the last failure of the page before.
-        limit: failures of a page.
+        after: path of the last file of the page before; of failures and of guesses alike.
+        limit: failures of a page, and guesses.
         may_read: says of a file whether the caller may read it; None: all of the database is for them. To
             others nothing is counted outside of the path.
     """
     failures, has_more = _failures(snapshot, path, after, limit)
+    guessed, more_guessed = _rows(snapshot, keys.GUESS, path, after, limit)
     return {
         "path": format_path(path),
         "sequence": snapshot.sequence,
@@ -54,6 +55,11 @@ def index_status(
         "indexes": _indexes(snapshot, path, sees_all=may_read is None),
         "failures": failures,
         "has_more": has_more,
+        "guessed": [
+            {"path": format_path(keys.path_of_key(key[1:])), "encoding": value.decode()}
+            for key, value in guessed
+        ],
+        "more_guessed": more_guessed,
     }
 
 
@@ -94,6 +100,7 @@ def _directories(
         if configuration is not None:
             item["glob"] = configuration.glob
             item["parser"] = configuration.parser
+            item["encoding"] = configuration.encoding
             item["fields"] = [
                 {
                     "name": entry.name,
@@ -154,22 +161,9 @@ def _documents_by_index(snapshot: IndexSnapshot) -> dict[tuple[str, str, str, in
 def _failures(
     snapshot: IndexSnapshot, path: Path, after: str | None, limit: int
 ) -> tuple[list[dict[str, Any]], bool]:
-    storage = snapshot.storage
-    start = None
-    if after is not None:
-        start = keys.FAILURE + keys.key_of_path(tuple(part for part in after.split("/") if part))
-    rows: list[tuple[bytes, bytes]] = []
-    exact = keys.FAILURE + keys.key_of_path(path)
-    value = storage.get(exact) if path and (start is None or start < exact) else None
-    if value is not None:
-        rows.append((exact, value))
-    below = keys.FAILURE + keys.below_key(path)
-    for key, value in storage.scan(below, start if start is not None and start >= below else None):
-        rows.append((key, value))
-        if len(rows) > limit:
-            break
+    rows, has_more = _rows(snapshot, keys.FAILURE, path, after, limit)
     found: list[dict[str, Any]] = []
-    for key, value in rows[:limit]:
+    for key, value in rows:
         row: FailureRow = decode_row(FailureRow, value)
         item: dict[str, Any] = {"path": format_path(keys.path_of_key(key[1:])), "at": row.at_ms}
         if row.message:
@@ -179,4 +173,25 @@ def _failures(
         if row.indexes:
             item["indexes"] = row.indexes
         found.append(item)
-    return found, len(rows) > limit
+    return found, has_more
+
+
+def _rows(
+    snapshot: IndexSnapshot, kind: bytes, path: Path, after: str | None, limit: int
+) -> tuple[list[tuple[bytes, bytes]], bool]:
+    """Rows by path, at and below one, of a kind; and whether there are more."""
+    storage = snapshot.storage
+    start = None
+    if after is not None:
+        start = kind + keys.key_of_path(tuple(part for part in after.split("/") if part))
+    rows: list[tuple[bytes, bytes]] = []
+    exact = kind + keys.key_of_path(path)
+    value = storage.get(exact) if path and (start is None or start < exact) else None
+    if value is not None:
+        rows.append((exact, value))
+    below = kind + keys.below_key(path)
+    for key, value in storage.scan(below, start if start is not None and start >= below else None):
+        rows.append((key, value))
+        if len(rows) > limit:
+            break
+    return rows[:limit], len(rows) > limit

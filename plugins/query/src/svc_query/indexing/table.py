@@ -11,9 +11,10 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
 from pyroaring import BitMap
 
-from svc.plugin import Path, ViewStorage
+from svc.plugin import Path, Version, ViewStorage
 from svc_query.configuration import QueryConfiguration
 from svc_query.indexing import keys
 from svc_query.indexing.effective import Effective
@@ -38,8 +39,6 @@ __all__ = [
     "PATH_INDEX",
     "PRESENCE_INDEX",
     "Table",
-    "is_ordered",
-    "paths_in_order",
     "read_state",
 ]
 
@@ -59,9 +58,6 @@ PRESENCE_INDEX = ("@fields", "", "", 1)
 """Name of the driver's own index of the fields that documents have; terms are their names."""
 
 _LONG_CHARACTERS = 512
-_ORDERED_BYTES = 447
-"""As much of a key as counts for the order of rows, less the first byte."""
-
 _NUMBER = struct.Struct(">I")
 _COUNT = struct.Struct("<Q")
 
@@ -70,6 +66,13 @@ def read_state(storage: ViewStorage) -> State:
     """Returns where the table stands that is stored; an empty one where none is."""
     value = storage.get(keys.STATE)
     return State(b"") if value is None else decode_row(State, value)
+
+
+_KEPT_PART = 10
+"""So much of the room for documents, one part of it, is kept for small directories."""
+
+_MOST_SHARES = 1_000
+"""Into so many equal shares the room is cut at most, however many entries the root has."""
 
 
 class Table:
@@ -197,9 +200,8 @@ class Table:
         row = self.row(number)
         if row is not None:
             self._kill(number, row)
-        self.storage.delete(keys.PATH + key)
-        self.stop_waiting(key)
-        self.storage.delete(keys.FAILURE + key)
+        for kind in (keys.PATH, keys.WAITING, keys.FAILURE, keys.GUESS):
+            self.storage.delete(kind + key)
 
     def _value(self, number: int, place: int, effective: Effective, found: list[Any]) -> Any:
         if not found:
@@ -235,14 +237,22 @@ class Table:
 
     # -- files that wait, and failures ---------------------------------------------------------
 
-    def wait(self, key: bytes, number: int) -> None:
-        """Puts a document's file into the queue of those to be read."""
-        self.storage.put(keys.WAITING + key, _NUMBER.pack(number))
+    def wait(self, key: bytes, number: int, owner: bytes = b"") -> None:
+        """Puts a document's file into the queue of those to be read; ``owner`` is empty where not known."""
+        self.stop_waiting(key)
+        self.storage.put(keys.WAITING + key, _NUMBER.pack(number) + owner)
+        if owner:
+            self.storage.put(keys.OWNED + owner + key, b"")
 
     def waiting_number(self, key: bytes) -> int:
         """Returns the number of the document at a path if its file waits, else 0."""
         value = self.storage.get(keys.WAITING + key)
-        return 0 if value is None else int(_NUMBER.unpack(value)[0])
+        return 0 if value is None else _NUMBER.unpack_from(value)[0]
+
+    def waiting_owner(self, key: bytes) -> bytes:
+        """Returns who wrote the file at a path that waits; empty where that is not known."""
+        value = self.storage.get(keys.WAITING + key)
+        return b"" if value is None else value[_NUMBER.size :]
 
     def has_waiting(self) -> bool:
         """Whether any file waits."""
@@ -250,7 +260,13 @@ class Table:
 
     def stop_waiting(self, key: bytes) -> None:
         """Takes a file out of the queue, if it is there."""
+        value = self.storage.get(keys.WAITING + key)
+        if value is None:
+            return
         self.storage.delete(keys.WAITING + key)
+        owner = value[_NUMBER.size :]
+        if owner:
+            self.storage.delete(keys.OWNED + owner + key)
 
     def set_failure(self, key: bytes, failure: FailureRow | None) -> None:
         """Notes what went wrong with a file, or that nothing did."""
@@ -363,8 +379,23 @@ class Table:
         if self._indexes is not None:
             self._indexes[row.name] = number, row
 
+    def untaken(self) -> Iterator[tuple[int, BitMap]]:
+        """Yields the indexes that did not take the values of some documents, with these documents."""
+        for key, value in self.storage.scan(keys.UNTAKEN):
+            yield int.from_bytes(key[1:], "big"), BitMap.deserialize(value)
+
+    def set_untaken(self, number: int, documents: BitMap) -> None:
+        """Says of which documents an index did not take the values: queries test them one by one."""
+        key = keys.number_key(keys.UNTAKEN, number)
+        if documents:
+            self.storage.put(key, documents.serialize())
+        else:
+            self.storage.delete(key)
+        self.change().manifests += 1
+
     def remove_index(self, number: int) -> None:
         """Removes the row of an index."""
+        self.storage.delete(keys.number_key(keys.UNTAKEN, number))
         self.storage.delete(keys.number_key(keys.INDEX, number))
         self.change().manifests += 1
         self._indexes = None
@@ -378,13 +409,41 @@ class Table:
             for key, value in self.storage.scan(keys.JOB)
         ]
 
-    def jobs_to_do(self) -> list[tuple[int, JobRow]]:
+    def jobs_to_do(self, version: Version) -> list[tuple[int, JobRow]]:
         """Returns the jobs that can get on, the oldest first."""
-        return [found for found in self.jobs() if self.has_room() or not found[1].is_held]
+        return [
+            found for found in self.jobs() if not found[1].is_held or self.has_room(found[1].top, version)
+        ]
 
-    def has_room(self) -> bool:
-        """Whether jobs may make documents."""
-        return self.state.documents < self.maximum_documents
+    def has_room(self, top: str, version: Version) -> bool:
+        """Whether jobs may make documents below a top-level directory; "" stands for files beside them.
+
+        The last tenth of the room is kept for directories that have no more files than an equal share, with
+        files directly in the root as one of them.
+        """
+        left = self.maximum_documents - self.state.documents
+        if left <= 0 or left > self.maximum_documents // _KEPT_PART:
+            return left > 0
+        entries = version.entry_count(())
+        if top:
+            entry = version.get((top,))
+            files = 0 if entry is None or entry.totals is None else entry.totals.files
+        else:
+            files = entries
+        return files * min(entries, _MOST_SHARES) <= self.maximum_documents
+
+    def split_job(self, job: JobRow, top: str, version: Version, *, is_held: bool) -> None:
+        """Adds a job for a part of another one, over a top-level directory, which goes on from behind it."""
+        for number, other in self.jobs():
+            if other.path == top and other.until <= job.until and (job.reads or not other.reads):
+                self.storage.delete(keys.number_key(keys.JOB, number))
+        entry = version.get((top,))
+        files = 0 if entry is None or entry.totals is None else entry.totals.files
+        part = replace(job, path=top, total=files, position=None, done=0, is_held=is_held, skipped=False)
+        job.total = max(job.done, job.total - files)
+        state = self.change()
+        self.set_job(state.next_job, part)
+        state.next_job += 1
 
     def add_job(self, row: JobRow) -> None:
         """Adds a job, unless another will do its work; takes the place of those that it makes needless."""
@@ -418,52 +477,15 @@ class Table:
         return BitMap.union(*found) if found else BitMap()
 
 
-def paths_in_order(
-    storage: ViewStorage, path: Path, after: bytes | None = None
-) -> Iterator[tuple[bytes, int]]:
-    """Yields (key of the path, number) of the documents at and below a path, in path order.
-
-    Rows are in the order of the first bytes of their keys only: a run of long ones is sorted here.
-    """
-    exact = keys.key_of_path(path)
-    if path and (after is None or after < exact):
-        value = storage.get(keys.PATH + exact)
-        if value is not None:
-            yield exact, _NUMBER.unpack(value)[0]
-    below = keys.below_key(path)
-    start = None if after is None or after < below else keys.PATH + after
-    if start is not None and len(start) > _ORDERED_BYTES:
-        # What shares its first bytes may stand before it.
-        start = start[: _ORDERED_BYTES + 1]
-    run: list[tuple[bytes, int]] = []
-    for stored, value in storage.scan(keys.PATH + below, start):
-        key = stored[1:]
-        if after is not None and key <= after:
-            continue
-        number = _NUMBER.unpack(value)[0]
-        if run and run[0][0][:_ORDERED_BYTES] != key[:_ORDERED_BYTES]:
-            yield from sorted(run)
-            run = []
-        if len(key) >= _ORDERED_BYTES:
-            run.append((key, number))
-        else:
-            yield key, number
-    yield from sorted(run)
-
-
 def _will_do(other: JobRow, row: JobRow) -> bool:
-    """Whether a job has all of another's work still before it."""
+    """Whether a job has all of another's work still before it, and does not wait for room."""
     return (
-        other.until >= row.until
+        not other.is_held
+        and other.until >= row.until
         and (other.reads or not row.reads)
         and (not other.path or f"{row.path}\x01".startswith(f"{other.path}\x01"))
         and (other.position is None or other.position < row.path)
     )
-
-
-def is_ordered(key: bytes) -> bool:
-    """Whether a path, given as key, surely stands in its place among the rows."""
-    return len(key) < _ORDERED_BYTES
 
 
 def _dead_key(high: int) -> bytes:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+from pyroaring import BitMap
 
 from svc.plugin import in_turns
 from svc_query.api import IndexDocument, LibraryTail, TermIndexType
 from svc_query.indexing.caches import IndexedDocument
-from svc_query.indexing.flushing import SOMETIMES_MISSING
+from svc_query.indexing.flushing import SOMETIMES_MISSING, tell_untaken
 from svc_query.indexing.own_types import presence_term
 from svc_query.indexing.rows import ConfigurationRow, IndexRow
 from svc_query.indexing.term_tail import TermTail
@@ -29,13 +30,17 @@ class TailInLibrary:
         self.mark = mark
         self.upto = upto
         self.tail = tail
+        self.untaken = BitMap()
 
     def add(self, snapshot: IndexSnapshot, row: IndexRow, upto: int) -> None:
         """Adds the documents with numbers from where it stands up to another."""
         for one in in_turns(list(_values_of_tail(snapshot, row, self.upto))):
             self.upto = one.id + 1
-            with suppress(Exception):  # foreign code; the flush tells of it
+            try:
                 self.tail.add([one])
+            except Exception as error:  # noqa: BLE001 - foreign code: the document is tested instead
+                self.untaken.add(one.id)
+                _tell(row, one, error, self.untaken)
         self.upto = upto
 
 
@@ -52,6 +57,7 @@ class TailInTerms:
         self.mark = mark
         self.upto = upto
         self.tail = TermTail()
+        self.untaken = BitMap()
         self._index_type = index_type
         self._options = options
 
@@ -67,10 +73,18 @@ class TailInTerms:
                 self.upto = one.id + 1
                 try:
                     terms = {term for value in one.values for term in index_type.terms(value, options)}
-                except Exception:  # noqa: BLE001 - foreign code; the flush tells of it
+                except Exception as error:  # noqa: BLE001 - foreign code: the document is tested instead
+                    self.untaken.add(one.id)
+                    _tell(row, one, error, self.untaken)
                     continue
                 self.tail.add(one.id, terms)
         self.upto = upto
+
+
+def _tell(row: IndexRow, document: IndexDocument, error: Exception, untaken: BitMap) -> None:
+    """Says at once, and not again for each document of the tail, what the flush will keep."""
+    if len(untaken) == 1:
+        tell_untaken(row.field, row.type, "\x01".join(document.path), error)
 
 
 def _new_in_tail(snapshot: IndexSnapshot, first: int) -> Iterator[tuple[IndexedDocument, ConfigurationRow]]:

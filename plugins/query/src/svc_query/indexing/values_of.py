@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 from svc.plugin import Entry, Path, PluginContext, Version
-from svc_query.api import INDEX_TYPES, PARSERS, IndexType, Parser, ParserInput, Value
+from svc_query.api import INDEX_TYPES, PARSERS, IndexType, Parser, Value
 from svc_query.configuration import QueryConfiguration
-from svc_query.indexing.effective import Configurations, Effective, Resolver
-from svc_query.indexing.extraction import choose, extract_values, parse_here
+from svc_query.indexing.effective import Configurations, Effective, Resolver, Way
+from svc_query.indexing.extraction import choose, extract_values, input_of, parse_here
 from svc_query.parsing import ParseResult, ParserPool
 
 __all__ = ["EffectiveField", "FieldReader"]
@@ -85,16 +85,15 @@ class FieldReader:
         reading = choose(effective, entry, path[-1], self._parsers)
         if not reading.is_needed:
             return {}
-        results: dict[str | None, ParseResult]
+        results: dict[Way, ParseResult]
         if reading.is_quick(entry.size):
             results = parse_here(self._version, path, entry, reading)
         elif self._pool is None:
             return {}
         else:
-            source = ParserInput(path[-1], entry.content_type, entry.size)
             results = {
-                wanted: self._pool.parse(parser, self._version.read(entry), source)
-                for wanted, parser in reading.parsers.items()
+                way: self._pool.parse(parser, self._version.read(entry), input_of(path, entry, way))
+                for way, parser in reading.parsers.items()
                 if parser is not None
             }
         found = extract_values(effective, results, reading, self._configuration.maximum_values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from svc.plugin import (
     Extension,
     Path,
     PluginContext,
+    StateFile,
     Version,
     ViewBatch,
     ViewStorage,
@@ -24,6 +26,7 @@ from svc_query.indexing.applying import SMALL_DIRECTORY, IndexBatch, new_job, re
 from svc_query.indexing.caches import Caches
 from svc_query.indexing.reconciling import Extensions, Reconciler
 from svc_query.indexing.rows import IndexRow
+from svc_query.indexing.sizes import IndexSize, size_file, size_of
 from svc_query.indexing.table import Table, read_state
 from svc_query.indexing.working import Worker, is_long
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["INDEX_VIEW", "IndexView", "view_of"]
 
 INDEX_VIEW = "query.index"
+_SAY_SIZE_SECONDS = 1.0
 
 # By the id of the database object; the kernel keeps the view as long as that is open.
 _views: weakref.WeakValueDictionary[int, IndexView] = weakref.WeakValueDictionary()
@@ -46,12 +50,14 @@ class IndexView:
     """
 
     name = INDEX_VIEW
-    format = 2
+    format = 4
     keeps_files = True
     starts_at_head = True
     takes_collected = True
 
     def __init__(self, context: PluginContext | None = None) -> None:
+        self._size_due = 0.0
+        self._size_file: StateFile[IndexSize] | None = None
         self.caches = Caches()
         self._context = context
         self._table = Table(self._tell_of_damage)
@@ -68,6 +74,7 @@ class IndexView:
         if known is not None:
             known.release()
         view = _views[id(context.database)] = IndexView(context)
+        view._size_file = size_file(context.database.state_directory)
         return view
 
     @property
@@ -88,7 +95,8 @@ class IndexView:
                 {name: one.value for name, one in parsers.items()},
                 configuration,
                 self._providers((*types.values(), *parsers.values())),
-                self._is_enabled,
+                self.context.is_enabled,
+                self.context.is_broken,
             )
             found = self._extensions = types, parsers, made
             self._table.maximum_indexes = configuration.maximum_indexes
@@ -97,9 +105,6 @@ class IndexView:
 
     def _providers(self, extensions: Iterable[Extension[Any]]) -> frozenset[str]:
         return frozenset(one.context.plugin_id for one in extensions) - {self.context.plugin_id}
-
-    def _is_enabled(self, plugin_id: str) -> bool:
-        return self.context.is_enabled(plugin_id)
 
     def start(self, storage: ViewStorage, commit: CommitStep) -> None:
         """Begins at the present tree: few files are brought in at once, others by a job."""
@@ -140,8 +145,15 @@ class IndexView:
         self._table.begin(storage)
         # Whoever asks may be a process that does no other work.
         more = self._write_what_was_asked(at) or self.worker.work(storage, at, self.extensions, should_stop)
+        self._say_size(storage)
         self._table.end()
         return more
+
+    def _say_size(self, storage: ViewStorage) -> None:
+        now = time.monotonic()
+        if self._size_file is not None and now >= self._size_due:
+            self._size_due = now + _SAY_SIZE_SECONDS
+            self._size_file.beat(size_of(storage, self._table.state))
 
     def hurry(self, *, hurries: bool) -> None:
         """Says whether all work is to be done now, or what can wait for a quiet moment may."""

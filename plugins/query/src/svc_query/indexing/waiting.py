@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svc.errors import SvcError
-from svc.plugin import Entry, EntryKind, Path, Version
-from svc_query.api import ParserInput
+from svc.plugin import Entry, EntryKind, Hash, Path, Version
 from svc_query.indexing import keys
-from svc_query.indexing.effective import Resolver
-from svc_query.indexing.extraction import Reading, choose
+from svc_query.indexing.effective import Resolver, Way
+from svc_query.indexing.extraction import Reading, choose, input_of
 from svc_query.indexing.flushing import Host
+from svc_query.indexing.reading_turns import ReadingTurns, SlowKinds
 from svc_query.indexing.reconciling import Reconciler
 from svc_query.indexing.table import Table
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WaitingFiles"]
 
 _MOST_ATTEMPTS = 3
+_MOST_LATE = 1_000
 _WAIT_SECONDS = 0.005
 
 
@@ -29,7 +31,9 @@ class _Running(NamedTuple):
     number: int
     entry: Entry
     reading: Reading
-    future: Future[dict[str | None, Any]]
+    future: Future[dict[Way, Any]]
+    owner: bytes
+    is_slow: bool
 
 
 class WaitingFiles:
@@ -41,7 +45,9 @@ class WaitingFiles:
     def __init__(self) -> None:
         self._running: dict[bytes, _Running] = {}
         self._attempts: dict[bytes, int] = {}
-        self._after: bytes | None = None
+        self._turns = ReadingTurns()
+        self._slow = SlowKinds()
+        self._late: OrderedDict[tuple[Hash, str], dict[Way, Any]] = OrderedDict()
         self._pool: ParserPool | None = None
         self._threads: ThreadPoolExecutor | None = None
 
@@ -67,40 +73,44 @@ class WaitingFiles:
             if attempts < _MOST_ATTEMPTS:
                 return
         self._attempts.pop(key, None)
+        self._learn(running, results)
         reconciler.parsed(running.path, running.number, running.entry, results, running.reading)
+
+    def _learn(self, running: _Running, results: dict[Way, Any]) -> None:
+        """Remembers which contents and kinds of files took longer than they may."""
+        label = running.reading.label
+        if not any(result.late for result in results.values()):
+            self._slow.forget(running.owner, running.path, label)
+            return
+        self._slow.note(running.owner, running.path, label)
+        self._late[running.entry.hash, label] = results
+        if len(self._late) > _MOST_LATE:
+            self._late.popitem(last=False)
 
     def _begin_some(self, host: Host, at: Version) -> None:
         free = host.extensions.configuration.parsers_at_once * 2 - len(self._running)
         if free <= 0:
             return
         resolver = Resolver(host.extensions.configurations, at)
-        found = self._next(host.table, free)
-        for key in found:
-            number = host.table.waiting_number(key)
+        storage, table = host.table.storage, host.table
+        while free > 0:
+            is_slow_one_at_work = any(running.is_slow for running in self._running.values())
+
+            def may_take(path: Path, waits: bool = is_slow_one_at_work) -> bool:
+                return not waits or not self._slow.has(*_kind_of(table, path))
+
+            key = self._turns.next(storage, self._running, may_take)
+            if key is None:
+                return
+            number = table.waiting_number(key)
             running = self._prepare(host, at, resolver, key, number)
             if running is None:
                 # What it waited for is gone; whoever brought it to that has dealt with the rest.
-                host.table.stop_waiting(key)
-                host.table.change()
+                table.stop_waiting(key)
+                table.change()
             else:
                 self._running[key] = running
-
-    def _next(self, table: Table, most: int) -> list[bytes]:
-        """Keys of files in the queue that are not running, behind those that were taken last."""
-        found: list[bytes] = []
-        for start in (self._after, None):
-            after = None if start is None else keys.WAITING + start
-            for stored, _ in table.storage.scan(keys.WAITING, after):
-                key = stored[1:]
-                if key not in self._running and key not in found:
-                    found.append(key)
-                    if len(found) >= most:
-                        self._after = key
-                        return found
-            if start is None:
-                break
-        self._after = None
-        return found
+                free -= 1
 
     def _prepare(
         self, host: Host, at: Version, resolver: Resolver, key: bytes, number: int
@@ -125,8 +135,15 @@ class WaitingFiles:
                 host.extensions.configuration.parsers_at_once, "svc-query-parse"
             )
         assert self._pool is not None, "it is made with the threads"
-        future = threads.submit(_parse, self._pool, at, path, entry, reading)
-        return _Running(path, number, entry, reading, future)
+        known = self._late.get((entry.hash, reading.label))
+        if known is not None:  # a copy: it would take as long again
+            future: Future[dict[Way, Any]] = Future()
+            future.set_result(known)
+        else:
+            future = threads.submit(_parse, self._pool, at, path, entry, reading)
+        owner = host.table.waiting_owner(key)
+        is_slow = known is None and self._slow.has(owner, path, reading.label)
+        return _Running(path, number, entry, reading, future, owner, is_slow)
 
     def forget(self) -> None:
         """Forgets what is running; it is begun anew, here or elsewhere."""
@@ -153,20 +170,23 @@ class WaitingFiles:
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _parse(
-    pool: ParserPool, version: Version, path: Path, entry: Entry, reading: Reading
-) -> dict[str | None, Any]:
+def _kind_of(table: Table, path: Path) -> tuple[bytes, Path, str]:
+    key = keys.key_of_path(path)
+    row = table.row(table.waiting_number(key))
+    return table.waiting_owner(key), path, "" if row is None else row.parser
+
+
+def _parse(pool: ParserPool, version: Version, path: Path, entry: Entry, reading: Reading) -> dict[Way, Any]:
     from svc_query.parsing import ParseResult
 
-    source = ParserInput(path[-1], entry.content_type, entry.size)
-    results: dict[str | None, Any] = {}
-    for wanted, parser in reading.parsers.items():
+    results: dict[Way, Any] = {}
+    for way, parser in reading.parsers.items():
         if parser is None:
             continue
         try:
-            results[wanted] = pool.parse(parser, version.read(entry), source)
+            results[way] = pool.parse(parser, version.read(entry), input_of(path, entry, way))
         except (SvcError, OSError) as error:
-            results[wanted] = ParseResult(None, f"The file cannot be read: {error}")
+            results[way] = ParseResult(None, f"The file cannot be read: {error}")
         except Exception as error:  # noqa: BLE001 - one file costs itself and nothing else
-            results[wanted] = ParseResult(None, f"It could not be parsed: {type(error).__name__}.")
+            results[way] = ParseResult(None, f"It could not be parsed: {type(error).__name__}.")
     return results

@@ -20,8 +20,8 @@ from svc_query.indexing.applying import new_job
 from svc_query.indexing.flushing import flush
 from svc_query.indexing.jobs import run_job
 from svc_query.indexing.maintenance import drop_unused, merge, remove_unknown_directories, wipe
-from svc_query.indexing.reconciling import Extensions
-from svc_query.indexing.rows import State
+from svc_query.indexing.reconciling import Extensions, Reconciler
+from svc_query.indexing.rows import JobRow, State
 from svc_query.indexing.table import NUMBER_LIMIT, Table
 from svc_query.indexing.waiting import WaitingFiles
 
@@ -48,6 +48,10 @@ FLUSH_BYTES = 32 * 1024 * 1024
 """The tail is flushed when its rows have so many bytes, however many documents they are."""
 
 _LOCK = "work.lock"
+_MOST_RETRIED = 1_000
+_TURN_SECONDS = 0.25
+"""How long files below one top-level directory are brought in while others wait."""
+"""Documents that an index did not take, and that a process makes anew when it begins."""
 
 
 class Worker:
@@ -69,8 +73,10 @@ class Worker:
         self._token: bytes | None = None
         self._bulk: Generator[None, None, None] | None = None
         self._waiting = WaitingFiles()
+        self._turns: dict[str, int] = {}
         self._maintained: tuple[int, int, int] | None = None
         self._is_new = True
+        self._has_retried = False
         self._merge_at = 0
         self.hurries = False
         self.flush_until = 0
@@ -145,6 +151,9 @@ class Worker:
         if self._is_new:
             remove_unknown_directories(self)
             self._is_new = False
+            if not self._has_retried:
+                self._has_retried = True
+                self._retry_untaken()
         self._follow_extensions()
         missing = self.extensions.missing(self.table.state)
         if missing is not None:
@@ -160,6 +169,21 @@ class Worker:
             # Who only waits does not keep others from writing meanwhile.
             if not did_bulk or should_stop():
                 return True
+
+    def _retry_untaken(self) -> None:
+        """Makes documents anew that an index did not take, once in each process: the type may be mended."""
+        table = self.table
+        left = _MOST_RETRIED
+        for place, documents in list(table.untaken()):
+            tried = documents[:left]
+            left -= len(tried)
+            table.set_untaken(place, documents - tried)
+            reconciler = Reconciler(table, self.extensions, self.at)
+            for number in tried:
+                row = table.row(number)
+                if row is not None:
+                    path = tuple(row.path.split("\x01"))
+                    reconciler.path(path, self.at.get(path), number + 1)
 
     def _follow_extensions(self) -> None:
         """Adds a job over everything where other index types or parsers are in use than before."""
@@ -187,14 +211,14 @@ class Worker:
         state = self.table.state
         if state.wipes or state.next_number >= NUMBER_LIMIT:
             return self._renew()
-        jobs = self.table.jobs_to_do()
+        jobs = self.table.jobs_to_do(self.at)
         is_asked = state.flushed < min(self.flush_until, state.next_number)
         is_large = is_long(state) or (not jobs and state.next_number - state.flushed >= FLUSH_DOCUMENTS)
         if is_asked or is_large or (not jobs and self._flushes_early(state)):
             self._came_at_once = False
             return flush(self)
         if jobs and state.flushes < self._merge_at:
-            return self._run_job(jobs[0][0])
+            return self._run_job(*self._next_job(jobs))
         if jobs:
             # Queries go on meanwhile: they shall not have to look into ever more segments.
             self._merge_at = state.flushes + MERGED_AT_ONCE
@@ -222,7 +246,18 @@ class Worker:
             self._seen = state.sequence, now
         return self.hurries or now - self._seen[1] >= QUIET_SECONDS
 
-    def _run_job(self, number: int) -> Generator[None, None, None]:
+    def _next_job(self, jobs: list[tuple[int, JobRow]]) -> tuple[int, float]:
+        """Returns the job whose top-level directory has waited longest, and until when it has its turn.
+
+        A directory that was copied with all that it holds keeps those of others from being indexed no longer.
+        """
+        number, row = min(jobs, key=lambda job: self._turns.get(job[1].top, 0))
+        others = any(job.top != row.top for _, job in jobs)
+        self._turns = {job.top: self._turns.get(job.top, 0) for _, job in jobs}
+        self._turns[row.top] = max(self._turns.values()) + 1
+        return number, time.monotonic() + _TURN_SECONDS if others else float("inf")
+
+    def _run_job(self, number: int, until: float) -> Generator[None, None, None]:
         state = self.table.state
         epoch = state.epoch
         while True:
@@ -232,7 +267,7 @@ class Worker:
                 return
             if run_job(self.table, self.extensions, self.at, number, rows[number]):
                 return
-            if is_long(state):
+            if is_long(state) or time.monotonic() >= until:
                 return
             yield
 

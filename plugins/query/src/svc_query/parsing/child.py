@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from svc_query.parsing.documents import encode_document
+from svc_query.parsing.documents import encode_in_part
 from svc_query.parsing.protocol import (
     ANSWER,
     DOCUMENT,
@@ -139,10 +139,12 @@ class _Child:
     def _document(self, parser: Any, content: io.BytesIO, request: Request) -> tuple[bytes, bytes]:
         from svc_query.api import ParserInput
 
-        source = ParserInput(request.name, request.content_type, request.size)
+        source = ParserInput(request.name, request.content_type, request.size, request.encoding)
         try:
             document = parser.parse(content, source)
-            return DOCUMENT, encode_document(document, self._settings.output)
+            encoded = encode_in_part(document, self._settings.output)
+            notes = "\t".join(" ".join(note.split()) for note in (encoded.guess, encoded.part))
+            return DOCUMENT, notes.encode("utf-8", "replace") + b"\n" + encoded.document
         except BaseException as error:  # noqa: BLE001
             text = describe_error(parser.name, error, self._settings.memory).encode("utf-8", "replace")
             # After such an end nobody knows what state the libraries are in.

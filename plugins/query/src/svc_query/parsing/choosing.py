@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import translate
 
+from svc.plugin import split_content_encoding
 from svc_query.api import Parser
 
 __all__ = ["choose_parser"]
@@ -24,8 +25,11 @@ def choose_parser(
 
     A parser that is asked for by name is taken whatever the file is. Otherwise the media type, without its
     parameters, decides, if it says something; then the ending of the name; then kinds such as ``text/*``. Of
-    several that know the same, the first of the mapping is taken.
+    several that know the same, the first of the mapping is taken. What was stored in a content coding (gzip)
+    has none: its bytes are not of the type.
     """
+    if content_type is not None and split_content_encoding(content_type)[1] is not None:
+        return None
     if wanted is not None:
         return parsers.get(wanted)
     media_type = "" if content_type is None else content_type.partition(";")[0].strip().lower()

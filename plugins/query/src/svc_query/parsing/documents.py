@@ -11,15 +11,23 @@ import base64
 import datetime as dt
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, takewhile
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-__all__ = ["MAXIMUM_DEPTH", "MAXIMUM_DOCUMENT_VALUES", "TooLarge", "decode_document", "encode_document"]
+__all__ = [
+    "MAXIMUM_DEPTH",
+    "MAXIMUM_DOCUMENT_VALUES",
+    "Encoded",
+    "TooLarge",
+    "decode_document",
+    "encode_document",
+    "encode_in_part",
+]
 
 MAXIMUM_DEPTH = 100
 """Levels of lists and dictionaries in a document."""
@@ -34,8 +42,15 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
+T = TypeVar("T")
+
+
 class TooLarge(ValueError):
     """A document is larger, deeper or has more values than one may have."""
+
+
+class TooManyValues(TooLarge):
+    """A document has more values than one may have."""
 
 
 def encode_document(document: Any, maximum: int) -> bytes:
@@ -54,6 +69,31 @@ def encode_document(document: Any, maximum: int) -> bytes:
         encoded = _ENCODER.encode(_Plain().value(document, 0))
     _check(encoded, maximum)
     return encoded
+
+
+class Encoded(NamedTuple):
+    """What a parser gave, by ``encode_document``; why that is not all; what encoding it guessed."""
+
+    document: bytes
+    part: str
+    guess: str
+
+
+def encode_in_part(document: Any, maximum: int) -> Encoded:
+    """Returns what a parser gave. Of more values than a document may have the first are taken."""
+    from svc_query.parsers import Guessed, InPart
+
+    part = guess = ""
+    while isinstance(document, (InPart, Guessed)):
+        if isinstance(document, InPart):
+            document, part = document.document, f"{document.reason} {part}".strip()
+        else:
+            document, guess = document.document, document.encoding
+    try:
+        return Encoded(encode_document(document, maximum), part, guess)
+    except TooManyValues as error:
+        cut = _Plain(cuts=True).value(document, 0)
+        return Encoded(encode_document(cut, maximum), f"{part} {error}: the rest is left out".strip(), guess)
 
 
 def decode_document(encoded: bytes, maximum: int) -> Any:
@@ -80,7 +120,7 @@ def _check(encoded: bytes, maximum: int) -> None:
         return
     bare = _STRING.sub(b"", encoded)
     if _values(bare) > MAXIMUM_DOCUMENT_VALUES:
-        raise TooLarge(f"It has more than {MAXIMUM_DOCUMENT_VALUES:,} values")
+        raise TooManyValues(f"It has more than {MAXIMUM_DOCUMENT_VALUES:,} values")
     steps = map(_STEPS.__getitem__, bare.translate(None, _NOT_BRACKETS))
     if max(accumulate(steps), default=0) > MAXIMUM_DEPTH:
         raise TooLarge(f"It nests more than {MAXIMUM_DEPTH} levels deep")
@@ -95,22 +135,26 @@ def _values(encoded: bytes) -> int:
 
 
 class _Plain:
-    """Copies a document into values that JSON has."""
+    """Copies a document into values that JSON has; with ``cuts`` no more than a document may have."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cuts: bool = False) -> None:
         self._left = MAXIMUM_DOCUMENT_VALUES
+        self._cuts = cuts
 
     def value(self, value: Any, depth: int) -> Any:
         self._left -= 1
-        if self._left < 0:
-            raise TooLarge(f"It has more than {MAXIMUM_DOCUMENT_VALUES:,} values")
+        if self._left < 0 and not self._cuts:
+            raise TooManyValues(f"It has more than {MAXIMUM_DOCUMENT_VALUES:,} values")
         if depth > MAXIMUM_DEPTH:
             raise TooLarge(f"It nests more than {MAXIMUM_DEPTH} levels deep")
         if isinstance(value, Mapping):
-            return {_key(key): self.value(item, depth + 1) for key, item in value.items()}
+            return {_key(key): self.value(item, depth + 1) for key, item in self._taken(value.items())}
         if isinstance(value, (list, tuple, AbstractSet)):
-            return [self.value(item, depth + 1) for item in value]
+            return [self.value(item, depth + 1) for item in self._taken(value)]
         return _plain_leaf(value)
+
+    def _taken(self, items: Iterable[T]) -> Iterator[T]:
+        return takewhile(lambda _: self._left > 0 or not self._cuts, items)
 
 
 def _plain_leaf(value: Any) -> Any:

@@ -6,8 +6,8 @@ import io
 
 from svc_query.api import Parser, ParserInput
 from svc_query.configuration import QueryConfiguration
-from svc_query.parsing.documents import decode_checked, encode_document
-from svc_query.parsing.results import ParseResult, describe_error, mebibytes
+from svc_query.parsing.documents import decode_checked, encode_in_part
+from svc_query.parsing.results import ParseResult, describe_error, mebibytes, readable
 
 __all__ = ["parse_in_process"]
 
@@ -26,6 +26,11 @@ def parse_in_process(
         return ParseResult(failure=f"It is larger than {mebibytes(configuration.parse_input)}.")
     try:
         document = parser.parse(io.BytesIO(content), source)
-        return ParseResult(decode_checked(encode_document(document, configuration.parse_output)))
+        encoded = encode_in_part(document, configuration.parse_output)
+        return ParseResult(
+            decode_checked(encoded.document),
+            part=readable(encoded.part) or None,
+            guess=readable(encoded.guess) or None,
+        )
     except Exception as error:  # noqa: BLE001
         return ParseResult(failure=describe_error(parser.name, error))

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from svc.plugin import run_blocking
+from svc.plugin import native, run_blocking
 from svc_query.api import Parser, ParserInput
 from svc_query.configuration import QueryConfiguration
 from svc_query.parsing.documents import decode_document
-from svc_query.parsing.native import native
 from svc_query.parsing.process import ChildGone, ChildProcess, OutOfTime
 from svc_query.parsing.protocol import DOCUMENT, Request, Settings
 from svc_query.parsing.results import ParseResult, mebibytes, readable
@@ -27,6 +26,7 @@ LEAST_MEMORY = 160 << 20
 
 _READ_BYTES = 256 * 1024
 _FRAME_ROOM = 4_096
+_LONGEST_GUESS = 40
 
 
 class _TooLong(Exception):
@@ -115,6 +115,7 @@ class ParserPool:
             source.content_type,
             source.size,
             token=secrets.randbits(64),
+            encoding=source.encoding,
         )
         if not self._take_place():
             return _closed()
@@ -143,10 +144,16 @@ class ParserPool:
             keep = kind.isupper()
             if kind.upper() != DOCUMENT:
                 return ParseResult(failure=readable(payload.decode("utf-8", "replace")))
-            return ParseResult(decode_document(payload, settings.output))
+            notes, _, document = payload.partition(b"\n")
+            guess, _, part = notes.decode("utf-8", "replace").partition("\t")
+            return ParseResult(
+                decode_document(document, settings.output),
+                part=readable(part) or None,
+                guess=readable(guess, _LONGEST_GUESS) or None,
+            )
         except OutOfTime:
             return ParseResult(
-                failure=f"The parser {parser.name} took longer than {settings.seconds:g} seconds."
+                failure=f"The parser {parser.name} took longer than {settings.seconds:g} seconds.", late=True
             )
         except ChildGone as gone:
             if self._closed:

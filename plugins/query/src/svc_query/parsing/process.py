@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from svc_query.parsing.native import native
+from svc.plugin import native
 from svc_query.parsing.protocol import (
     ANSWER,
     DOCUMENT,

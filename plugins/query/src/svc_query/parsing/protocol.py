@@ -5,7 +5,8 @@ has answered ``READY`` the bytes of the file in frames, ended by an empty one. A
 bytes, most significant first, and so many bytes.
 
 From a child: one byte that says what it is, the token of the request, a length of four, and so many bytes:
-``READY`` when it can take files, and when it has loaded the parser of a request; ``DOCUMENT`` with JSON or
+``READY`` when it can take files, and when it has loaded the parser of a request; ``DOCUMENT`` with JSON,
+before it a line with the encoding that was guessed, a tab, and why it is not all of the document, or
 ``FAILURE`` with a sentence when it is done; ``LAST_DOCUMENT`` and ``LAST_FAILURE`` when it ends then.
 """
 
@@ -72,3 +73,4 @@ class Request(msgspec.Struct, frozen=True):
     content_type: str | None
     size: int
     token: int
+    encoding: str | None = None

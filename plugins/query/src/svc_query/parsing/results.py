@@ -19,12 +19,16 @@ class ParseResult(msgspec.Struct, frozen=True):
     """What came of one parse: a document of values that JSON has, or a sentence that says why there is none.
 
     ``transient`` says that the failure says nothing about the file, so that another attempt may succeed: the
-    pool was closed, or no child process could be started.
+    pool was closed, or no child process could be started. ``late``: it took longer than it may. ``part`` says
+    why the document is not all of it, ``guess`` which encoding was guessed.
     """
 
     document: Any = None
     failure: str | None = None
     transient: bool = False
+    part: str | None = None
+    late: bool = False
+    guess: str | None = None
 
 
 def readable(text: str, limit: int = MAXIMUM_FAILURE) -> str:

@@ -13,6 +13,7 @@ from svc_query.built_in_operators import Exists, ExistsPredicate, Match
 from svc_query.executing.visibility import Scope
 from svc_query.filters import And, Filter, LeafFilter, Not, Or
 from svc_query.indexing.own_types import PRESENCE, presence_term
+from svc_query.planning.given import count_of, predicate_of
 from svc_query.planning.nodes import (
     AllNode,
     AndNode,
@@ -110,6 +111,10 @@ class Compiler:
         if not predicates:
             predicates.append(_predicate(leaf, operator, value_type, {}))
         uncovered = self._uncovered(leaf.field, use, sources)
+        if uncovered is not None:
+            for one in indexes:
+                if one.untaken:
+                    uncovered = uncovered | (one.untaken & self._scope.numbers)
         node = LeafNode(
             leaf.field,
             leaf.op,
@@ -127,7 +132,8 @@ class Compiler:
         total = len(node.uncovered or ())
         for source in node.sources:
             for readers in source.both:
-                count = source.predicate.estimate(readers)
+                predicate = source.predicate
+                count = count_of(node.operator, predicate, predicate.estimate(readers))
                 if count is None:
                     return self._total
                 total += count
@@ -279,7 +285,8 @@ def _predicate(
     if value_type == "timestamp":
         value = _as_time(value)
         options = {name: _as_time(one) for name, one in options.items()}
-    return operator.compile(Leaf(leaf.field, leaf.op, value, options, value_type, index_options))
+    made = operator.compile(Leaf(leaf.field, leaf.op, value, options, value_type, index_options))
+    return predicate_of(leaf.op, operator, made)
 
 
 def _as_time(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from svc_query.api import LibraryReader, Predicate, RankedPredicate, Value
 from svc_query.built_in_operators import ExistsPredicate
 from svc_query.executing.budget import Budget
+from svc_query.planning.given import documents_of, score_of, scores_of
 from svc_query.snapshot import Document, Snapshot
 
 if TYPE_CHECKING:
@@ -182,6 +183,7 @@ class LeafNode(Node):
                     found = budget.blocking(predicate.candidates, readers)
                 else:
                     found = predicate.candidates(readers)
+                found = documents_of(self.operator, predicate, found)
                 if found is None:
                     return within, False
                 total = found if total is None else total | found
@@ -207,14 +209,14 @@ class LeafNode(Node):
                         found = budget.blocking(source.predicate.scores, readers, fresh)
                     else:
                         found = source.predicate.scores(readers, fresh)
-                    self._scores.update(found)
+                    self.learn(found)
         self._known = fresh.copy() if self._known is None else self._known | fresh
 
     def learn(self, scores: Mapping[int, float]) -> None:
         """Takes in scores that were asked for elsewhere."""
         from pyroaring import BitMap
 
-        self._scores.update(scores)
+        self._scores.update(scores_of(self.operator, self.predicates[0], scores))
         known = BitMap(list(scores))
         self._known = known if self._known is None else self._known | known
 
@@ -232,9 +234,12 @@ class LeafNode(Node):
     def test(self, values: Sequence[Value]) -> float | None:
         """Returns the score of a document that has these values of the field."""
         if len(self.predicates) == 1:
-            return self.predicates[0].test_all(values)
-        scores = [score for one in self.predicates if (score := one.test_all(values)) is not None]
-        return max(scores, default=None)
+            score = self.predicates[0].test_all(values)
+            return None if score is None else score_of(self.operator, self.predicates[0], score)
+        found = ((one, one.test_all(values)) for one in self.predicates)
+        return max(
+            (score_of(self.operator, one, score) for one, score in found if score is not None), default=None
+        )
 
     def leaves(self) -> Iterator[LeafNode]:
         """Yields itself."""

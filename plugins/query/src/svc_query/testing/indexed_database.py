@@ -160,6 +160,7 @@ class Source:
     def __init__(self) -> None:
         self._context: Any = SimpleNamespace(plugin_id="query")
         self.contexts: dict[str, Any] = {}
+        self.broken: set[str] = set()
         self.types: dict[str, Any] = {"exact": Words(), "names": Names()}
         self.parsers: dict[str, Any] = {"json": JsonHere(), "lines": Lines()}
         self.use()
@@ -180,6 +181,10 @@ class Source:
     def is_current(self, plugin_id: str, configuration: Any) -> bool:
         """See ``ExtensionSource``."""
         return True
+
+    def is_broken(self, plugin_id: str) -> bool:
+        """See ``ExtensionSource``."""
+        return plugin_id in self.broken
 
 
 class Indexed:

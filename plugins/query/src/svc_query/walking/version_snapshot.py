@@ -10,6 +10,7 @@ from svc.plugin import Entry, EntryKind, Path, Version, format_path, is_system_p
 from svc_query.api import Value
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
+from svc_query.index_configuration import directory_of, is_configuration
 from svc_query.snapshot import VIRTUAL_FIELDS, Coverage, Document, FieldIndex, Progress
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class WalkedSnapshot:
     """All files of a version that a caller may read at and below some places; no others are numbered.
 
     ``sequence`` is the number of a commit, for cursors. ``truncated_at`` is the last path that was looked at,
-    when there are more than that; else None.
+    when there are more than that; else None. ``configured`` are the directories with a configuration. What
+    is in a directory of configuration is numbered only where that is what is asked for.
     """
 
     indexed = False
@@ -50,6 +52,7 @@ class WalkedSnapshot:
         self._budget = budget
         self._paths: list[Path] = []
         self._entries: list[Entry] = []
+        self.configured: list[Path] = []
         self._parsed: tuple[int, Mapping[str, Sequence[Value]]] | None = None
         self.truncated_at: Path | None = None
         self._walk(version, caller, entries, after)
@@ -77,7 +80,12 @@ class WalkedSnapshot:
                 looked_at += 1
                 last = path
                 self._budget.tick()
-                if entry.kind is EntryKind.FILE and not is_system_path(path) and caller.may(path):
+                if entry.kind is not EntryKind.FILE or is_system_path(path) or not caller.may(path):
+                    continue
+                directory = directory_of(path)
+                if directory is not None:
+                    self.configured.append(directory)
+                if not is_configuration(path) or is_configuration(part):
                     self._paths.append(path)
                     self._entries.append(entry)
 

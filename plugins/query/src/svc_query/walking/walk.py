@@ -8,7 +8,6 @@ from svc.plugin import Path, PluginContext, Version
 from svc_query.configuration import QueryConfiguration
 from svc_query.executing.budget import Budget
 from svc_query.executing.visibility import Caller
-from svc_query.index_configuration import directory_of
 from svc_query.indexing import EffectiveField, FieldReader
 from svc_query.snapshot import Coverage, FieldUse
 from svc_query.walking.version_snapshot import WalkedSnapshot
@@ -37,7 +36,8 @@ def walk_version(
     reader = _Reader.of_context(version, context)
     most = _most_entries(settings)
     snapshot = WalkedSnapshot(version, sequence, caller, reader.values_of, budget, most, after)
-    snapshot.use_coverage(_coverage(reader, snapshot.paths, [part for part, _ in caller.parts], budget))
+    directories = {*snapshot.configured, *(part for part, _ in caller.parts)}
+    snapshot.use_coverage(_coverage(reader, snapshot.paths, directories, budget))
     return snapshot
 
 
@@ -60,15 +60,13 @@ class _Reader(FieldReader):
                 yield EffectiveField(entry.name, entry.source, entry.value_type, configuration.parser, types)
 
 
-def _coverage(reader: _Reader, paths: Iterable[Path], parts: Iterable[Path], budget: Budget) -> Coverage:
-    """What is indexed of some files, and what else configurations name there."""
-    directories = set(parts)
+def _coverage(
+    reader: _Reader, paths: Iterable[Path], directories: Iterable[Path], budget: Budget
+) -> Coverage:
+    """What is indexed of some files, and what else the configurations of directories name."""
     kinds: dict[int, tuple[object, Path]] = {}
     for path in paths:
         budget.step()
-        directory = directory_of(path)
-        if directory is not None:
-            directories.add(directory)
         kind = reader.kind_of(path)
         kinds.setdefault(id(kind), (kind, path))
     found: dict[str, list[EffectiveField]] = {}

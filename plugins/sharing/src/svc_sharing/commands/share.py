@@ -88,7 +88,8 @@ def list_(*, path: str, source: Source, as_json: bool) -> None:
                 time_text(one.created_at),
             )
             for one in found
-        ]
+        ],
+        ("KIND", "WITH", "MAY", "SINCE"),
     )
 
 
@@ -156,7 +157,8 @@ def links(*, path: str | None, source: Source, as_json: bool) -> None:
         [
             (one.key_id, one.permissions, time_text(one.expires_at), terminal_text(", ".join(one.paths)))
             for one in found
-        ]
+        ],
+        ("ID", "MAY", "ENDS", "PATHS"),
     )
 
 
@@ -191,7 +193,8 @@ def with_me(*, user: str | None, source: Source, as_json: bool) -> None:
         print_json(found)
         return
     print_table(
-        [(one.effective_permissions, time_text(one.shared_at), terminal_text(one.path)) for one in found]
+        [(one.effective_permissions, time_text(one.shared_at), terminal_text(one.path)) for one in found],
+        ("MAY", "SINCE", "PATH"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import click
+from msgspec import UNSET
 
 from svc.errors import InvalidInput
 from svc.plugin import (
@@ -38,8 +39,7 @@ def list_(*, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows: list[tuple[str, ...]] = [("ID", "TYPE", "SCHEDULE", "ARGUMENTS", "NEXT")]
-    rows += [
+    rows = [
         (
             terminal_text(one.id),
             terminal_text(one.task_type),
@@ -49,7 +49,7 @@ def list_(*, source: Source, as_json: bool) -> None:
         )
         for one in found
     ]
-    print_table(rows if found else [])
+    print_table(rows, ("ID", "TYPE", "SCHEDULE", "ARGUMENTS", "NEXT"))
 
 
 @cron.command()
@@ -58,6 +58,7 @@ def list_(*, source: Source, as_json: bool) -> None:
 @click.argument("schedule", metavar="SCHEDULE")
 @arguments_option
 @click.option("--disabled", is_flag=True, help="Start nothing until it is enabled.")
+@click.option("--one-node", is_flag=True, help="Of a cluster, let one node start the tasks, not each.")
 @source_options
 @json_option
 def add(
@@ -67,6 +68,7 @@ def add(
     schedule: str,
     arguments: tuple[str, ...],
     disabled: bool,
+    one_node: bool,
     source: Source,
     as_json: bool,
 ) -> None:
@@ -77,6 +79,7 @@ def add(
         schedule=schedule,
         args=dict(map(parse_argument, arguments)),
         enabled=not disabled,
+        runs_on="one_node" if one_node else UNSET,
     )
     _print(source.call(add_schedule, wanted), "added", as_json)
 
@@ -124,4 +127,5 @@ def _print(found: ShownSchedule, done: str, as_json: bool) -> None:
 def _next(found: ShownSchedule) -> str:
     if not found.enabled:
         return "disabled"
-    return ", ".join(map(time_text, found.next_runs)) or "never"
+    times = ", ".join(map(time_text, found.next_runs)) or "never"
+    return times if found.runs_here else f"{times} (on another node)"

@@ -47,8 +47,7 @@ def list_(*, task_type: str | None, status: str | None, source: Source, as_json:
     if as_json:
         print_json(found)
         return
-    rows: list[tuple[str, ...]] = [("ID", "TYPE", "STATUS", "CREATED", "")]
-    rows += [
+    rows = [
         (
             one.id,
             terminal_text(one.task_type),
@@ -58,7 +57,7 @@ def list_(*, task_type: str | None, status: str | None, source: Source, as_json:
         )
         for one in found
     ]
-    print_table(rows if found else [])
+    print_table(rows, ("ID", "TYPE", "STATUS", "CREATED", ""))
 
 
 @task.command()

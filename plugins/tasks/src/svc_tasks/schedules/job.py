@@ -7,7 +7,7 @@ import time
 import schedule as periodic
 
 from svc.plugin import BackgroundJob, JobContext
-from svc_tasks.api import TASK_TYPES
+from svc_tasks.api import NODE_CHOICES, TASK_TYPES, runs_here
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.schedules.scheduler import Scheduler
 
@@ -34,7 +34,10 @@ class SchedulerJob(BackgroundJob):
         if self._scheduler is None:
             configuration = context.configuration or TasksConfiguration()
             self._scheduler = Scheduler(
-                context.database, lambda: context.extensions(TASK_TYPES), configuration.timezone
+                context.database,
+                lambda: context.extensions(TASK_TYPES),
+                configuration.timezone,
+                runs_here=lambda: runs_here(context.extensions(NODE_CHOICES)),
             )
         # The library goes by the clock on the wall: after a move it would wait for a time far away.
         ahead = time.time() - time.monotonic()

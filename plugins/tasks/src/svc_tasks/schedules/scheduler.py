@@ -10,15 +10,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.errors import Conflict, NotFound, PreconditionFailed, SvcError
-from svc.plugin import Database, Entry, Extension, attempt, read_record, same_content
+from svc.plugin import Database, Entry, Extension, Path, Version, attempt, read_record, same_content
 from svc_tasks.api import TaskType
 from svc_tasks.arguments import normalized
 from svc_tasks.models import Schedule
 from svc_tasks.queue import Queue, Wanted
 from svc_tasks.records import (
+    LAST_RUNS,
     SCHEDULES,
+    LastRun,
     ScheduleState,
     encode,
+    last_run_file,
     now_ms,
     schedule_file,
 )
@@ -62,12 +65,19 @@ class Scheduler:
     """Looks at all schedules of a database. For one thread."""
 
     def __init__(
-        self, database: Database, types: Callable[[], Types], timezone: str, clock: Callable[[], int] = now_ms
+        self,
+        database: Database,
+        types: Callable[[], Types],
+        timezone: str,
+        clock: Callable[[], int] = now_ms,
+        runs_here: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
         self._types = types
         self._timezone = timezone
         self._clock = clock
+        self._runs_here = runs_here
+        self._is_chosen = True
         self._queue = Queue(database)
         self._told: set[str] = set()
 
@@ -82,10 +92,16 @@ class Scheduler:
         begun_ms = 0 if entry is None else entry.updated_ms
         types = self._types()
         enabled = [schedule for schedule in schedules if schedule.enabled]
+        is_asked = any(schedule.is_of_one_node for schedule in enabled)
+        is_asked = is_asked or self._database.system().get(LAST_RUNS) is not None
+        self._is_chosen = is_asked and self._runs_here()
         enqueued: list[str] = []
         for first in range(0, len(enabled), TOGETHER):
             enqueued += self._check_together(enabled[first : first + TOGETHER], types, begun_ms)
-        self._forget({schedule.id for schedule in enabled})
+        known = {schedule.id for schedule in enabled}
+        self._forget(SCHEDULES, known)
+        if self._is_chosen:
+            self._forget(LAST_RUNS, known)
         return enqueued
 
     def _check_together(self, schedules: list[Schedule], types: Types, begun_ms: int) -> list[str]:
@@ -128,8 +144,12 @@ class Scheduler:
             for step in steps:
                 place = schedule_file(step.schedule.id)
                 changes.put_system(place, encode(step.state), condition=same_content(step.entry))
-                if step.wanted is not None and step.wanted.add is not None:
+                if step.wanted is None:
+                    continue
+                if step.wanted.add is not None:
                     step.wanted.add(changes)
+                if step.schedule.is_of_one_node:
+                    changes.put_system(last_run_file(step.schedule.id), encode(_last_run(step.state)))
         tasks = [step.wanted.task for step in steps if step.key is not None and step.wanted is not None]
         for task in tasks:
             self._queue.log(task)
@@ -143,6 +163,10 @@ class Scheduler:
         known = read_record(system, entry, ScheduleState)
         state = self._begun(schedule, known, begun_ms, now)
         unless_due = None if state is known else _Step(schedule, entry, state, None)
+        if schedule.is_of_one_node:
+            if not self._is_chosen:
+                return unless_due
+            state = _with_runs_elsewhere(system, schedule.id, state, now)
         due = next(due_after(schedule.schedule, time_zone(self._timezone), state.considered_until), None)
         if due is None or due > now:
             return unless_due
@@ -186,18 +210,18 @@ class Scheduler:
         args: dict[str, Any] = normalized(found.value, schedule.args, found.context.configuration)
         return self._queue.want(schedule.task_type, args, actor=None, schedule_id=schedule.id, beside=beside)
 
-    def _forget(self, known: set[str]) -> None:
+    def _forget(self, place: Path, known: set[str]) -> None:
         """Removes what is known of schedules that are gone or disabled: they would begin anew."""
         system = self._database.system()
-        if system.get(SCHEDULES) is None:
+        if system.get(place) is None:
             return
-        gone = [name for name, _ in system.entries(SCHEDULES) if name not in known]
+        gone = [name for name, _ in system.entries(place) if name not in known]
         if not gone:
             return
         try:
             with self._database.transaction(message="forget schedules") as changes:
                 for name in gone:
-                    changes.delete_system(schedule_file(name))
+                    changes.delete_system((*place, name))
         except (NotFound, PreconditionFailed, Conflict):
             # Somebody else has changed them; the next time is soon.
             return
@@ -212,3 +236,17 @@ class Scheduler:
                 self._told.clear()
             self._told.add(fault)
             logger.warning("schedule", extra={"fields": {"reason": fault}})
+
+
+def _last_run(state: ScheduleState) -> LastRun:
+    return LastRun(considered_until=state.considered_until, schedule=state.schedule, timezone=state.timezone)
+
+
+def _with_runs_elsewhere(system: Version, schedule_id: str, state: ScheduleState, now: int) -> ScheduleState:
+    """Returns what is known of a schedule, with what another node has run of it."""
+    ran = read_record(system, system.get(last_run_file(schedule_id)), LastRun)
+    if ran is None or (ran.schedule, ran.timezone) != (state.schedule, state.timezone):
+        return state
+    if not state.considered_until < ran.considered_until <= now + SET_BACK_MS:
+        return state
+    return msgspec.structs.replace(state, considered_until=ran.considered_until)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from svc.plugin import Database, Extension, Transaction, Version, attempt, read_record
-from svc_tasks.api import TASK_TYPES, TaskType
+from svc_tasks.api import NODE_CHOICES, TASK_TYPES, TaskType, runs_here
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.models import Schedule, ScheduleChange, ShownSchedule
 from svc_tasks.records import (
@@ -46,14 +46,26 @@ def stored_schedules(version: Version, note: Callable[[str], None] = _ignore) ->
 def cron_store(call: Call) -> CronStore:
     """Returns the schedules of a call's database."""
     settings = call.configuration or TasksConfiguration()
-    return CronStore(call.database, call.extensions(TASK_TYPES), settings.timezone)
+    return CronStore(
+        call.database,
+        call.extensions(TASK_TYPES),
+        settings.timezone,
+        lambda: runs_here(call.extensions(NODE_CHOICES)),
+    )
 
 
 class CronStore:
     """The schedules of a database. Methods block as reads and commits do."""
 
-    def __init__(self, database: Database, types: Types, timezone: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        types: Types,
+        timezone: str,
+        runs_one_node_here: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._database = database
+        self._runs_one_node_here = runs_one_node_here
         self._types = types
         self._timezone = timezone
 
@@ -70,6 +82,7 @@ class CronStore:
             next_runs=next_times(schedule.schedule, self._timezone, now_ms()) if schedule.enabled else [],
             last_run_at=None if state is None else state.last_run_at,
             last_task_id=None if state is None else state.last_task_id,
+            runs_here=not schedule.is_of_one_node or self._runs_one_node_here(),
         )
 
     def get(self, schedule_id: str) -> Schedule:

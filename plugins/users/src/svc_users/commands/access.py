@@ -36,7 +36,8 @@ def access(*, path: str, user: str, source: Source, as_json: bool) -> None:
         [
             (decision.operation, "yes" if decision.allowed else "no", terminal_text(decision.reason))
             for decision in found.decisions
-        ]
+        ],
+        ("OPERATION", "ALLOWED", "WHY"),
     )
 
 

@@ -90,13 +90,14 @@ def list_(*, path: str | None, group: str | None, user: str | None, source: Sour
             (
                 terminal_text(grant.path),
                 terminal_text(grant.path_pattern or "-"),
-                terminal_text(grant.group),
-                f"allow {grant.allow}",
-                f"deny {grant.deny}",
+                _to(grant),
+                grant.allow,
+                grant.deny,
                 grant.grant_id,
             )
             for grant in found
-        ]
+        ],
+        ("PATH", "PATTERN", "GROUP", "ALLOW", "DENY", "ID"),
     )
 
 
@@ -124,9 +125,15 @@ def _flags(text: str, option: str) -> str:
     return "".join(letter if letter in letters else "-" for letter in FLAGS)
 
 
+def _to(grant: Grant) -> str:
+    """To whom a grant is: a user's own group behind the user's name."""
+    group = terminal_text(grant.group)
+    return group if grant.username is None else f"{terminal_text(grant.username)} ({group})"
+
+
 def _described(grant: Grant) -> str:
     pattern = f" ({terminal_text(grant.path_pattern)})" if grant.path_pattern else ""
     return (
-        f"{terminal_text(grant.path)}{pattern} to {terminal_text(grant.group)}: "
+        f"{terminal_text(grant.path)}{pattern} to {_to(grant)}: "
         f"allow {grant.allow}, deny {grant.deny} ({grant.grant_id})"
     )

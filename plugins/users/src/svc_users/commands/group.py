@@ -76,7 +76,8 @@ def list_(*, source: Source, as_json: bool) -> None:
                 terminal_text(", ".join(group.tags)),
             )
             for group in found
-        ]
+        ],
+        ("GROUP", "MEMBERS", "TAGS"),
     )
 
 

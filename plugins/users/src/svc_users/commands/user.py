@@ -61,7 +61,8 @@ def list_(*, tag: str | None, is_active: bool | None, source: Source, as_json: b
                 terminal_text(", ".join(user.tags)),
             )
             for user in found
-        ]
+        ],
+        ("USER", "ID", "STATE", "EMAIL", "TAGS"),
     )
 
 

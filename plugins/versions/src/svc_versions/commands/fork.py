@@ -60,7 +60,7 @@ def list_(*, abandoned: bool, source: Source, as_json: bool) -> None:
         # The whole hash of an abandoned one: it is what a fork is made of again.
         root = one.root_hash if abandoned else short_hash(one.root_hash)
         rows.append((one.name, "-" if since is UNSET else time_text(since), root))
-    print_table(rows)
+    print_table(rows, ("FORK", "SINCE", "VERSION"))
 
 
 @fork.command("promote")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import click
 
 from svc.errors import Conflict, NotFound
 from svc.plugin import Service, Source, json_option, print_json, source_options, terminal_text
-from svc_versions.models import MergeBody
+from svc_versions.models import MergeBody, Resolution
 from svc_versions.names import HEAD
 from svc_versions.operations import merge_versions, show_fork
 
@@ -25,6 +26,14 @@ __all__ = ["merge"]
     show_default=True,
     help="What decides where both changed a path: nothing, INTO's side, or FROM's side.",
 )
+@click.option(
+    "--take",
+    nargs=2,
+    multiple=True,
+    type=(click.Choice(["ours", "theirs", "both"]), str),
+    metavar="SIDE PATH",
+    help="What becomes of one path that both changed: ours, theirs or both.",
+)
 @click.option("-m", "--message", metavar="TEXT", help="Text for the log.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @source_options
@@ -34,6 +43,7 @@ def merge(
     merged: str,
     into: str,
     strategy: Literal["fail", "ours", "theirs"],
+    take: Sequence[tuple[Literal["ours", "theirs", "both"], str]],
     message: str | None,
     dry_run: bool,
     source: Source,
@@ -44,7 +54,8 @@ def merge(
     Where both changed a path and no strategy decides, each such path is printed and nothing is merged
     (exit code 4).
     """
-    body = MergeBody(merged, into, strategy, message, dry_run)
+    resolutions = [Resolution(path=path, take=side) for side, path in take]
+    body = MergeBody(merged, into, strategy, message, dry_run, resolutions)
     with source.open_service("versions") as service:
         try:
             done = service.call(merge_versions, body)
@@ -83,7 +94,9 @@ def _print_conflicts(error: Conflict, as_json: bool) -> None:
         print_json({name: value for name, value in error.as_body().items() if name != "request_id"})
         return
     for conflict in conflicts:
-        click.echo(terminal_text(f"{conflict['kind']:<15} {conflict['path']}"))
+        differs = conflict.get("differs", [])
+        about = "" if "content" in differs or "existence" in differs else f" ({', '.join(differs)})"
+        click.echo(terminal_text(f"{conflict['kind']:<15} {conflict['path']}{about.replace('_', ' ')}"))
     left = error.details["conflict_count"] - len(conflicts)
     if left > 0:
         click.echo(f"and {left} more")

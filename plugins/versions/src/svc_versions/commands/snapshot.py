@@ -18,18 +18,22 @@ from svc.plugin import (
     time_text,
 )
 from svc_versions.commands.output import short_hash
-from svc_versions.models import NewSnapshot, ResolveQuery, SnapshotName
+from svc_versions.models import LifecycleChange, NewSnapshot, ResolveQuery, ScheduleChange, SnapshotName
 from svc_versions.operations import (
+    change_lifecycle,
     create_snapshot,
     delete_snapshot,
     list_snapshots,
     rename_snapshot,
     resolve_version,
     restore_snapshot,
+    show_lifecycle,
     show_snapshot,
 )
 
 __all__ = ["snapshot"]
+
+_STATES = click.IntRange(0, 1_000)
 
 
 @click.group(short_help="Makes, lists and restores snapshots.")
@@ -76,7 +80,10 @@ def list_(*, source: Source, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    print_table([(one.name, time_text(one.created_at), short_hash(one.root_hash), one.kind) for one in found])
+    print_table(
+        [(one.name, time_text(one.created_at), short_hash(one.root_hash), one.kind) for one in found],
+        ("SNAPSHOT", "MADE", "VERSION", "KIND"),
+    )
 
 
 @snapshot.command("delete")
@@ -118,6 +125,37 @@ def restore(*, name: str, source: Source, as_json: bool) -> None:
     else:
         text = f"restored snapshot {done.name}; HEAD before it is snapshot {done.auto_snapshot}"
     print_result(done, text, as_json=as_json)
+
+
+@snapshot.command("auto", short_help="Makes snapshots by a schedule.")
+@click.option("--hourly", type=_STATES, metavar="N", help="Keep N states, each of another hour.")
+@click.option("--daily", type=_STATES, metavar="N", help="Keep N states, each of another day.")
+@click.option("--weekly", type=_STATES, metavar="N", help="Keep N states, each of another week.")
+@click.option("--off", is_flag=True, help="Make none; those that are there stay.")
+@source_options
+@json_option
+def auto(
+    *, hourly: int | None, daily: int | None, weekly: int | None, off: bool, source: Source, as_json: bool
+) -> None:
+    """Names HEAD once an hour, a day or a week, while a server runs, and deletes what is too old.
+
+    Without options it shows the schedule. 'svc gc' keeps what has a name.
+    """
+    change = ScheduleChange(hourly=hourly, daily=daily, weekly=weekly)
+    if off:
+        if change != ScheduleChange():
+            raise UsageError("--off goes with no number.")
+        change = ScheduleChange(hourly=0, daily=0, weekly=0)
+    with source.open_service("versions") as service:
+        if change != ScheduleChange():
+            service.call(change_lifecycle, LifecycleChange(snapshot_schedule=change))
+        settings = service.call(show_lifecycle)
+    schedule = settings.snapshot_schedule
+    counts = [f"{count} {period}" for period, count in msgspec.structs.asdict(schedule).items() if count]
+    text = f"kept by the schedule: {', '.join(counts)}" if counts else "no snapshots are made by a schedule"
+    if counts and not settings.snapshot_writes_enabled:
+        text += "; but the lifecycle settings forbid snapshots"
+    print_result(schedule, text, as_json=as_json)
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc.database.collection.collector import collect
 from svc.database.collection.compacting import CompactReport, compact
+from svc.database.collection.kept_commits import unkept_versions
 from svc.database.collection.report import CollectionReport
 
-__all__ = ["CollectionReport", "CompactReport", "collect", "compact"]
+__all__ = ["CollectionReport", "CompactReport", "collect", "compact", "unkept_versions"]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from svc.database.collection.kept_commits import DAY_MS
 from svc.database.collection.pins import MOST_HOURS, UPLOAD_HOURS
 from svc.database.collection.report import CollectionProgress, CollectionReport
 from svc.errors import DatabaseBusy, InvalidInput, ReadOnly
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from svc.database.database import Database
 
 __all__ = ["collect"]
-
-DAY_MS = 86_400_000
 
 
 def collect(

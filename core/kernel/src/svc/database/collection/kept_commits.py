@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.clock import now_ms
 from svc.database.commit import CommitSummary
 from svc.database.lost import Lost
 from svc.errors import CorruptRecord, NotFound
@@ -13,7 +14,21 @@ if TYPE_CHECKING:
     from svc.database.database import Database
     from svc.database.head import Head
 
-__all__ = ["first_kept", "needed_roots"]
+__all__ = ["DAY_MS", "first_kept", "needed_roots", "unkept_versions"]
+
+DAY_MS = 86_400_000
+
+
+def unkept_versions(database: Database, keep_days: float) -> tuple[int, int | None]:
+    """Returns how many versions a collection would let go, and the time of the oldest, in Unix milliseconds.
+
+    Those of them that a ref names stay all the same, and so does what a later commit has again. Costs
+    O(log n).
+    """
+    head, first = database.head(), max(1, database.horizon())
+    count = first_kept(database, head, int(now_ms() - keep_days * DAY_MS) if keep_days else None) - first
+    oldest = _first_whole(database, first, head.sequence) if count > 0 else None
+    return max(0, count), None if oldest is None else oldest.time_ms
 
 
 def first_kept(database: Database, head: Head, since_ms: int | None) -> int:

@@ -20,6 +20,7 @@ from svc.plugins.contracts.auth import (
 from svc.plugins.contracts.background import BackgroundJob, JobContext, JobRegistry
 from svc.plugins.contracts.content import ContentCheck
 from svc.plugins.contracts.health import HealthCheck, HealthReport, HealthStatus
+from svc.plugins.contracts.observing import FinishedRequest, RequestObserver
 
 __all__ = [
     "ROOT_IDENTITY",
@@ -29,6 +30,7 @@ __all__ = [
     "BackgroundJob",
     "ContentCheck",
     "Credentials",
+    "FinishedRequest",
     "HealthCheck",
     "HealthReport",
     "HealthStatus",
@@ -37,6 +39,7 @@ __all__ = [
     "JobRegistry",
     "KnownUser",
     "Operation",
+    "RequestObserver",
     "Rights",
     "ScopedRule",
 ]

@@ -80,6 +80,10 @@ class Rights(Protocol):
     says whether ``allows_below`` holds there. Paths may lie below one another. None: nothing is known.
     Searches over very many files ask it first.
 
+    And a fifth, ``leads_on(path) -> bool``: whether reading or listing may be granted to something below the
+    path, where it is not granted at the path and above. Such a directory can be listed, and shows only what
+    leads there. Without it a user with a grant deep in the tree can't walk to it.
+
     And an attribute, ``fingerprint: bytes | None``: the same in every process while the rights are the same,
     another one wherever they differ. With it the ``ETag`` of a listing stays while only the rights of others
     change.

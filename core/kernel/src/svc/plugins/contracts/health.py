@@ -52,7 +52,9 @@ class HealthCheck(ABC):
 
     @abstractmethod
     def check(self, context: PluginContext) -> HealthReport:
-        """Looks, in a request greenlet: returns within milliseconds and does not block.
+        """Looks, in a greenlet or thread beside the request: returns within milliseconds and does not block.
+
+        One that does not return within a second counts as degraded, and is not asked again before it has.
 
         An exception counts as degraded, and its text goes to the log only.
         """

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from history_material import HISTORY, Told, commit, packs, told
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.database.packed_commits import RANGE, pack_path
-from svc.database.repair import FileSource, repair
 from svc.errors import CorruptRecord
 from svc.log import record_size
 from svc.log.framing import RECORD_HEADER_SIZE
+from svc_maintenance.repair import FileSource, repair
+from svc_maintenance.verification import verify
 
 
 def test_a_range_with_a_damaged_commit_is_left_alone(path: Path) -> None:

@@ -13,16 +13,17 @@ from unittest import mock
 import pytest
 
 from history_material import HISTORY, commit, packs, records, told
-from svc.database import Database, collect, verify
+from svc.database import Database, collect
 from svc.database.collection import packing
 from svc.database.collection.running import Collection
 from svc.database.commit import PACKS_VERSION, Commit
 from svc.database.packed_commits import PACKS_PATH, RANGE
-from svc.database.verification.boundaries import boundary_before
-from svc.database.verification.scrub import scrub
 from svc.errors import CorruptRecord, NotFound
 from svc.hashing import Hash, ObjectKind
 from svc.log import FIRST
+from svc_maintenance.verification import verify
+from svc_maintenance.verification.boundaries import boundary_before
+from svc_maintenance.verification.scrub import scrub
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Lets in who knows a word."""

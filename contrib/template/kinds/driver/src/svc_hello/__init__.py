@@ -1,0 +1,1 @@
+"""Greets in the styles that other plugins add."""

@@ -1,0 +1,1 @@
+"""Finds texts by their first letter."""

@@ -1,0 +1,16 @@
+"""What the plugin says about itself. svc reads it at every start, so it imports no more of the plugin."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="contrib.hello",
+    version="0.1.0",
+    summary="Finds texts by their first letter",
+    api=(1, 1),
+    implementation="svc_hello.plugin",
+    extends=("query:index_types", "query:query_operators"),
+)

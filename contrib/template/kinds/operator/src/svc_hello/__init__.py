@@ -1,0 +1,1 @@
+"""Finds texts that are shorter than a number of letters."""

@@ -1,0 +1,22 @@
+"""The hook of the plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.plugin import hookimpl
+
+if TYPE_CHECKING:
+    from svc_portal.api import PortalPage
+
+    from svc.plugin import NamedRegistry
+
+__all__ = ["svc_register_portal_pages"]
+
+
+@hookimpl
+def svc_register_portal_pages(portal_pages: NamedRegistry[PortalPage]) -> None:
+    """Adds the page."""
+    from svc_hello.page import HelloPage
+
+    portal_pages.add(HelloPage())

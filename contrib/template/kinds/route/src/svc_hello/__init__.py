@@ -1,0 +1,1 @@
+"""Says how much lies below a path."""

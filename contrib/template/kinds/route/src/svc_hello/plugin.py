@@ -1,0 +1,1 @@
+"""The plugin has no hooks: its operations are in the descriptor."""

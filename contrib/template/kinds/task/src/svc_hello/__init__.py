@@ -1,0 +1,1 @@
+"""Counts files below a directory."""

@@ -1,0 +1,1 @@
+"""Counts the transactions of each author."""

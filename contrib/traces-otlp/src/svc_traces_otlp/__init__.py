@@ -1,0 +1,1 @@
+"""Traces of the requests of svc for OpenTelemetry."""

@@ -1,0 +1,1 @@
+"""Signing in at the portal by a link that is mailed."""

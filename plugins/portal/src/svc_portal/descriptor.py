@@ -1,0 +1,18 @@
+"""The descriptor of the plugin; light, because every start of svc reads it."""
+
+from __future__ import annotations
+
+from svc.plugin import PluginDescriptor
+
+__all__ = ["PLUGIN"]
+
+PLUGIN = PluginDescriptor(
+    id="portal",
+    version="0.1.0",
+    summary="Pages for people, which plugins add to",
+    api=(1, 1),
+    implementation="svc_portal.plugin",
+    operations=("svc_portal.operations",),
+    families="svc_portal.api",
+    front_page="/portal/",
+)

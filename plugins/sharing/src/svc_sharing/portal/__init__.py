@@ -1,0 +1,1 @@
+"""The pages of sharing in the portal: what is shared with the reader; and for root shares and links."""

@@ -1,0 +1,1 @@
+"""Questions of nodes, carried by HTTP."""

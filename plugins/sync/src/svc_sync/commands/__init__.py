@@ -1,0 +1,1 @@
+"""``svc sync`` and ``svc conflicts``."""

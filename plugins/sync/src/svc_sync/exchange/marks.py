@@ -1,0 +1,57 @@
+"""The local mark of a node's writer: it tells which of two databases with one identity is the copy.
+
+It lies in the state directory, which is not copied with the file, and says which writer has lived beside it.
+A file that was put back from an older copy needs none: svc does not open it beside the state directory of the
+newer one, and without that directory, members that have seen later commits tell.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from svc.plugin import Database, StateFile
+
+__all__ = ["begun_return", "has_mark", "note_return", "write_mark"]
+
+
+class _Mark(Struct, frozen=True):
+    """The writer that lives beside this state directory."""
+
+    writer: int
+
+
+class _Return(Struct, frozen=True):
+    """The writer whose return has begun, and whether its log is an older copy."""
+
+    writer: int
+    distrusts_log: bool
+
+
+def write_mark(database: Database, writer: int) -> None:
+    """Says that a writer lives beside this state directory."""
+    _file(database).beat(_Mark(writer))
+
+
+def has_mark(database: Database, writer: int) -> bool:
+    """Whether a writer has lived beside this state directory."""
+    found = _file(database).read()
+    return found is not None and found[0].writer == writer
+
+
+def note_return(database: Database, writer: int, *, distrusts_log: bool) -> None:
+    """Says that the return of a writer begins: the member that lets it in removes the writer."""
+    _return_file(database).beat(_Return(writer, distrusts_log))
+
+
+def begun_return(database: Database, writer: int) -> bool | None:
+    """Whether the log was an older copy when the return of a writer began; None: it has not begun."""
+    found = _return_file(database).read()
+    return found[0].distrusts_log if found is not None and found[0].writer == writer else None
+
+
+def _return_file(database: Database) -> StateFile[_Return]:
+    return StateFile(database.state_directory / "sync" / "return.json", _Return)
+
+
+def _file(database: Database) -> StateFile[_Mark]:
+    return StateFile(database.state_directory / "sync" / "mark.json", _Mark)

@@ -1,0 +1,1 @@
+"""A cluster of real servers, disturbed in many ways: in the end all nodes agree and nothing is lost."""

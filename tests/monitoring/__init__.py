@@ -1,0 +1,1 @@
+"""Servers of svc that a real Prometheus watches."""
