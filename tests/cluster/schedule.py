@@ -354,6 +354,8 @@ class Schedule:
         )
         self._wait(lambda: self._agrees() is not None, AGREEMENT_S, "one state")
         self._say("all nodes agree")
+        for watcher in self._watchers.values():
+            watcher.tell_to_stop()  # each ends with the next line that it gets
 
     def _head(self, node: Node) -> str:
         head: str = self._status(node)["head"]

@@ -123,6 +123,27 @@ def test_work_goes_on_from_call_to_call_and_keeps_what_it_has_in_itself(database
     assert reader.read(rows) == ["d/a", "d/b"]
 
 
+def test_what_waits_for_more_work_does_so_when_others_can_write(database, tmp_path):
+    class Waiting(Queue):
+        name = "test.waiting"
+
+        def work(self, storage, at, should_stop):
+            return self.wait if super().work(storage, at, should_stop) else False
+
+        def wait(self):
+            with environment.begin(write=True):
+                pass
+            self.calls.append("waited")
+
+    view = Waiting()
+    reader = database.register_view(view)
+    commit(database, "a")
+    reader.catch_up()
+    environment = reader._data.open()
+    assert [reader.work(should_stop=once) for _ in range(STEPS + 2)] == [True] * (STEPS + 1) + [False]
+    assert view.calls == ["a", "waited"] * STEPS + ["waited"]
+
+
 def test_work_stands_on_the_last_commit_that_is_applied_and_not_on_head(database):
     reader = database.register_view(Queue())
     commit(database, "a")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lmdb
@@ -219,3 +223,63 @@ def test_what_is_mapped_has_its_blocks_before_it_is(tmp_path: Path) -> None:
     found = os.stat(tmp_path / "index" / "lock.mdb")
     close_environment(opened)
     assert found.st_blocks * 512 >= found.st_size > 0
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from svc.objects.environments import open_environment
+
+shared = open_environment(Path(sys.argv[1]), 1 << 24, (b"a", b"b"))
+number, seconds = 0, float(sys.argv[2])
+while True:
+    with shared.begin(1, True) as transaction:
+        number += 1
+        transaction.put(b"n", b"%d" % number)
+        if number == 1:
+            print("writes", flush=True)
+        time.sleep(seconds)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Callable[[float], None]]:
+    """Begins a process that writes again and again, each time for some seconds."""
+    with contextlib.ExitStack() as ends:
+
+        def start(seconds: float) -> None:
+            command = [sys.executable, "-c", WRITER, str(tmp_path / "data"), str(seconds)]
+            process = ends.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            ends.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "writes\n"
+
+        yield start
+
+
+def test_who_writes_again_and_again_is_behind_those_who_wait(
+    shared: SharedEnvironment, writer: Callable[[float], None]
+) -> None:
+    writer(0.02)
+    for _ in range(20):
+        before = int(get(shared, b"n") or 0)
+        with shared.begin(1, True) as transaction:
+            assert int(transaction.get(b"n") or 0) <= before + 2
+
+
+def test_all_threads_go_on_while_one_opens_what_another_process_writes_to(
+    tmp_path: Path, writer: Callable[[float], None]
+) -> None:
+    writer(2)
+    opened: list[SharedEnvironment] = []
+    thread = threading.Thread(
+        target=lambda: opened.append(open_environment(tmp_path / "data", MAP_SIZE, NAMES))
+    )
+    thread.start()
+    turns = 0
+    while not opened:
+        time.sleep(0.01)
+        turns += 1
+    thread.join()
+    close_environment(opened[0])
+    assert turns > 20

@@ -50,6 +50,22 @@ def test_who_wrote_the_files_takes_turns_in_one_directory_too() -> None:
     assert Queue(*ann, owners=ann).order(ReadingTurns(), 500)[-1] == "inbox/499"
 
 
+def test_where_all_that_wait_are_taken_few_rows_are_looked_at() -> None:
+    queue = Queue("ann/1", "ann/2", "bob/x/1", "zoe")
+    taken = [key[1:] for key in queue.keys]
+    scans = 0
+    scan = queue.scan
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal scans
+        scans += 1
+        return scan(*arguments)
+
+    queue.scan = counted  # type: ignore[method-assign]
+    assert ReadingTurns().next(queue, taken, lambda path: True) is None  # type: ignore[arg-type]
+    assert scans == 1
+
+
 def test_directories_take_turns_at_each_level() -> None:
     many = [f"ann/{number:03}" for number in range(500)]
     queue = Queue(*many, "bob/a", "bob/b", "zoe/x/1", "zoe/x/2", "zoe/y/1", "alone")

@@ -145,13 +145,14 @@ class BatchView(Protocol):
       commits from the first one. ``start(storage, commit: CommitStep)`` is called in that transaction, with
       the commit at HEAD, ``before`` being the empty tree; it writes down what is to be done, and its work
       does that. In a database without commits nothing is started.
-    - ``work(storage, at: Version, should_stop: Callable[[], bool]) -> bool`` does a piece of work that
-      follows from no commit, on top of the commits that are in the view, in a transaction of its own. ``at``
-      is the user tree of the last of them. It asks ``should_stop`` every ten milliseconds or so and returns
-      when that says so; it does something, however little, before it asks first. The answer is whether more
-      is left. All work must be possible from what is stored. A view may keep more in itself between two
-      calls, but only as long as ``storage`` is the same object: another one means that somebody else has
-      written, or that something was lost. Called in one thread at a time.
+    - ``work(storage, at: Version, should_stop: Callable[[], bool])`` does a piece of work that follows from
+      no commit, on top of the commits that are in the view, in a transaction of its own. ``at`` is the user
+      tree of the last of them. It asks ``should_stop`` every ten milliseconds or so and returns when that
+      says so; it does something, however little, before it asks first. The answer is whether more is left; or
+      a function that waits until there may be more, some milliseconds at most: it is called behind the
+      transaction, when others can write. All work must be possible from what is stored. A view may keep more
+      in itself between two calls, but only as long as ``storage`` is the same object: another one means that
+      somebody else has written, or that something was lost. Called in one thread at a time.
     - ``is_full(storage) -> bool``, for one that has work, says whether so much of it is left that no commit
       is to be taken before some is done: what it keeps for its work stays bounded, however many commits come
       at once and whoever applies them. Then ``work`` must find something to do.

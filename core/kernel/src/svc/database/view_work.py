@@ -7,7 +7,7 @@ process has written to its data: LMDB's transaction numbers count every transact
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import lmdb
 
@@ -15,13 +15,17 @@ from svc.database.version import Version
 from svc.database.view_marks import ViewMark
 from svc.database.view_storage import ViewStorage
 
-__all__ = ["ViewWork", "WorkingView", "is_full"]
+__all__ = ["More", "ViewWork", "WorkingView", "is_full"]
+
+
+More: TypeAlias = bool | Callable[[], None]
+"""Whether a view has more to do, or what waits until it may have: called behind the transaction."""
 
 
 class WorkingView(Protocol):
     """A view that has work."""
 
-    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
+    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> More:
         """See ``BatchView``."""
         ...
 
@@ -64,7 +68,7 @@ class ViewWork:
         at: Version,
         new_storage: ViewStorage,
         should_stop: Callable[[ViewStorage], bool],
-    ) -> tuple[bool, bool]:
+    ) -> tuple[More, bool]:
         """Lets the view work; returns whether it has more to do, and whether it changed something."""
         going = self._going
         if going is None or going.view is not view:
@@ -72,6 +76,6 @@ class ViewWork:
         else:
             going.storage.take_over(new_storage)
         storage = going.storage
-        more = bool(view.work(storage, at, lambda: should_stop(storage)))
+        more = view.work(storage, at, lambda: should_stop(storage))
         storage.write()
         return more, bool(storage.changes)

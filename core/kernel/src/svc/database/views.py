@@ -40,7 +40,7 @@ from svc.database.view_marks import (
     storage_directory,
 )
 from svc.database.view_storage import ViewStorage
-from svc.database.view_work import ViewWork, is_full
+from svc.database.view_work import More, ViewWork, is_full
 from svc.errors import InvalidInput, ServiceUnavailable
 from svc.findings import describe_failure
 from svc.objects.environments import SharedEnvironment
@@ -343,7 +343,7 @@ class ViewReader:
         def is_over(storage: ViewStorage) -> bool:
             return storage.changes >= CHANGES_PER_TRANSACTION or time.monotonic() >= deadline or should_stop()
 
-        more = True
+        more: More = True
         aside = Applying(self._view)
         try:
             with self._database.hold(), self._data.writing(shared) as transaction:
@@ -381,7 +381,9 @@ class ViewReader:
             self._apply_some()
         else:
             self._failure = None
-        return more
+        if callable(more):
+            more()
+        return bool(more)
 
     # -- behind a collection ---------------------------------------------------------------------
 

@@ -33,11 +33,13 @@ from svc.errors import (
     ServiceUnavailable,
     SvcError,
 )
+from svc.executor import current_executor
 from svc.log.creation import FULL
 from svc.log.lock_waits import describe_process
 from svc.native_locks import held_across_waits, native_lock
 from svc.objects.environment_files import end_of, fill_up
 from svc.objects.environment_notes import NOTE, is_whole, note_written
+from svc.objects.writer_turns import WriterTurns
 
 __all__ = [
     "SharedEnvironment",
@@ -93,10 +95,12 @@ class SharedEnvironment:
         # Its length is the number of threads that are about to begin a transaction: a lock would cost more.
         self._beginning: list[None] = []
         self._mutex = native_lock()
+        self._turns = WriterTurns(self._data)
         try:
-            self.databases = _open_databases(self._environment, settings)
+            self.databases = self._open_databases(self._environment)
         except BaseException:
             self._environment.close()
+            self._turns.close()
             raise
 
     def begin(self, database: int | None = None, write: bool = False) -> lmdb.Transaction[bytes]:
@@ -112,7 +116,10 @@ class SharedEnvironment:
         try:
             if environment is not None:
                 handle = None if database is None else self.databases[database]
-                return environment.begin(handle, None, write)
+                if not write:
+                    return environment.begin(handle)
+                with self._turns.next():
+                    return environment.begin(handle, None, True)
         except lmdb.PanicError:
             pass
         except lmdb.Error:
@@ -160,12 +167,14 @@ class SharedEnvironment:
         for environment in (self._environment, self._given_up):
             if environment is not None:
                 environment.close()
+        self._turns.close()
 
     def abandon(self) -> None:
         """In a forked child: keeps what the parent has open, and uses it no more."""
         self._of_parent = (self._environment, self._given_up)
         self._environment = self._given_up = None
         self._mutex = native_lock()
+        self._turns.close()  # or the child holds what the parent took
         self.users = 0
 
     def _open_anew(self, failed: lmdb.Environment | None) -> None:
@@ -190,7 +199,7 @@ class SharedEnvironment:
                         )
                     environment = _new_environment(self.directory, self._settings)
                 try:
-                    self.databases = _open_databases(environment, self._settings)
+                    self.databases = self._open_databases(environment)
                 except BaseException:
                     environment.close()
                     raise
@@ -200,6 +209,18 @@ class SharedEnvironment:
                 ) from error
             self.openings += 1
             self._environment = environment
+
+    def _open_databases(self, environment: lmdb.Environment) -> tuple[lmdb._Database, ...]:
+        names = self._settings.names
+        if self._settings.read_only:
+            return tuple(environment.open_db(name, create=False) for name in names)
+
+        def open_all() -> tuple[lmdb._Database, ...]:
+            with self._turns.next(), environment.begin(write=True) as transaction:
+                return tuple(environment.open_db(name, transaction) for name in names)
+
+        # Another process may be writing, and ``open_db`` alone would keep all threads waiting for it.
+        return current_executor().run_reserved(open_all)
 
     def _wait_until_unused(self) -> None:
         """Waits for transactions from before LMDB gave up: closing would crash them. No new one can begin."""
@@ -430,14 +451,6 @@ def _make_lock_file(path: Path) -> None:
             raise _disk_is_full() from error
     finally:
         os.close(descriptor)
-
-
-def _open_databases(environment: lmdb.Environment, settings: _Settings) -> tuple[lmdb._Database, ...]:
-    try:
-        return tuple(environment.open_db(name, create=not settings.read_only) for name in settings.names)
-    except lmdb.Error:
-        environment.close()  # nobody else will: LMDB opens a file once in a process
-        raise
 
 
 def _is_read(environment: lmdb.Environment) -> bool:

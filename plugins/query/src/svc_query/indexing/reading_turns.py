@@ -9,7 +9,8 @@ One turn of each round is everybody's together.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
+from itertools import islice
 
 from svc.plugin import Path, ViewStorage
 from svc_query.indexing import keys
@@ -32,9 +33,12 @@ class ReadingTurns:
         self._last: OrderedDict[tuple[bytes, Path], bytes] = OrderedDict()
 
     def next(
-        self, storage: ViewStorage, taken: Container[bytes], may_take: Callable[[Path], bool]
+        self, storage: ViewStorage, taken: Collection[bytes], may_take: Callable[[Path], bool]
     ) -> bytes | None:
         """Returns the key of a file that waits, is not ``taken``, and may be; None where none is found."""
+        some = islice(storage.scan(keys.WAITING), len(taken) + 1)
+        if all(key[len(keys.WAITING) :] in taken for key, _ in some):
+            return None
         left = _MOST_TRIES
         first: bytes | None = None
         while left:

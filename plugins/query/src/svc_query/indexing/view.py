@@ -140,7 +140,9 @@ class IndexView:
         # Without a plugin that the documents are made with there is no work; the next batch says so.
         return is_long(state) and self.extensions.missing(state) is None
 
-    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> bool:
+    def work(
+        self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]
+    ) -> bool | Callable[[], None]:
         """Does some of what commits left for later; see ``BatchView``."""
         self._table.begin(storage)
         # Whoever asks may be a process that does no other work.

@@ -23,7 +23,7 @@ __all__ = ["WaitingFiles"]
 
 _MOST_ATTEMPTS = 3
 _MOST_LATE = 1_000
-_WAIT_SECONDS = 0.005
+_WAIT_SECONDS = 0.02
 
 
 class _Running(NamedTuple):
@@ -46,18 +46,15 @@ class WaitingFiles:
         self._running: dict[bytes, _Running] = {}
         self._attempts: dict[bytes, int] = {}
         self._turns = ReadingTurns()
+        # As it was when no file was found that could be begun.
+        self._fruitless: tuple[object, ...] = ()
         self._slow = SlowKinds()
         self._late: OrderedDict[tuple[Hash, str], dict[Way, Any]] = OrderedDict()
         self._pool: ParserPool | None = None
         self._threads: ThreadPoolExecutor | None = None
 
-    def step(self, host: Host, at: Version, *, waits: bool) -> bool:
-        """Does a step; returns whether files are left."""
-        self._begin_some(host, at)
-        if not self._running:
-            return False
-        futures = [running.future for running in self._running.values()]
-        wait(futures, timeout=_WAIT_SECONDS if waits else 0, return_when=FIRST_COMPLETED)
+    def step(self, host: Host, at: Version) -> bool:
+        """Brings in what was found, and begins more; returns whether files are being read."""
         reconciler = Reconciler(host.table, host.extensions, at)
         for key, running in list(self._running.items()):
             if running.future.done():
@@ -65,6 +62,11 @@ class WaitingFiles:
                 self._take(host, key, running, reconciler)
         self._begin_some(host, at)
         return bool(self._running)
+
+    def wait(self) -> None:
+        """Waits for a moment, or until a file has been read."""
+        futures = [running.future for running in self._running.values()]
+        wait(futures, timeout=_WAIT_SECONDS, return_when=FIRST_COMPLETED)
 
     def _take(self, host: Host, key: bytes, running: _Running, reconciler: Reconciler) -> None:
         results = running.future.result()
@@ -89,8 +91,11 @@ class WaitingFiles:
 
     def _begin_some(self, host: Host, at: Version) -> None:
         free = host.extensions.configuration.parsers_at_once * 2 - len(self._running)
-        if free <= 0:
+        state = host.table.state
+        present = (state.epoch, state.change, *self._running)
+        if free <= 0 or present == self._fruitless:
             return
+        self._fruitless = ()
         resolver = Resolver(host.extensions.configurations, at)
         storage, table = host.table.storage, host.table
         while free > 0:
@@ -101,6 +106,7 @@ class WaitingFiles:
 
             key = self._turns.next(storage, self._running, may_take)
             if key is None:
+                self._fruitless = (state.epoch, state.change, *self._running)
                 return
             number = table.waiting_number(key)
             running = self._prepare(host, at, resolver, key, number)

@@ -86,8 +86,8 @@ class Worker:
 
     def work(
         self, storage: ViewStorage, at: Version, extensions: Extensions, should_stop: Callable[[], bool]
-    ) -> bool:
-        """Does some work; returns whether more is left for this process."""
+    ) -> bool | Callable[[], None]:
+        """Does some work; returns whether more is left for this process, or what waits for more."""
         assert storage.directory is not None, "the view keeps files"
         if extensions is not self.extensions:
             self._drop_generators()
@@ -147,7 +147,7 @@ class Worker:
 
     # -- what there is to do -------------------------------------------------------------------
 
-    def _some(self, storage: ViewStorage, should_stop: Callable[[], bool]) -> bool:
+    def _some(self, storage: ViewStorage, should_stop: Callable[[], bool]) -> bool | Callable[[], None]:
         if self._is_new:
             remove_unknown_directories(self)
             self._is_new = False
@@ -163,11 +163,10 @@ class Worker:
             return False
         while True:
             did_bulk = self._bulk_step()
-            waits = self._waiting.step(self, self.at, waits=not did_bulk)
-            if not did_bulk and not waits:
-                return False
-            # Who only waits does not keep others from writing meanwhile.
-            if not did_bulk or should_stop():
+            is_reading = self._waiting.step(self, self.at)
+            if not did_bulk:
+                return self._waiting.wait if is_reading else False
+            if should_stop():
                 return True
 
     def _retry_untaken(self) -> None:
