@@ -13,6 +13,7 @@ import lmdb
 from svc.database.view_damage import note_damage
 from svc.database.view_marks import DATABASES, MAP_SIZE
 from svc.errors import DamagedView, DatabaseClosed, InsufficientStorage, ReadOnly, ServiceUnavailable
+from svc.executor import Executor
 from svc.findings import describe_failure
 from svc.log.creation import FULL
 from svc.native_locks import held_across_waits, native_lock
@@ -35,9 +36,10 @@ _RENEWALS_SECONDS = 3600.0
 class ViewEnvironment:
     """The environment of one view in one opening of a database."""
 
-    def __init__(self, name: str, directory: FilePath, *, read_only: bool) -> None:
+    def __init__(self, name: str, directory: FilePath, executor: Executor, *, read_only: bool) -> None:
         self._name = name
         self._directory = directory
+        self._executor = executor
         self._read_only = read_only
         self._shared: SharedEnvironment | None = None
         self._retired: list[SharedEnvironment] = []
@@ -137,7 +139,7 @@ class ViewEnvironment:
 
     def _open_shared(self) -> SharedEnvironment:
         try:
-            return open_environment(self._directory, MAP_SIZE, DATABASES)
+            return open_environment(self._directory, MAP_SIZE, DATABASES, executor=self._executor)
         except ReadOnly:
             if not self._read_only:
                 raise

@@ -87,7 +87,9 @@ class ViewReader:
         self._views = directory
         self._directory = storage_directory(directory, view)
         self._keeps_files = bool(getattr(view, "keeps_files", False))
-        self._data = ViewEnvironment(view.name, self._directory, read_only=database.read_only)
+        self._data = ViewEnvironment(
+            view.name, self._directory, database.executor, read_only=database.read_only
+        )
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
         self._files: tuple[bytes, FilePath, FilePath] | None = None

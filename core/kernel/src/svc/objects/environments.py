@@ -33,7 +33,7 @@ from svc.errors import (
     ServiceUnavailable,
     SvcError,
 )
-from svc.executor import current_executor
+from svc.executor import Executor
 from svc.log.creation import FULL
 from svc.log.lock_waits import describe_process
 from svc.native_locks import held_across_waits, native_lock
@@ -83,11 +83,12 @@ class SharedEnvironment:
     ``openings`` says how often LMDB has opened it; two writes have the same number only across openings.
     """
 
-    def __init__(self, directory: Path, settings: _Settings) -> None:
+    def __init__(self, directory: Path, settings: _Settings, executor: Executor) -> None:
         self.users = 1
         self.openings = 1
         self.directory = directory
         self._settings = settings
+        self._executor = executor
         self._environment: lmdb.Environment | None = _new_environment(directory, settings)
         self._data = str(directory / "data.mdb")  # is looked at for each read: a path costs more than that
         self.key = _key_of(self._data)
@@ -220,7 +221,7 @@ class SharedEnvironment:
                 return tuple(environment.open_db(name, transaction) for name in names)
 
         # Another process may be writing, and ``open_db`` alone would keep all threads waiting for it.
-        return current_executor().run_reserved(open_all)
+        return self._executor.run_reserved(open_all)
 
     def _wait_until_unused(self) -> None:
         """Waits for transactions from before LMDB gave up: closing would crash them. No new one can begin."""
@@ -238,15 +239,21 @@ _of_parent: dict[str, SharedEnvironment] = {}
 """By directory what the process has open that this one was forked from. It is never closed here: that would
 end transactions of the parent."""
 _mutex = native_lock()
+_HERE = Executor()
 
 
 def open_environment(
-    directory: Path, map_size: int, names: Sequence[bytes], read_only: bool = False
+    directory: Path,
+    map_size: int,
+    names: Sequence[bytes],
+    read_only: bool = False,
+    executor: Executor = _HERE,
 ) -> SharedEnvironment:
     """Opens an environment, or shares the one that this process has open.
 
     ``map_size`` is address space only. With ``read_only`` the directory must hold an environment already;
-    where it can be written, LMDB still keeps its table of readers there.
+    where it can be written, LMDB still keeps its table of readers there. ``executor`` runs what waits for
+    another writer.
 
     Raises ReadOnly, InsufficientStorage, DatabaseBusy when another process has been opening it for seconds or
     the one that this was forked from had it open, and lmdb.Error when its files are not an environment of
@@ -276,7 +283,7 @@ def open_environment(
                     raise lmdb.CorruptedError("These files were written before the machine was last started.")
                 _begin_anew(directory)
             try:
-                shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only))
+                shared = SharedEnvironment(directory, _Settings(map_size, tuple(names), read_only), executor)
             except lmdb.Error as error:  # a new one writes its databases
                 if not is_full(error):
                     raise
