@@ -15,7 +15,7 @@ from cluster.network import Line, Network
 from cluster.node import Node
 from cluster.watching import Watcher
 from cluster.writing import KINDS, Writer
-from svc_blackbox.client import Client
+from svc_blackbox.client import Client, Response
 from svc_blackbox.server import run_svc
 
 __all__ = ["Schedule"]
@@ -388,18 +388,28 @@ class Schedule:
             self.compared += writer.done
             self.compared += Counter({f"status {status}": n for status, n in writer.statuses.items()})
 
-    @staticmethod
-    def _check_queries(client: Client, state: State) -> None:
+    def _check_queries(self, client: Client, state: State) -> None:
         kinds: dict[int, set[str]] = {kind: set() for kind in range(KINDS)}
         for path in state.files:
             if not path.startswith("/.svc-config/"):
                 kinds[json.loads(client.read(path))["kind"]].add(path)
         for kind, paths in kinds.items():
             where = {"field": "kind", "op": "eq", "value": kind}
-            response = client.post("/query", {"path": "/", "where": where, "limit": 1000})
+            response = self._query(client, {"path": "/", "where": where, "limit": 1000})
             assert response.status == 200, response.body
             answered = {row["path"] for row in response.json()["results"]}
             assert answered == paths, (kind, answered ^ paths, client.get("/query/status").body)
+
+    def _query(self, client: Client, question: Any) -> Response:
+        """Asks, and asks again while the parsers are behind."""
+        found: list[Response] = []
+
+        def has_answer() -> bool:
+            found.append(client.post("/query", question))
+            return found[-1].status != 503
+
+        self._wait(has_answer, AGREEMENT_S, "the index")
+        return found[-1]
 
     @staticmethod
     def _post(client: Client, target: str, body: Any) -> Any:
