@@ -12,12 +12,12 @@ import os, sys, gevent
 from pathlib import Path
 from svc.executor import use_executor
 from svc.plugin import dear_work
-from svc_files import json_process
+from svc_files import child_process, json_process
 from svc_server.gevent_executor import GeventExecutor
 from svc_worker.turns import Abandoned, abandon
 from types import SimpleNamespace
 use_executor(GeventExecutor())
-json_process._PROGRAM = "import time; time.sleep(600)"
+child_process._PROGRAM = "import time; time.sleep(600)"
 def children():
     lists = [task / "children" for task in Path("/proc/self/task").iterdir()]
     return [child for each in lists for child in each.read_text().split()]

@@ -65,10 +65,10 @@ def test_views_can_be_read_where_nothing_can_be_written(path: Path, monkeypatch:
     with Database(path) as database:
         put(database, "a")
 
-    def refuse(directory: Path, *arguments: object) -> object:
+    def refuse(directory: Path, *arguments: object, **more: object) -> object:
         if directory.is_relative_to(path.parent):
             raise ReadOnly("The directory cannot be written.")
-        return open_environment(directory, *arguments)  # type: ignore[arg-type]
+        return open_environment(directory, *arguments, **more)  # type: ignore[arg-type]
 
     with Database(path, read_only=True) as database:
         monkeypatch.setattr("svc.database.view_environment.open_environment", refuse)
