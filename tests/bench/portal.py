@@ -15,6 +15,7 @@ from typing import NamedTuple
 from directories import SMALL, path_of, unsynced
 from falcon.testing import TestClient
 from measurement import Bench
+from svc_query.indexing import finish_work
 
 from svc.database import Database
 from svc_testing import load_with_testing_auth, serve_in_process
@@ -108,6 +109,7 @@ def _served(path: Path, sizes: Sizes) -> Iterator[TestClient]:
         if is_new:
             with unsynced():
                 _fill(database, client, sizes)
+            finish_work(database)  # a server has another process for that
         yield client
 
 
