@@ -16,20 +16,22 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from svc.database import Commit, Database, Version, ViewReader, ViewStorage
+from svc.database import Commit, Database, Version, View, ViewReader, ViewStorage
 from svc.errors import InsufficientStorage, ServiceUnavailable
 
 CALL = b"posix/io/rw/pwrite"
 SECONDS = 300
 
 
-class Names:
+class Names(View):
     """A view of the names that were ever put, and how many there are."""
 
     name = "test.names"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put("/".join(change.path).encode(), b"%d" % commit.sequence)

@@ -25,7 +25,7 @@ PLUGIN = PluginDescriptor("test.hanging", "1.0", "For tests", (1, 1), "svc_test_
 IMPLEMENTATION = """
 import os, time
 from pathlib import Path
-from svc.plugin import HealthCheck, HealthReport, hookimpl
+from svc.plugin import HealthCheck, HealthReport, View, hookimpl
 
 def hang(where):
     while Path(os.environ["SVC_TESTS_HANG"] + where).exists():
@@ -33,10 +33,10 @@ def hang(where):
 
 hang("import")
 
-class View:
+class HangingView(View):
     name = "test.hanging-view"
     format = 1
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         storage.put(b"a", b"b")
         hang("view")
 
@@ -52,7 +52,7 @@ def svc_start(context):
 
 @hookimpl
 def svc_register_views(views):
-    views.add(View())
+    views.add(HangingView())
 
 @hookimpl
 def svc_register_health_checks(health_checks):

@@ -35,6 +35,7 @@ COMMON = f"""
 import os, signal
 from pathlib import Path
 from svc.pipeline import public, send_json
+from svc.plugin import View
 from svc.plugins import *
 from svc.cli import LazyCommand
 
@@ -42,10 +43,10 @@ def fail():
     if Path("ill").exists():
         raise RuntimeError("{SECRET} at " + str(Path.cwd()))
 
-class View:
+class IllView(View):
     name = "test.ill-NUMBER-view"
     format = 1
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         fail()
 
 class Job(BackgroundJob):
@@ -181,7 +182,7 @@ def kill_background(case: Case, failure: Failure) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-VIEW = hook("svc_register_views", "views", "views.add(View())")
+VIEW = hook("svc_register_views", "views", "views.add(IllView())")
 JOBS = "svc_background", "context, jobs"
 CHECKS = "svc_register_health_checks", "health_checks"
 START = hook("svc_start", "context", "fail()")

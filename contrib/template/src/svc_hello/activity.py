@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from svc.plugin import Commit, Database, Version, ViewStorage
+from svc.plugin import Commit, Database, Version, View, ViewStorage
 
 __all__ = ["ActivityView", "transactions_of"]
 
 NOBODY = "nobody"
 
 
-class ActivityView:
+class ActivityView(View):
     """Remembers every transaction under its author.
 
     A key is the author, a zero byte, and the place of the transaction in the log. Counting keys instead of
@@ -21,7 +21,9 @@ class ActivityView:
     takes_collected = True
     """Only the commit is read, and no tree: one whose trees a collection has destroyed is like any other."""
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         """Takes one commit into the view."""
         for place, transaction in enumerate(commit.transactions):
             author = transaction.actor or NOBODY

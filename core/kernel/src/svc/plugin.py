@@ -34,7 +34,6 @@ HOMES: dict[str, tuple[str, ...]] = {
         "time_text",
     ),
     "svc.database": (
-        "BatchView",
         "Commit",
         "CommitResult",
         "CommitStep",

@@ -20,7 +20,6 @@ from svc.cli import source_options as source_options
 from svc.cli import terminal_text as terminal_text
 from svc.cli import time_text as time_text
 from svc.database import EMPTY_ROOT as EMPTY_ROOT
-from svc.database import BatchView as BatchView
 from svc.database import Commit as Commit
 from svc.database import CommitResult as CommitResult
 from svc.database import CommitStep as CommitStep

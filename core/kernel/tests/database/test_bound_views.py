@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.cli import open_database
-from svc.database import Database, views
+from svc.database import Database, View, views
 from svc.errors import InvalidInput, PluginError
 from svc.plugins.lifecycle import bound_view, make_context
 from svc_testing import DistributionFactory
@@ -27,7 +27,7 @@ def rows(storage):
     return [key.decode() for key, _ in storage.scan()]
 
 
-class Bound:
+class Bound(View):
     name = "test.bound"
     format = 1
 
@@ -37,17 +37,17 @@ class Bound:
     def bind(self, context):
         return Bound(context)
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         storage.put(str(self.context.configuration).encode(), b"")
 
 
-class Unbound:
+class Unbound(View):
     """A view that is the same object everywhere."""
 
     name = "test.unbound"
     format = 1
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         """Keeps nothing."""
 
 
@@ -133,10 +133,10 @@ def svc_register_words(words: NamedRegistry[object]) -> None:
     "Adds words."
 """
 DRIVER = """
-from svc.plugins import hookimpl
+from svc.plugin import View, hookimpl
 from svc_driver.api import WORDS
 
-class Words:
+class Words(View):
     name = "test.words"
     format = 1
 
@@ -146,7 +146,7 @@ class Words:
     def bind(self, context):
         return Words(context)
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         storage.put(self.context.configuration.word.encode(), b"")
         for name in self.context.extensions(WORDS):
             storage.put(name.encode(), b"")

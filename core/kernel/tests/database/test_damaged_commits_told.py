@@ -70,7 +70,9 @@ class Trees(View):
     name = "test.trees"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         storage.put(b"%08d" % commit.sequence, before.root + after.root)
 
 

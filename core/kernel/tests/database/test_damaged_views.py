@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Commit, Database, Version, ViewStorage
+from svc.database import Commit, Database, Version, View, ViewStorage
 from svc.errors import DamagedView, ServiceUnavailable
 
 
@@ -17,13 +17,15 @@ def put(database: Database, *names: str) -> None:
             transaction.put((name,), b"x")
 
 
-class Names:
+class Names(View):
     """A view of the names that were ever put."""
 
     name = "test.names"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put("/".join(change.path).encode(), b"value of " + change.path[-1].encode())

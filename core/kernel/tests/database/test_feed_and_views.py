@@ -17,7 +17,9 @@ class PathLog(View):
     name = "test.paths"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put("/".join(change.path).encode(), str(commit.sequence).encode())
@@ -81,7 +83,9 @@ def test_a_view_of_another_format_is_made_anew(path: Path) -> None:
     class Newer(PathLog):
         format = 2
 
-        def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+        def apply(
+            self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+        ) -> None:
             storage.put(str(commit.sequence).encode(), b"")
 
     with Database(path) as database:
@@ -95,7 +99,9 @@ def test_a_view_of_another_format_is_made_anew(path: Path) -> None:
 
 def test_a_view_that_fails_keeps_its_mark(database: Database) -> None:
     class Failing(PathLog):
-        def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+        def apply(
+            self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+        ) -> None:
             storage.put(b"half", b"done")
             raise RuntimeError("broken")
 
@@ -111,7 +117,9 @@ def test_long_keys_and_prefixes_and_positions(database: Database) -> None:
     keys = [b"a", b"a/" + b"x" * 600, b"a/" + b"x" * 600 + b"y", b"a/b", b"b"]
 
     class Keys(PathLog):
-        def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+        def apply(
+            self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+        ) -> None:
             for key in keys:
                 storage.put(key, key[::-1])
             assert storage.delete(b"none") is False

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from svc.cli import open_database
-from svc.database import Database, view_batches, views
+from svc.database import Database, View, ViewBatch, view_batches, views
 from svc.errors import InsufficientStorage, NotFound
 from svc_testing import DistributionFactory
 
@@ -24,7 +24,7 @@ def commit(database, *names):
             transaction.put((name,), name.encode())
 
 
-class Recording:
+class Recording(View):
     """Notes how it was called, and keeps one row and one file for each path."""
 
     name = "test.recording"
@@ -43,7 +43,7 @@ class Recording:
         return [call[1:] for call in self.calls if call[0] == kind]
 
 
-class Batch:
+class Batch(ViewBatch):
     def __init__(self, view, storage):
         self.view = view
         self.storage = storage
@@ -122,11 +122,11 @@ def test_a_transaction_ends_behind_so_many_rows_of_many_commits(database, monkey
     monkeypatch.setattr(views, "TRANSACTION_SECONDS", 3600.0)
     monkeypatch.setattr(views, "CHANGES_PER_TRANSACTION", 6)
 
-    class Turning:
+    class Turning(View):
         name = "test.turning"
         format = 1
 
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             storage.put(b"turn", b"")
             storage.delete(b"turn")
 
@@ -257,12 +257,12 @@ def test_who_reads_while_another_begins_anew_gets_the_new_directory(database, tm
 
 
 def test_a_view_of_single_commits_may_keep_files_too(database):
-    class Single:
+    class Single(View):
         name = "test.single"
         format = 1
         keeps_files = True
 
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             (storage.directory / str(commit.sequence)).touch()
 
     commit(database, "a")
@@ -295,18 +295,18 @@ def test_a_command_reads_the_views_of_its_plugin(tmp_path, monkeypatch):
 
 
 COUNTING = """
-from svc.plugins import PluginDescriptor, hookimpl
+from svc.plugin import PluginDescriptor, View, hookimpl
 
 PLUGIN = PluginDescriptor(
     id="test.counting", version="1", summary="Counts commits", api=(1, 1), implementation="svc_counting"
 )
 
 
-class Counting:
+class Counting(View):
     name = "test.counting"
     format = 1
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         storage.put(b"%d" % commit.sequence, b"")
 
 

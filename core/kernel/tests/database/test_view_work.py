@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from svc.database import Database, views
+from svc.database import Database, View, views
 from svc.errors import InsufficientStorage, ServiceUnavailable
 
 STEPS = 3
@@ -24,7 +24,7 @@ def commit(database, *names):
             transaction.put((name,), name.encode())
 
 
-class Queue:
+class Queue(View):
     """Queues what commits name, and takes each name in three steps, which it counts in itself alone.
 
     Rows: ``q/<name>`` waits, ``d/<name>`` is done and holds the root of the tree then.
@@ -39,7 +39,7 @@ class Queue:
         self.calls = []
         self.fails = None
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put(b"q/" + change.path[0].encode(), b"")
@@ -99,11 +99,11 @@ def drain(reader):
 
 
 def test_a_view_without_work_has_none(database):
-    class Idle:
+    class Idle(View):
         name = "test.idle"
         format = 1
 
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             storage.put(b"x", b"")
 
     reader = database.register_view(Idle())
@@ -225,7 +225,7 @@ def test_work_that_changes_no_row_keeps_what_it_has_in_itself(database, tmp_path
 
 def test_a_commit_that_is_half_applied_is_finished_first(database, monkeypatch):
     class Slow(Queue):
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             for change in commit.transactions[0].changes:
                 storage.put(b"q/" + change.path[0].encode(), b"")
                 yield
@@ -315,7 +315,7 @@ def test_a_commit_that_is_half_applied_goes_on_although_the_view_is_full(databas
     class Slow(Bounded):
         name = "test.slow"
 
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             for transaction in commit.transactions:
                 for change in transaction.changes:
                     storage.put(b"q/" + change.path[0].encode(), b"")
@@ -357,7 +357,7 @@ def test_a_view_that_starts_at_head_follows_no_earlier_commit(database):
     applied = []
 
     class Counting(Begun):
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             applied.append(commit.sequence)
             super().apply(commit, before, after, storage)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Commit, Database, Version, ViewStorage
+from svc.database import Commit, Database, Version, View, ViewStorage
 from svc.errors import DatabaseClosed, ReadOnly
 from svc.objects.environments import open_environment
 
@@ -18,13 +18,15 @@ def put(database: Database, name: str, content: bytes = b"x") -> None:
         transaction.put((name,), content)
 
 
-class Names:
+class Names(View):
     """A view of the names that were ever put."""
 
     name = "test.names"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put("/".join(change.path).encode(), b"")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from svc.database import Database, ViewReader, ViewStorage, views
+from svc.database import Database, View, ViewReader, ViewStorage, views
 from svc.errors import VersionCollected
 from svc_testing import simulate_collection
 
 
-class Files:
+class Files(View):
     """The paths and hashes of all files at HEAD; begins with the state at the horizon."""
 
     name = "test.files"
@@ -34,7 +34,7 @@ class Files:
             yield
 
 
-class Records:
+class Records(View):
     """The paths that each commit names; needs no trees."""
 
     name = "test.records"
@@ -44,7 +44,7 @@ class Records:
     def __init__(self) -> None:
         self.collected: list[int] = []
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         if after.is_collected:
             self.collected.append(commit.sequence)
             with pytest.raises(VersionCollected):
@@ -55,7 +55,7 @@ class Records:
             storage.put(commit.sequence.to_bytes(4, "big"), "/".join(change.path).encode())
 
 
-class Batches:
+class Batches(View):
     """How many commits came at once, and whether they had trees."""
 
     name = "test.batches"
@@ -244,11 +244,11 @@ def test_a_hold_of_a_version_asks_whether_it_is_there(database: Database) -> Non
 def test_a_view_holds_what_it_applies(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[bool] = []
 
-    class Asking:
+    class Asking(View):
         name = "test.asking"
         format = 1
 
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             held.append(database.holds.is_held_before(database.holds.state()[0] + 1))
 
     commit(database, "a")

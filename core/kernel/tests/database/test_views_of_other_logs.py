@@ -24,7 +24,9 @@ class Paths(View):
     name = "test.paths"
     format = 1
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put(commit.sequence.to_bytes(8, "big"), "/".join(change.path).encode())
@@ -35,7 +37,9 @@ class Newer(Paths):
 
     format = 2
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put(commit.sequence.to_bytes(8, "big"), "/".join(change.path).upper().encode())
@@ -203,7 +207,7 @@ def test_a_scan_that_is_held_over_a_step_goes_on_behind_it(path: Path) -> None:
         name = "test.scanning"
 
         def apply(
-            self, commit: Commit, before: Version, after: Version, storage: ViewStorage
+            self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
         ) -> Generator[None]:
             for number in range(20):
                 storage.put(b"a%02d" % number, b"")

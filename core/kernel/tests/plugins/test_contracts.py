@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from blake3 import blake3
 
-from svc.database import Database
+from svc.database import Database, View, ViewBatch
 from svc.errors import AuthRequired, VersionCollected
 from svc.log import LocalFileBackend
 from svc.plugins import ROOT_IDENTITY, AuthMode, Credentials, Identity
@@ -20,13 +20,13 @@ from svc_testing import (
 )
 
 
-class PathView:
+class PathView(View):
     """The paths of all files, as a view: small, and right."""
 
     name = "test.paths"
     format = 1
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         for transaction in commit.transactions:
             for change in transaction.changes:
                 if change.kind == "ref" and change.path == ("HEAD",):
@@ -51,13 +51,13 @@ class PathView:
                             storage.delete(stored)
 
 
-class CountingView:
+class CountingView(View):
     """A view that breaks the contract: it counts deliveries, and so a second one changes it."""
 
     name = "test.counting"
     format = 1
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         storage.put(b"count", str(int(storage.get(b"count") or b"0") + 1).encode())
 
 
@@ -67,7 +67,7 @@ class TestPathView(ViewContract):
         return PathView()
 
 
-class OperationsView:
+class OperationsView(View):
     """What commits say of paths, and the hashes as long as the trees are there; each row names its commit."""
 
     name = "test.operations"
@@ -120,7 +120,7 @@ def test_the_view_contract_catches_a_view_that_keeps_what_only_trees_told(tmp_pa
 
 def test_the_view_contract_catches_a_view_that_reads_what_was_collected(tmp_path):
     class Reading(OperationsView):
-        def apply(self, commit, before, after, storage):
+        def apply(self, commit, before, after, storage, start=0):
             for path in paths_of(commit):
                 entry = after.get(path)
                 storage.put(self.key(commit, path), b"" if entry is None else entry.hash)
@@ -131,7 +131,7 @@ def test_the_view_contract_catches_a_view_that_reads_what_was_collected(tmp_path
         )
 
 
-class FileView:
+class FileView(View):
     """The names of files that were put, each as a file of its own; several commits at once."""
 
     name = "test.files"
@@ -142,7 +142,7 @@ class FileView:
         return FileBatch(storage)
 
 
-class FileBatch:
+class FileBatch(ViewBatch):
     def __init__(self, storage):
         self.storage = storage
         self.waiting = []
@@ -204,7 +204,7 @@ def test_the_view_contract_catches_a_view_that_counts_deliveries(tmp_path):
         )
 
 
-class WorkingView:
+class WorkingView(View):
     """The sizes of all files: commits note which paths they touch, and work looks there.
 
     It keeps in itself which files of the path in hand it has seen, as long as the storage is the same.
@@ -217,7 +217,7 @@ class WorkingView:
     def __init__(self):
         self.storage, self.seen = None, set()
 
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         for transaction in commit.transactions:
             for change in transaction.changes:
                 for path in filter(None, (change.path, change.source)):

@@ -37,6 +37,17 @@ def svc_register_auth_modes(auth_modes):
     auth_modes.add(Mode())
 """
 
+VIEW = """
+from svc.plugin import View
+
+class Empty(View):
+    {}
+
+@hookimpl
+def svc_register_views(views):
+    views.add(Empty())
+"""
+
 
 def route(path):
     return GOOD_ROUTE.replace('"/{name}"', repr(path))
@@ -158,7 +169,9 @@ def test_a_list_of_ids_is_read(text, expected):
             "@hookimpl\ndef svc_register_health_checks(health_checks): health_checks.add(42)",
             "not an instance of HealthCheck",
         ),
-        ("@hookimpl\ndef svc_register_views(views): views.add(42)", "no name"),
+        ("@hookimpl\ndef svc_register_views(views): views.add(42)", "not an instance of View"),
+        (VIEW.format("name = 'x'"), "no format number"),
+        (VIEW.format("name, format = 'x', 1"), "no method apply"),
         (
             "@hookimpl\ndef svc_register_storage_backends(storage_backends): storage_backends.add(42)",
             "no scheme",

@@ -18,32 +18,33 @@ import os
 import time
 from pathlib import Path
 
+from svc.plugin import View
 from svc.plugins import BackgroundJob, PluginDescriptor, hookimpl
 
 PLUGIN = PluginDescriptor("test.background", "1.0", "For tests", (1, 1), "svc_test_background")
 
 
-class Names:
+class Names(View):
     """Every path that was put."""
     name = "test.names"
     format = 1
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put("/".join(change.path).encode(), b"")
 
 
-class Fragile:
+class Fragile(View):
     """Fails while the process's directory has a file of this name."""
     name = "test.fragile"
     format = 1
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         if Path("fail-view").exists():
             raise RuntimeError("The view was asked to fail, rt_secretsecret.")
         storage.put(b"count", str(commit.sequence).encode())
 
 
-class Working:
+class Working(View):
     """Counts its own work: three pieces for each path, which it takes while no commit waits or in between."""
     name = "test.working"
     format = 1
@@ -54,7 +55,7 @@ class Working:
         return bound
     def start(self, storage, commit):
         storage.put(b"q/started", b"")
-    def apply(self, commit, before, after, storage):
+    def apply(self, commit, before, after, storage, start=0):
         for transaction in commit.transactions:
             for change in transaction.changes:
                 storage.put(b"q/" + "/".join(change.path).encode(), b"")

@@ -1,7 +1,4 @@
-"""The contract of views: whatever happens on the way, a view is what rebuilding it would give.
-
-It holds for both forms: commits come one by one, and to a ``BatchView`` several at once as well.
-"""
+"""The contract of views: whatever happens on the way, a view is what rebuilding it would give."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import pytest
 
@@ -18,7 +15,7 @@ from svc_testing.collecting import simulate_collection
 from svc_testing.view_storage import MemoryViewStorage, StorageInterrupted
 
 if TYPE_CHECKING:
-    from svc.database import BatchView, CommitStep, Database, Version, View, ViewReader, ViewStorage
+    from svc.database import CommitStep, Database, View, ViewReader, ViewStorage
 
 __all__ = ["ViewContract"]
 
@@ -38,7 +35,7 @@ class ViewContract:
     """
 
     @pytest.fixture
-    def view(self) -> View | BatchView:
+    def view(self) -> View:
         """The view under test: a fresh object, bound to a context where it needs one."""
         pytest.fail(f"{type(self).__name__} must give the fixture 'view'.")
 
@@ -73,14 +70,14 @@ class ViewContract:
             transaction.put(("ü", "ß.txt"), b"", content_type="text/plain")
         yield
 
-    def test_name_and_format_are_declared(self, view: View | BatchView) -> None:
+    def test_name_and_format_are_declared(self, view: View) -> None:
         """A view says what it is called and which layout its data have."""
         assert isinstance(view.name, str)
         assert view.name
         assert "/" not in view.name
         assert isinstance(view.format, int)
 
-    def test_following_each_commit_equals_rebuilding(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_following_each_commit_equals_rebuilding(self, view: View, tmp_path: Path) -> None:
         """The law of views: incremental work gives exactly what a rebuild from the log gives."""
         with _open(tmp_path) as database:
             reader = database.register_view(view)
@@ -90,7 +87,7 @@ class ViewContract:
             reader.rebuild()
             assert self._finished(reader) == followed
 
-    def test_a_restart_between_commits_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_a_restart_between_commits_changes_nothing(self, view: View, tmp_path: Path) -> None:
         """A view goes on from its mark in another opening of the database."""
         with _open(tmp_path) as database:
             steps = self.history(database)
@@ -104,7 +101,7 @@ class ViewContract:
             reader.rebuild()
             assert self._finished(reader) == caught_up
 
-    def test_a_torn_write_leaves_no_trace(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_a_torn_write_leaves_no_trace(self, view: View, tmp_path: Path) -> None:
         """A transaction that breaks off at any of its writes is lost, and applying it anew heals.
 
         What it wrote to files stays: those may be ahead of the data.
@@ -122,7 +119,7 @@ class ViewContract:
                     else:
                         break
 
-    def test_a_restart_at_any_step_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_a_restart_at_any_step_changes_nothing(self, view: View, tmp_path: Path) -> None:
         """Commits that are cut off behind one of their steps go on from there, to the same data."""
         with self._made(view, tmp_path) as trial:
             for state, commits, whole in trial.transactions(self):
@@ -135,11 +132,9 @@ class ViewContract:
                     assert trial.finished(self, again, commits) == whole
                     assert left in (steps, steps - cut)
 
-    def test_files_that_are_ahead_of_the_data_change_nothing(
-        self, view: View | BatchView, tmp_path: Path
-    ) -> None:
+    def test_files_that_are_ahead_of_the_data_change_nothing(self, view: View, tmp_path: Path) -> None:
         """A transaction that is lost behind its end, its files written, comes again to the same data."""
-        if not getattr(view, "keeps_files", False):
+        if not view.keeps_files:
             return
         with self._made(view, tmp_path) as trial:
             for state, commits, whole in trial.transactions(self):
@@ -150,7 +145,7 @@ class ViewContract:
                 assert trial.finished(self, again, commits) == whole
 
     def test_a_commit_that_comes_twice_changes_nothing_the_second_time(
-        self, view: View | BatchView, tmp_path: Path
+        self, view: View, tmp_path: Path
     ) -> None:
         """Delivering the last commits again leaves the view as it is."""
         with self._made(view, tmp_path) as trial:
@@ -160,7 +155,7 @@ class ViewContract:
                 trial.apply(twice, commits)
                 assert trial.finished(self, twice, commits) == whole
 
-    def test_batches_of_any_size_give_the_same(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_batches_of_any_size_give_the_same(self, view: View, tmp_path: Path) -> None:
         """How many commits come at once makes no difference."""
         with self._made(view, tmp_path) as trial:
             results = []
@@ -172,7 +167,7 @@ class ViewContract:
                 results.append(trial.finished(self, storage, commits))
             assert all(result == results[0] for result in results)
 
-    def test_its_directory_belongs_to_its_data(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_its_directory_belongs_to_its_data(self, view: View, tmp_path: Path) -> None:
         """A view that keeps files gets another directory when its data begin anew, and the old one goes."""
         with _open(tmp_path) as database:
             for _ in self.history(database):
@@ -180,7 +175,7 @@ class ViewContract:
             reader = database.register_view(view)
             held = self._finished(reader)
             first = reader.read(_directory)
-            if not getattr(view, "keeps_files", False):
+            if not view.keeps_files:
                 assert first is None
                 return
             assert first is not None
@@ -191,9 +186,7 @@ class ViewContract:
             shutil.rmtree(second)
             assert self._finished(reader) == held
 
-    def test_work_may_be_done_between_commits_and_by_others(
-        self, view: View | BatchView, tmp_path: Path
-    ) -> None:
+    def test_work_may_be_done_between_commits_and_by_others(self, view: View, tmp_path: Path) -> None:
         """Two openings do a little work in turns while commits come, and rebuilding gives the same."""
         with _open(tmp_path) as database, _open(tmp_path) as other:
             readers = [database.register_view(view), other.register_view(view)]
@@ -208,9 +201,11 @@ class ViewContract:
             assert self._finished(readers[0]) == worked
             assert self._finished(readers[1]) == worked
 
-    def test_work_that_is_cut_off_changes_nothing(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_work_that_is_cut_off_changes_nothing(self, view: View, tmp_path: Path) -> None:
         """Work that breaks off at any of its writes, or ends after any call, is done from what is stored."""
-        if not hasattr(view, "work"):
+        from svc.database import View
+
+        if type(view).work is View.work:
             return
         with self._made(view, tmp_path) as trial:
             for state, commits, whole in trial.transactions(self):
@@ -227,9 +222,9 @@ class ViewContract:
                     if not more:
                         break
 
-    def test_beginning_at_any_commit_gives_the_same(self, view: View | BatchView, tmp_path: Path) -> None:
+    def test_beginning_at_any_commit_gives_the_same(self, view: View, tmp_path: Path) -> None:
         """A view that starts at HEAD holds what one holds that has followed every commit."""
-        if not getattr(view, "starts_at_head", False):
+        if not view.starts_at_head:
             return
         with self._made(view, tmp_path) as trial:
             steps = [step for (step,) in trial.runs(1)]
@@ -247,9 +242,7 @@ class ViewContract:
                     assert trial.finished(self, storage, steps) == followed
 
     @pytest.mark.parametrize("seed", range(COLLECTIONS))
-    def test_collections_leave_what_rebuilding_gives(
-        self, view: View | BatchView, tmp_path: Path, seed: int
-    ) -> None:
+    def test_collections_leave_what_rebuilding_gives(self, view: View, tmp_path: Path, seed: int) -> None:
         """The law of views holds over collections at any place, whether the view has kept up or lags behind.
 
         A collection destroys the trees of commits; what a view held of those, one made anew cannot know.
@@ -272,7 +265,7 @@ class ViewContract:
             assert self._finished(reader) == kept
 
     def test_a_collection_while_the_view_is_at_work_leaves_what_rebuilding_gives(
-        self, view: View | BatchView, tmp_path: Path
+        self, view: View, tmp_path: Path
     ) -> None:
         """A view whose transactions end behind each of their steps loses trees in the middle of a commit."""
         from svc.database import views
@@ -290,11 +283,11 @@ class ViewContract:
             reader.rebuild()
             assert self._finished(reader) == kept
 
-    def test_commits_that_lose_their_trees_leave_what_records_give(
-        self, view: View | BatchView, tmp_path: Path
-    ) -> None:
+    def test_commits_that_lose_their_trees_leave_what_records_give(self, view: View, tmp_path: Path) -> None:
         """A view that takes commits without trees ends up alike, whether they had trees when they came."""
-        if not getattr(view, "takes_collected", False) or not hasattr(view, "collect"):
+        from svc.database import View
+
+        if not view.takes_collected or type(view).collect is View.collect:
             return
         with self._made(view, tmp_path) as trial:
             steps = [step for (step,) in trial.runs(1)]
@@ -325,7 +318,7 @@ class ViewContract:
                 return reader.read(self.contents)
         pytest.fail(f"The work of the view {reader.name} does not end.")
 
-    def _made(self, view: View | BatchView, directory: Path) -> _Trial:
+    def _made(self, view: View, directory: Path) -> _Trial:
         database = _open(directory)
         for _ in self.history(database):
             pass
@@ -333,7 +326,7 @@ class ViewContract:
 
 
 class _Trial:
-    def __init__(self, view: View | BatchView, database: Database, directory: Path) -> None:
+    def __init__(self, view: View, database: Database, directory: Path) -> None:
         self._view = view
         self._database = database
         self._directory = directory
@@ -346,7 +339,7 @@ class _Trial:
         self._database.close()
 
     def directory(self) -> Path | None:
-        if not getattr(self._view, "keeps_files", False):
+        if not self._view.keeps_files:
             return None
         directory = self._directory / str(next(self._numbers))
         directory.mkdir(parents=True)
@@ -379,9 +372,7 @@ class _Trial:
         self, storage: MemoryViewStorage, commits: list[CommitStep], *, start: int = 0, cut: int | None = None
     ) -> int:
         """Applies commits as one transaction does; returns how many steps that were."""
-        from svc.database.view_batches import begin_batch
-
-        batch = begin_batch(self._view, cast("ViewStorage", storage))
+        batch = self._view.begin(cast("ViewStorage", storage))
         try:
             steps = sum(1 for _ in islice(batch.apply(commits, start) or (), cut))
             batch.end()
@@ -400,23 +391,20 @@ class _Trial:
         return collected_step(step.commit, step.identity)
 
     def collect(self, storage: MemoryViewStorage, step: CommitStep) -> None:
-        view: Any = self._view
-        for _ in view.collect(step, storage) or ():
+        for _ in self._view.collect(step, cast("ViewStorage", storage)) or ():
             pass
 
     def start(self, storage: MemoryViewStorage, commit: CommitStep) -> None:
         from svc.database import EMPTY_ROOT
 
-        view: Any = self._view
-        view.start(storage, commit._replace(before=self._database.version_of(EMPTY_ROOT)))
+        before = self._database.version_of(EMPTY_ROOT)
+        self._view.start(cast("ViewStorage", storage), commit._replace(before=before))
 
     def work(
         self, storage: MemoryViewStorage, commits: list[CommitStep], should_stop: Callable[[], bool]
     ) -> bool:
         """Lets the view work once on top of commits; returns whether more is left."""
-        view: Any = self._view
-        at: Version = commits[-1].after
-        return hasattr(view, "work") and bool(view.work(storage, at, should_stop))
+        return bool(self._view.work(cast("ViewStorage", storage), commits[-1].after, should_stop))
 
     def work_until_torn(self, storage: MemoryViewStorage, commits: list[CommitStep]) -> MemoryViewStorage:
         """Lets the view work until a write fails; returns what was committed, with the files as they are."""

@@ -24,6 +24,7 @@ from svc.plugin import (
     PathChange,
     TransactionRecord,
     Version,
+    View,
     ViewStorage,
 )
 from svc_files.deleted_events import path_key, path_of_key
@@ -44,7 +45,7 @@ _HEAD = "HEAD"
 _FILE, _DIRECTORY = EntryKind.FILE, EntryKind.DIRECTORY
 
 
-class ChunkHoldersView:
+class ChunkHoldersView(View):
     """Follows the commit feed and keeps by which paths a chunk may be found."""
 
     name = CHUNKS_VIEW

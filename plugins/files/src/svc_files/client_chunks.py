@@ -28,6 +28,7 @@ from svc.plugin import (
     StoredContent,
     Transaction,
     Version,
+    View,
     ViewStorage,
     hash_content,
     pause,
@@ -68,7 +69,7 @@ class CutNote(msgspec.Struct, frozen=True, array_like=True):
     chunks: bytes
 
 
-class ClientChunksView:
+class ClientChunksView(View):
     """Follows the commit feed and keeps where the chunks of the notes lie in the database's own chunks."""
 
     name = CLIENT_CHUNKS_VIEW

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from functools import partial
 
-from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Path, PathChange, Version, ViewStorage, pause
+from svc.plugin import (
+    EMPTY_ROOT,
+    Commit,
+    Database,
+    EntryKind,
+    Path,
+    PathChange,
+    Version,
+    View,
+    ViewStorage,
+    pause,
+)
 from svc_files.deleted_events import (
     DeletedFile,
     PathRow,
@@ -41,7 +52,7 @@ _CHANGES_PER_STEP = 256
 _DIRECTORY = EntryKind.DIRECTORY
 
 
-class DeletedFilesView:
+class DeletedFilesView(View):
     """Follows the commit feed and keeps what was deleted from HEAD."""
 
     name = DELETED_VIEW

@@ -16,6 +16,7 @@ from svc.plugin import (
     Hash,
     TransactionRecord,
     Version,
+    View,
     ViewStorage,
     reference_path,
 )
@@ -36,7 +37,7 @@ _FORKS = "forks"
 _ROWS_PER_STEP = 2_000
 
 
-class HistoryView:
+class HistoryView(View):
     """Follows the commit feed and keeps the commits of every path of HEAD, of every fork, and of all.
 
     ``listed`` is how many differences of directories that a commit replaced have a row each; beyond that a

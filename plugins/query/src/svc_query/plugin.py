@@ -11,13 +11,7 @@ if TYPE_CHECKING:
     from svc_metrics.api import GaugeSource
     from svc_portal.api import PortalPage, Preview
 
-    from svc.plugin import (
-        BatchView,
-        CommandRegistry,
-        ContentCheck,
-        HealthCheck,
-        NamedRegistry,
-    )
+    from svc.plugin import CommandRegistry, ContentCheck, HealthCheck, NamedRegistry, View
     from svc_query.api import QueryOperator
 
 __all__ = [
@@ -42,7 +36,7 @@ COMMANDS = {
 
 
 @hookimpl
-def svc_register_views(views: NamedRegistry[BatchView]) -> None:
+def svc_register_views(views: NamedRegistry[View]) -> None:
     """Adds the view that keeps the indexes."""
     from svc_query.indexing.view import IndexView
 

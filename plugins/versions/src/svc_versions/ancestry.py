@@ -12,7 +12,7 @@ import struct
 import msgspec
 
 from svc.errors import NotFound
-from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Hash, Version, ViewReader, ViewStorage
+from svc.plugin import EMPTY_ROOT, Commit, Database, EntryKind, Hash, Version, View, ViewReader, ViewStorage
 from svc_versions.names import HEAD
 
 __all__ = ["JUMPS_VIEW", "JumpsView", "common_ancestor", "is_ancestor", "root_at"]
@@ -22,7 +22,7 @@ JUMPS_VIEW = "versions.jumps"
 _KEY = struct.Struct(">Q")
 
 
-class JumpsView:
+class JumpsView(View):
     """Follows the commit feed and keeps the numbers of the commits at which HEAD was moved to a root."""
 
     name = JUMPS_VIEW
@@ -30,7 +30,9 @@ class JumpsView:
     takes_collected = True
     """A jump is told by the commit alone."""
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         """Takes one commit in."""
         if before.root == after.root:
             return

@@ -14,7 +14,7 @@ from svc.limits import MAXIMUM_TREE_ENTRIES
 if TYPE_CHECKING:
     import click
 
-    from svc.database import BatchView, Database, View
+    from svc.database import Database, View
     from svc.database.content_checks import PathCheck
     from svc.findings import Finding
     from svc.log import StorageBackend
@@ -263,7 +263,7 @@ def declared_system_paths() -> SystemPaths:
     return SystemPaths(load_descriptors(parse_allowed(_allowed())))
 
 
-def _views_of(database: Database, plugin_id: str) -> Iterable[View | BatchView]:
+def _views_of(database: Database, plugin_id: str) -> Iterable[View]:
     from svc.plugins import all_needed, enabled_plugins, load_plugins, validate_settings
     from svc.plugins.lifecycle import bound_view, make_context
 

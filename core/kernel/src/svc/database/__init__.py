@@ -21,14 +21,15 @@ from svc.database.record_versions import files_with_records
 from svc.database.references import reference_name, reference_path
 from svc.database.transaction import CommitResult, OperationHandle, Transaction
 from svc.database.version import Version
-from svc.database.views import BatchView, CommitStep, View, ViewBatch, ViewReader, ViewStorage
+from svc.database.view import CommitStep, View, ViewBatch
+from svc.database.view_storage import ViewStorage
+from svc.database.views import ViewReader
 from svc.executor import in_turns, pause, run_blocking, without_turn
 from svc.objects.content import StoredContent
 from svc.objects.store import EMPTY_ROOT
 
 __all__ = [
     "EMPTY_ROOT",
-    "BatchView",
     "CollectionReport",
     "Commit",
     "CommitResult",

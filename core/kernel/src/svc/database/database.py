@@ -30,8 +30,9 @@ from svc.database.references import HEAD_NAME
 from svc.database.transaction import Transaction
 from svc.database.version import Version
 from svc.database.version_access import VersionAccess
+from svc.database.view import View
 from svc.database.view_set import ViewSet
-from svc.database.views import BatchView, View, ViewReader
+from svc.database.views import ViewReader
 from svc.errors import CorruptRecord, DatabaseClosed, InvalidInput, NotFound, ReadOnly
 from svc.executor import Executor, current_executor
 from svc.findings import Finding
@@ -390,7 +391,7 @@ class Database(VersionAccess, CollectionAccess):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def register_view(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
+    def register_view(self, view: View, *, replace: bool = False) -> ViewReader:
         """Makes a view known, and returns the way to read it.
 
         Args:
@@ -399,7 +400,7 @@ class Database(VersionAccess, CollectionAccess):
         """
         return self._views.register(view, replace=replace)
 
-    def register_views_later(self, bring: Callable[[], Iterable[View | BatchView]]) -> None:
+    def register_views_later(self, bring: Callable[[], Iterable[View]]) -> None:
         """Registers what ``bring`` gives when a view is first asked for that is not registered."""
         self._views.bring = bring
 

@@ -6,14 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from svc.database.view_batches import (
-    Applying,
-    BegunCommits,
-    CommitStep,
-    begin_batch,
-    most_at_once,
-    slices,
-)
+from svc.database.view import CommitStep
+from svc.database.view_batches import Applying, BegunCommits, most_at_once, slices
 from svc.database.view_horizon import steps_behind
 from svc.database.view_marks import NO_HASH, ViewMark
 from svc.database.view_storage import ViewStorage
@@ -37,7 +31,7 @@ def apply_until(
     begun, work.begun = work.begun, None
     for commits in _slices(database, mark, work, begun, horizon):
         if work.batch is None:
-            work.batch = begin_batch(work.view, storage)
+            work.batch = work.view.begin(storage)
         if begun is not None:
             steps, done = begun.steps, mark.steps
             begun = None

@@ -7,16 +7,15 @@ data that are made anew after it.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from msgspec.structs import replace
 
 from svc.database.commit import PathChange, TransactionRecord
 from svc.database.references import HEAD_NAME
 from svc.database.version import Version
-from svc.database.view_batches import BatchView, CommitStep, View
+from svc.database.view import CommitStep, View
 from svc.database.view_marks import NO_HASH, ViewMark
 from svc.database.view_storage import ViewStorage
 from svc.errors import VersionCollected
@@ -37,7 +36,6 @@ __all__ = [
     "first_mark",
     "restarted",
     "steps_behind",
-    "takes_collected",
     "tree_at",
 ]
 
@@ -70,24 +68,19 @@ class CollectedVersion(Version):
         return CollectedVersion(root)
 
 
-def takes_collected(view: View | BatchView) -> bool:
-    """Whether a view takes commits whose trees are gone."""
-    return bool(getattr(view, "takes_collected", False))
-
-
-def begins_at_horizon(view: View | BatchView) -> bool:
+def begins_at_horizon(view: View) -> bool:
     """Whether a view begins with the state at the horizon: it said nothing else."""
-    return not takes_collected(view) and not getattr(view, "starts_at_head", False)
+    return not view.takes_collected and not view.starts_at_head
 
 
-def can_go_on(view: View | BatchView, mark: ViewMark, horizon: int) -> bool:
+def can_go_on(view: View, mark: ViewMark, horizon: int) -> bool:
     """Whether a view can apply what comes behind a mark; if not, it begins anew."""
-    if mark.applied >= horizon or takes_collected(view):
+    if mark.applied >= horizon or view.takes_collected:
         return True
     return begins_at_horizon(view) and mark.horizon == horizon and mark.applied == horizon - 1
 
 
-def first_mark(database: Database, view: View | BatchView, horizon: int, side: int = 0) -> ViewMark:
+def first_mark(database: Database, view: View, horizon: int, side: int = 0) -> ViewMark:
     """Returns the mark of data that begin anew, and follow the commits from the first that the view gets."""
     mark = ViewMark(view.format, database.database_id, horizon=horizon, side=side)
     if begins_at_horizon(view) and horizon > 1:
@@ -96,10 +89,10 @@ def first_mark(database: Database, view: View | BatchView, horizon: int, side: i
     return mark
 
 
-def commit_to_start_at(database: Database, view: View | BatchView) -> CommitStep | None:
+def commit_to_start_at(database: Database, view: View) -> CommitStep | None:
     """Returns HEAD's commit, for a view that starts there; None: it follows all commits from the first."""
     sequence = database.head().sequence
-    if not sequence or not getattr(view, "starts_at_head", False):
+    if not sequence or not view.starts_at_head:
         return None
     commit, identity = database.read_commit(sequence)
     return CommitStep(commit, database.version_of(EMPTY_ROOT), database.version_of(commit.root), identity)
@@ -122,10 +115,10 @@ def restarted(mark: ViewMark, horizon: int) -> ViewMark:
 
 
 def steps_behind(
-    database: Database, view: View | BatchView, mark: ViewMark, after: int, horizon: int
+    database: Database, view: View, mark: ViewMark, after: int, horizon: int
 ) -> Iterator[CommitStep]:
     """Yields the commits behind a number as a view gets them; the caller holds the present generation."""
-    takes, begins = takes_collected(view), begins_at_horizon(view)
+    takes, begins = view.takes_collected, begins_at_horizon(view)
     version_of = database.version_of
     last, last_root = after, None
     for commit, identity in database.feed(after=after):
@@ -165,7 +158,7 @@ class _Begun(NamedTuple):
     mark: bytes
     steps: Iterator[None]
     storage: ViewStorage
-    view: View | BatchView
+    view: View
 
 
 class Collecting:
@@ -177,23 +170,22 @@ class Collecting:
 
     def run(
         self,
-        view: View | BatchView,
+        view: View,
         mark: ViewMark,
         horizon: int,
         storage: ViewStorage,
         is_over: Callable[[ViewStorage], bool],
     ) -> ViewMark:
         """Lets the view give up commits, the oldest first, until a transaction is over."""
-        collect = getattr(view, "collect", None)
         begun, self._begun = self._begun, None
-        if collect is None:
+        if type(view).collect is View.collect:
             return mark._replace(horizon=horizon)
         while mark.horizon < horizon:
             if begun is not None and begun.mark == mark.pack() and begun.view is view:
                 steps, used = begun.steps, begun.storage
                 used.take_over(storage)
             else:
-                steps, used = self._steps(collect, mark, storage), storage
+                steps, used = self._steps(view, mark, storage), storage
             begun = None
             done = mark.collected
             for _ in steps:
@@ -209,9 +201,6 @@ class Collecting:
                 break
         return mark
 
-    def _steps(self, collect: Any, mark: ViewMark, storage: ViewStorage) -> Iterator[None]:
+    def _steps(self, view: View, mark: ViewMark, storage: ViewStorage) -> Iterator[None]:
         commit, identity = self._database.read_commit(mark.horizon + 1)
-        takes_start = "start" in inspect.signature(collect).parameters
-        more = {"start": mark.collected} if mark.collected and takes_start else {}
-        found: Generator[None] | None = collect(collected_step(commit, identity), storage, **more)
-        return iter(found or ())
+        return iter(view.collect(collected_step(commit, identity), storage, mark.collected) or ())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import lmdb
 
@@ -17,6 +17,7 @@ from svc.objects.environments import look_into_environment
 
 if TYPE_CHECKING:
     from svc.database.database import Database
+    from svc.database.view import View
 
 __all__ = [
     "DATABASES",
@@ -43,11 +44,6 @@ OTHER_MARK_KEY = b"other mark"
 
 _MARK = struct.Struct("<II16sQ32sII32sQQII")
 NO_HASH = bytes(HASH_SIZE)
-
-
-class _Named(Protocol):
-    name: str
-    format: int
 
 
 class ViewMark(NamedTuple):
@@ -90,12 +86,12 @@ class ViewMark(NamedTuple):
         return cls(*fields) if layout == LAYOUT else None
 
 
-def storage_directory(views: FilePath, view: _Named) -> FilePath:
+def storage_directory(views: FilePath, view: View) -> FilePath:
     """Returns where a view's data live: programs with different formats of one view never meet."""
     return views / f"{view.name}-{LAYOUT}.{view.format}"
 
 
-def mark_is_of_log(mark: ViewMark, database: Database, view: _Named) -> bool:
+def mark_is_of_log(mark: ViewMark, database: Database, view: View) -> bool:
     """Whether a mark is of this view's format, and names commits that this very log holds."""
     if (mark.format, mark.database_id) != (view.format, database.database_id):
         return False
@@ -104,7 +100,7 @@ def mark_is_of_log(mark: ViewMark, database: Database, view: _Named) -> bool:
     return not mark.steps or database.commit_identity(mark.applied + 1 + mark.more) == mark.begun
 
 
-def applied_in(database: Database, view: _Named) -> int:
+def applied_in(database: Database, view: View) -> int:
     """Returns the number of the last commit in a view's data, 0 for none of this log; changes nothing."""
     directory = storage_directory(database.state_directory / "views", view)
     if not (directory / "data.mdb").exists():

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from svc.database.views import BatchView, View, ViewReader
+from svc.database.view import View
+from svc.database.views import ViewReader
 from svc.errors import NotFound
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ class ViewSet:
     """Views by name; ``bring`` gives views to register when one is asked for that is not registered."""
 
     def __init__(self, database: Database, directory: FilePath) -> None:
-        self.bring: Callable[[], Iterable[View | BatchView]] | None = None
+        self.bring: Callable[[], Iterable[View]] | None = None
         self._database = database
         self._directory = directory
         self._readers: dict[str, ViewReader] = {}
 
-    def register(self, view: View | BatchView, *, replace: bool = False) -> ViewReader:
+    def register(self, view: View, *, replace: bool = False) -> ViewReader:
         """Makes a view known; one of its name that is registered stays, unless ``replace`` is set."""
         reader = self._readers.get(view.name)
         if reader is None:

@@ -7,37 +7,22 @@ process has written to its data: LMDB's transaction numbers count every transact
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import lmdb
 
 from svc.database.version import Version
-from svc.database.view_marks import ViewMark
+from svc.database.view import View
 from svc.database.view_storage import ViewStorage
 
-__all__ = ["More", "ViewWork", "WorkingView", "is_full"]
-
+__all__ = ["More", "ViewWork"]
 
 More: TypeAlias = bool | Callable[[], None]
 """Whether a view has more to do, or what waits until it may have: called behind the transaction."""
 
 
-class WorkingView(Protocol):
-    """A view that has work."""
-
-    def work(self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]) -> More:
-        """See ``BatchView``."""
-        ...
-
-
-def is_full(view: object, mark: ViewMark, horizon: int, storage: Callable[[], ViewStorage]) -> bool:
-    """Whether a view takes no commit before it worked; what is begun, or a collection overtook, goes on."""
-    asked: Callable[[ViewStorage], bool] | None = getattr(view, "is_full", None)
-    return asked is not None and not mark.steps and mark.applied >= horizon and asked(storage())
-
-
 class _Going(NamedTuple):
-    view: WorkingView
+    view: View
     storage: ViewStorage
 
 
@@ -64,7 +49,7 @@ class ViewWork:
 
     def run(
         self,
-        view: WorkingView,
+        view: View,
         at: Version,
         new_storage: ViewStorage,
         should_stop: Callable[[ViewStorage], bool],

@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import lmdb
 
+from svc.database.view import View
 from svc.database.view_applying import apply_until
-from svc.database.view_batches import Applying, BatchView, BegunCommits, CommitStep, View, ViewBatch
+from svc.database.view_batches import Applying, BegunCommits
 from svc.database.view_damage import Damage, note_damage, read_damage
 from svc.database.view_environment import ViewEnvironment
 from svc.database.view_files import FILES_KEY, begin_files, remove_other_formats
@@ -29,7 +29,6 @@ from svc.database.view_horizon import (
     commit_to_start_at,
     first_mark,
     restarted,
-    takes_collected,
     tree_at,
 )
 from svc.database.view_marks import (
@@ -40,7 +39,7 @@ from svc.database.view_marks import (
     storage_directory,
 )
 from svc.database.view_storage import ViewStorage
-from svc.database.view_work import More, ViewWork, is_full
+from svc.database.view_work import More, ViewWork
 from svc.errors import InvalidInput, ServiceUnavailable
 from svc.findings import describe_failure
 from svc.objects.environments import SharedEnvironment
@@ -48,7 +47,7 @@ from svc.objects.environments import SharedEnvironment
 if TYPE_CHECKING:
     from svc.database.database import Database
 
-__all__ = ["BatchView", "CommitStep", "View", "ViewBatch", "ViewReader", "ViewStorage"]
+__all__ = ["ViewReader"]
 
 T = TypeVar("T")
 
@@ -80,13 +79,12 @@ class ViewReader:
         directory: where the data of all views live.
     """
 
-    def __init__(self, database: Database, view: View | BatchView, directory: FilePath) -> None:
+    def __init__(self, database: Database, view: View, directory: FilePath) -> None:
         self._database = database
         self._executor = database.executor
         self._view = view
         self._views = directory
         self._directory = storage_directory(directory, view)
-        self._keeps_files = bool(getattr(view, "keeps_files", False))
         self._data = ViewEnvironment(
             view.name, self._directory, database.executor, read_only=database.read_only
         )
@@ -121,7 +119,7 @@ class ViewReader:
 
     @property
     def _works(self) -> bool:
-        return callable(getattr(self._view, "work", None))
+        return type(self._view).work is not View.work
 
     def failure(self) -> ViewFailure | None:
         """Why the view does not get on in this process; None when it does, or another has brought it on."""
@@ -145,18 +143,14 @@ class ViewReader:
         """
         note_damage(self._directory, self._view.name, reason)
 
-    def use(self, view: View | BatchView) -> None:
+    def use(self, view: View) -> None:
         """Goes on with another object of the same view, whose plugin has got other settings perhaps.
 
         Raises:
             InvalidInput: its data are not those of the view that it replaces.
         """
         present = self._view
-        if (view.name, view.format, bool(getattr(view, "keeps_files", False))) != (
-            present.name,
-            present.format,
-            self._keeps_files,
-        ):
+        if (view.name, view.format, view.keeps_files) != (present.name, present.format, present.keeps_files):
             raise InvalidInput(f"The view {view.name} has other data than the view {present.name}.")
         self._view = view
 
@@ -202,7 +196,7 @@ class ViewReader:
     def catch_up(self, minimum: int | None = None, *, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Applies what the feed holds up to a commit; returns the number of the last one in the view.
 
-        That is a smaller one when the view is full (``BatchView``): whoever wants more lets it ``work``
+        That is a smaller one when the view ``is_full``: whoever wants more lets it ``work``
         first, or waits until another process has done so.
 
         Args:
@@ -277,7 +271,12 @@ class ViewReader:
                 horizon = self._database.horizon()
                 if mark is None or not can_go_on(work.view, mark, horizon):
                     mark = self._empty(shared, transaction)
-                elif is_full(work.view, mark, horizon, partial(self._storage, transaction, shared, mark)):
+                elif (
+                    # What is begun, or what a collection overtook, goes on.
+                    not mark.steps
+                    and mark.applied >= horizon
+                    and work.view.is_full(self._storage(transaction, shared, mark))
+                ):
                     self._work.note(transaction, changes=False)
                     return None
                 begun, self._begun = self._begun, None
@@ -320,7 +319,7 @@ class ViewReader:
                 or storage.changes >= CHANGES_PER_TRANSACTION
                 or time.monotonic() >= deadline
                 # It is asked whether it is full before each call of ``apply``.
-                or (taken > 0 and hasattr(self._view, "is_full"))
+                or (taken > 0 and type(self._view).is_full is not View.is_full)
             )
 
         mark = apply_until(self._database, mark, work, storage, horizon, is_over)
@@ -362,8 +361,8 @@ class ViewReader:
                         changes = True
                     elif self._works:
                         storage = self._storage(transaction, shared, mark)
-                        view: Any = self._view
-                        more, wrote = self._work.run(view, tree_at(self._database, mark), storage, is_over)
+                        at = tree_at(self._database, mark)
+                        more, wrote = self._work.run(self._view, at, storage, is_over)
                         changes = changes or wrote
                     else:
                         more = False
@@ -401,12 +400,12 @@ class ViewReader:
         """Brings the data after a collection closer to those of a rebuild; returns their mark."""
         self._work.forget()  # What it keeps in itself is of rows that may go now.
         view = self._view
-        if takes_collected(view):
+        if view.takes_collected:
             storage = self._storage(transaction, shared, mark)
             return self._collecting.run(view, mark, horizon, storage, is_over)
         if not begins_at_horizon(view):
             return mark._replace(horizon=horizon)  # It knows HEAD alone.
-        if self._keeps_files:
+        if self._view.keeps_files:
             return self._empty(shared, transaction)
         return self._make_aside(shared, transaction, mark, horizon, aside)
 
@@ -441,7 +440,7 @@ class ViewReader:
     def _mark(self, transaction: lmdb.Transaction[bytes]) -> ViewMark | None:
         """The mark of the data; None when they are not of this format, this database and this log."""
         value = transaction.get(MARK_KEY)
-        if self._keeps_files and not self._has_files(transaction):
+        if self._view.keeps_files and not self._has_files(transaction):
             return None
         good = self._good
         if good is not None and good[0] == value:
@@ -468,19 +467,18 @@ class ViewReader:
         if started is not None:
             mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
         transaction.put(MARK_KEY, mark.pack())
-        if self._keeps_files:
+        if self._view.keeps_files:
             transaction.put(FILES_KEY, begin_files(self._data.files))
         if started is not None:
-            view: Any = self._view
             storage = self._storage(transaction, shared, mark)
-            view.start(storage, started)
+            self._view.start(storage, started)
             storage.write()
         return mark
 
     def _storage(
         self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment, mark: ViewMark
     ) -> ViewStorage:
-        name = transaction.get(FILES_KEY) if self._keeps_files else None
+        name = transaction.get(FILES_KEY) if self._view.keeps_files else None
         directory = None if name is None else self._files_of(name)
         horizon = self._database.horizon()
         return ViewStorage(transaction, shared.databases[mark.side], directory, horizon)

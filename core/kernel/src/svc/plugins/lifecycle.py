@@ -28,7 +28,7 @@ from svc.plugins.families import (
 )
 
 if TYPE_CHECKING:
-    from svc.database import BatchView, Database, Head, View
+    from svc.database import Database, Head, View
     from svc.database.content_checks import PathCheck
     from svc.hashing import Hash
     from svc.paths import Path
@@ -133,17 +133,16 @@ def register_views(database: Database, plugins: Plugins) -> None:
             database.register_view(bound_view(item.value, context))
 
 
-def bound_view(view: View | BatchView, context: PluginContext) -> View | BatchView:
-    """Returns a view as it is for one database; PluginError if ``bind`` gave another. See ``BatchView``."""
-    bind: Callable[[PluginContext], View | BatchView] | None = getattr(view, "bind", None)
-    if bind is None:
-        return view
-    bound = bind(context)
-    if (getattr(bound, "name", None), getattr(bound, "format", None)) != (view.name, view.format):
-        raise PluginError(
-            f"What the view {view.name!r} gives for a database is not that view.", plugin=context.plugin_id
-        )
-    return bound
+def bound_view(view: View, context: PluginContext) -> View:
+    """Returns a view as it is for one database; PluginError if ``bind`` gave another."""
+    from svc.database import View
+
+    bound: object = view.bind(context)
+    if isinstance(bound, View) and (bound.name, bound.format) == (view.name, view.format):
+        return bound
+    raise PluginError(
+        f"What the view {view.name!r} gives for a database is not that view.", plugin=context.plugin_id
+    )
 
 
 class EnabledExtensions(ExtensionSource):

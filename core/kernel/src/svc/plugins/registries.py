@@ -15,7 +15,7 @@ from svc.plugins.families import Family
 from svc.plugins.registry import CommandRegistry, NamedRegistry, Registry, RouteCheck, RouteRegistry
 
 if TYPE_CHECKING:
-    from svc.database import BatchView, View
+    from svc.database import View
     from svc.log import StorageBackend
 
 __all__ = ["DrivenFamily", "Registries", "make_registries"]
@@ -36,9 +36,7 @@ class Registries(Struct, frozen=True):
     auth_modes: NamedRegistry[AuthMode] = field(
         default_factory=lambda: NamedRegistry("auth mode", AuthMode, lambda mode: (mode.name, *mode.aliases))
     )
-    views: NamedRegistry[View | BatchView] = field(
-        default_factory=lambda: NamedRegistry("view", _problem_with_view)
-    )
+    views: NamedRegistry[View] = field(default_factory=lambda: NamedRegistry("view", _problem_with_view))
     content_checks: NamedRegistry[ContentCheck] = field(
         default_factory=lambda: NamedRegistry("content check", _problem_with_content_check)
     )
@@ -121,15 +119,17 @@ def make_registries(check_route: RouteCheck | None = None) -> Registries:
 
 
 def _problem_with_view(thing: object) -> str | None:
+    from svc.database import View  # here, because who adds no view needs no database
+
     if isinstance(thing, type):
         return "it is a class, and an instance is needed"
-    if not isinstance(getattr(thing, "name", None), str):
-        return "it has no name"
+    if not isinstance(thing, View):
+        return "it is not an instance of View"
     if not isinstance(getattr(thing, "format", None), int):
         return "it has no format number"
-    if callable(getattr(thing, "begin", None)) or callable(getattr(thing, "apply", None)):
-        return None
-    return "it has no method apply, and no method begin"
+    if type(thing).apply is View.apply and type(thing).begin is View.begin:
+        return "it has no method apply, and no method begin"
+    return None
 
 
 def _problem_with_content_check(thing: object) -> str | None:

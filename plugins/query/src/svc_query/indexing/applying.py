@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from pyroaring import BitMap
 
-from svc.plugin import CommitStep, Entry, EntryKind, Path, Version, ViewStorage
+from svc.plugin import CommitStep, Entry, EntryKind, Path, Version, ViewBatch, ViewStorage
 from svc_query.index_configuration import directory_of
 from svc_query.indexing import keys
 from svc_query.indexing.reconciling import Extensions, Reconciler
@@ -35,7 +35,7 @@ _DIRECTORY = EntryKind.DIRECTORY
 _HEAD = "HEAD"
 
 
-class IndexBatch:
+class IndexBatch(ViewBatch):
     """A batch of commits, in the transactions of the kernel."""
 
     def __init__(self, table: Table, extensions: Extensions, storage: ViewStorage) -> None:
@@ -81,11 +81,8 @@ class IndexBatch:
         self._table.change().sequence = commits[-1].commit.sequence
 
     def end(self) -> None:
-        """Writes everything; see ``ViewBatch``."""
+        """Writes everything."""
         self._table.end()
-
-    def close(self) -> None:
-        """Keeps nothing; see ``ViewBatch``."""
 
 
 def new_job(path: Path, reason: str, version: Version, until: int = 0) -> JobRow:

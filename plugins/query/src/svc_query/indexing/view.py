@@ -15,6 +15,7 @@ from svc.plugin import (
     PluginContext,
     StateFile,
     Version,
+    View,
     ViewBatch,
     ViewStorage,
     native_lock,
@@ -42,7 +43,7 @@ _SAY_SIZE_SECONDS = 1.0
 _views: weakref.WeakValueDictionary[int, IndexView] = weakref.WeakValueDictionary()
 
 
-class IndexView:
+class IndexView(View):
     """Keeps the document table and the indexes of a database.
 
     As it is registered it belongs to none; the kernel binds it to each that is opened. ``caches`` is what the
@@ -143,7 +144,7 @@ class IndexView:
     def work(
         self, storage: ViewStorage, at: Version, should_stop: Callable[[], bool]
     ) -> bool | Callable[[], None]:
-        """Does some of what commits left for later; see ``BatchView``."""
+        """Does some of what commits left for later."""
         self._table.begin(storage)
         # Whoever asks may be a process that does no other work.
         more = self._write_what_was_asked(at) or self.worker.work(storage, at, self.extensions, should_stop)

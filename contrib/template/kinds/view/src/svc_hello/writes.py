@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from svc.plugin import Commit, Database, Version, ViewStorage
+from svc.plugin import Commit, Database, Version, View, ViewStorage
 
 __all__ = ["WritesView", "transactions_of"]
 
 
-class WritesView:
+class WritesView(View):
     """One key for each transaction, so that a second delivery of a commit is harmless."""
 
     name = "contrib.hello.writes"
@@ -15,7 +15,9 @@ class WritesView:
     takes_collected = True
     """Only the commit is read, and no tree: one whose trees a collection has destroyed is like any other."""
 
-    def apply(self, commit: Commit, before: Version, after: Version, storage: ViewStorage) -> None:
+    def apply(
+        self, commit: Commit, before: Version, after: Version, storage: ViewStorage, start: int = 0
+    ) -> None:
         """Takes one commit into the view."""
         for place, transaction in enumerate(commit.transactions):
             storage.put(_prefix(transaction.actor) + b"%020d.%06d" % (commit.sequence, place), b"")
