@@ -13,7 +13,7 @@ from pathlib import Path
 from cluster.network import Line
 from crash.wrapping import WrappedServer
 from svc.processes.registration import registered_processes
-from svc_blackbox.client import Client
+from svc_blackbox.client import TIMEOUT_S, Client
 from svc_blackbox.server import Server, free_port, svc_program
 
 __all__ = ["Node"]
@@ -97,9 +97,9 @@ class Node:
         self.server.start_with(*options)
         self.is_up = True
 
-    def client(self) -> Client:
+    def client(self, timeout: float = TIMEOUT_S) -> Client:
         """A new connection, past the lines."""
-        return Client(f"http://127.0.0.1:{self.port}")
+        return Client(f"http://127.0.0.1:{self.port}", timeout)
 
     def kill(self) -> None:
         """Ends all processes at once."""
