@@ -47,3 +47,30 @@ def test_what_is_installed_is_read_once_and_plugins_of_gevent_are_asked(tmp_path
         check=True,
     )
     assert done.stdout.splitlines() == ["GeventWillPatchAllEvent", "GeventDidPatchAllEvent", "1 True"]
+
+
+CLOSING = """
+from gevent import get_hub, monkey
+from svc_worker.patching import keep_closing
+
+monkey.patch_all()
+keep_closing()
+import os, time
+
+def is_closed():
+    time.sleep(0.01)  # gives the thread a hub
+    descriptor = os.open("/", os.O_RDONLY)
+    os.close(descriptor)
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
+
+print(get_hub().threadpool.apply(is_closed))
+"""
+
+
+def test_native_threads_close_directories() -> None:
+    done = subprocess.run([sys.executable, "-c", CLOSING], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

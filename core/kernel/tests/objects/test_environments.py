@@ -17,7 +17,7 @@ import lmdb
 import pytest
 
 from svc.errors import DatabaseClosed, InsufficientStorage, ServiceUnavailable
-from svc.objects import environments
+from svc.objects import environments, writer_turns
 from svc.objects.environments import SharedEnvironment, close_environment, open_environment
 from svc.objects.key_index import CoverageMark, IndexedCommit, KeyIndex, Place, pack_place
 
@@ -265,6 +265,29 @@ def test_who_writes_again_and_again_is_behind_those_who_wait(
         before = int(get(shared, b"n") or 0)
         with shared.begin(1, True) as transaction:
             assert int(transaction.get(b"n") or 0) <= before + 2
+
+
+def test_behind_one_that_hangs_one_thread_waits_and_the_others_are_told(
+    shared: SharedEnvironment, writer: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_turns, "LONGEST_WAIT_SECONDS", 0.2)
+    writer(2)
+    told: list[ServiceUnavailable] = []
+
+    def begin() -> None:
+        try:
+            with shared.begin(1, True):
+                pass
+        except ServiceUnavailable as error:
+            told.append(error)
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 3
+    assert told[0].details["retry_after"] == 1
 
 
 def test_all_threads_go_on_while_one_opens_what_another_process_writes_to(

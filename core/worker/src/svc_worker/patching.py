@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
-__all__ = ["entry_points_read_once", "read_entry_points"]
+__all__ = ["entry_points_read_once", "keep_closing", "read_entry_points"]
 
 _GEVENTS = "gevent."
 _log = logging.getLogger(__name__)
@@ -37,6 +38,17 @@ def entry_points_read_once() -> Iterator[None]:
         yield
     finally:
         module.entry_points = ask
+
+
+def keep_closing() -> None:
+    """Takes gevent's ``os.close`` back: it leaves all but regular files to the event loop of the thread.
+
+    Native threads run none: there a directory, and the lock on it, stayed open for good. What greenlets
+    read from or write to is closed as sockets are.
+    """
+    from gevent.monkey import get_original
+
+    os.close = get_original("os", "close")
 
 
 @functools.cache

@@ -26,7 +26,7 @@ from svc_worker.files import FileWrapper
 from svc_worker.hooks import Hooks
 from svc_worker.listening import Listener, connections_that_fit
 from svc_worker.memory import make_ahead, shrink
-from svc_worker.patching import entry_points_read_once, read_entry_points
+from svc_worker.patching import entry_points_read_once, keep_closing, read_entry_points
 from svc_worker.settings import HttpSettings, unsupported_settings
 from svc_worker.streams import UNSENT_BYTES, PlainStream, Stream, StreamExpired
 from svc_worker.sweep import SWEEP_SECONDS, Sweep
@@ -70,6 +70,7 @@ class Worker(ggevent.GeventWorker):  # type: ignore[misc]
         """Lets gevent replace what blocks; called in the worker, before the application is loaded."""
         with entry_points_read_once():
             super().patch()
+        keep_closing()
 
     def init_signals(self) -> None:
         """Leaves Ctrl-C, which a terminal sends to every process, to the master alone."""
