@@ -17,7 +17,7 @@ from svc_backup.server_paths import DIRECTORY_VARIABLE
 
 DOCS = Path(__file__).parents[3] / "docs"
 COMMANDS = [LazyCommand(name, home, summary).command for name, (home, summary) in plugin.COMMANDS.items()]
-SHARED = {"database", "url", "token", "tls_ca"}
+SHARED = {"database", "url", "token", "tls_ca", "as_json"}
 
 
 def test_every_setting_has_its_row_and_default() -> None:

@@ -20,7 +20,7 @@ from svc_testing import simulate_collection
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 
-SOURCE = {"database", "url", "token", "tls_ca"}
+SOURCE = {"database", "url", "token", "tls_ca", "as_json"}
 """Options that all commands share; the documentation has them once."""
 
 Run = Callable[..., str]

@@ -23,7 +23,7 @@ from svc_testing import (
 from svc_testing.hook_pages import files_of_page
 
 DOCS = Path(__file__).parents[3] / "docs"
-FILES = files_of_page(DOCS / "plugins" / "portal.md")
+FILES = files_of_page(DOCS / "plugins" / "writing-a-portal-page.md")
 
 
 class TestHookPages(HookPagesContract):

@@ -17,7 +17,7 @@ from svc.plugins import load_plugins
 
 __all__ = ["PluginPagesContract"]
 
-_SHARED_OPTIONS = frozenset({"database", "url", "token", "tls_ca"})
+_SHARED_OPTIONS = frozenset({"database", "url", "token", "tls_ca", "as_json"})
 """Options that all commands share; the page has them once."""
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}

@@ -14,7 +14,7 @@ from svc_files import plugin
 COMMANDS = [LazyCommand(name, home, summary).command for name, (home, summary) in plugin.COMMANDS.items()]
 
 _PAGE = Path(__file__).resolve().parents[4] / "docs" / "cli.md"
-_SHARED = {"database", "url", "token", "tls_ca", "version", "snapshot", "fork", "at"}
+_SHARED = {"database", "url", "token", "tls_ca", "as_json", "version", "snapshot", "fork", "at"}
 
 
 def test_every_command_has_the_name_and_the_line_that_the_list_shows() -> None:

@@ -12,7 +12,7 @@ from svc_query.plugin import COMMANDS
 from svc.plugin import LazyCommand
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "cli.md").read_text(encoding="utf-8")
-SOURCE = {"database", "url", "token", "tls_ca"}
+SOURCE = {"database", "url", "token", "tls_ca", "as_json"}
 """Options that all commands share; the page has them once."""
 
 FOUND = {name: LazyCommand(name, home, summary).command for name, (home, summary) in COMMANDS.items()}
