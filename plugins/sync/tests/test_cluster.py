@@ -208,6 +208,18 @@ def test_of_system_data_nobody_can_place_the_clusters_counts_unless_it_was_remov
     assert winner(made, Rule.REMOVAL_WINS)[1].value is None
 
 
+def test_who_returns_does_not_bring_back_a_key_that_was_removed_meanwhile():
+    old = Document(b"old")
+    changed = write(by(1, 3, old), Dot(8, 7), Document(b"changed"), old, Rule.REMOVAL_WINS)
+    made = returned(None, None, changed, rule=Rule.REMOVAL_WINS)
+    assert winner(made, Rule.REMOVAL_WINS)[1].value is None
+    # It was removed here too before it was made anew, or it is a new one.
+    known = returned(None, None, changed, seen={1: 5}, rule=Rule.REMOVAL_WINS)
+    new = returned(None, None, by(7, 8, Document(b"new")), rule=Rule.REMOVAL_WINS)
+    for one in (known, new):
+        assert winner(one, Rule.REMOVAL_WINS)[1].value is not None
+
+
 def test_writes_of_a_log_that_was_put_back_are_written_again():
     mine = by(7, 8, file("mine"))
     theirs = by(7, 9, file("lost"))

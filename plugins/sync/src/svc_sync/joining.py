@@ -109,7 +109,7 @@ def carry_over(
         {writer: vt for writer, vt in row.items() if writer not in distrusted}
         for row in (known, seen, mine.context)
     ]
-    there = theirs or _stable_there(shown, mine, known)
+    there = theirs or _stable_there(shown, mine, known, rule)
     lacking = {
         dot: version
         for dot, version in mine.versions.items()
@@ -152,12 +152,16 @@ def carry_over(
     return Register(context, versions)
 
 
-def _stable_there(shown: Leaf, mine: Register, known: Row) -> Register:
-    """The register of a path where it was forgotten: with the dot, if that is known here."""
+def _stable_there(shown: Leaf, mine: Register, known: Row, rule: Rule) -> Register:
+    """The register of a path where it was forgotten: with the dot, if that is known here.
+
+    Where removals win, what is not there was removed if this node has changed it, and did not make it.
+    """
     for dot, version in mine.versions.items():
         if dot != STABLE and covers(known, dot) and version.value == value_of(shown):
             return Register({dot.writer: dot.vt}, {dot: Version(version.value)})
-    return Register({}, {}) if value_of(shown) is None else restate(value_of(shown))
+    was_removed = rule is Rule.REMOVAL_WINS and not all(one.fresh for one in mine.versions.values())
+    return restate(value_of(shown)) if was_removed or value_of(shown) is not None else Register({}, {})
 
 
 def may_return_through(cluster: Cluster, host_known: Row) -> bool:
