@@ -13,6 +13,7 @@ import pytest
 from falcon.testing import TestClient
 from svc_portal.testing import PortalPageContract
 from svc_query.indexing import finish_work
+from svc_query.portal import search
 from svc_query.portal.building import BuilderPage
 from svc_query.portal.indexes import IndexesPage
 from svc_query.portal.search import SearchPage
@@ -115,6 +116,15 @@ class TestSearchPage(PortalPageContract):
         text = indexed.simulate_get("/portal/search?since=year").text
         assert 'since=year">books</a> <span class="hint">31<' in text
         assert 'since=day">the last day</a> <span class="hint">32<' in text
+
+    def test_where_very_many_match_nothing_is_counted(
+        self, indexed: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(search, "_MOST_COUNTED", 31)
+        text = indexed.simulate_get("/portal/search?since=year").text
+        assert "More than 31 files match" in text
+        assert "the last day</a>" not in text
+        assert "the last day</a>" in indexed.simulate_get("/portal/search?q=whale&path=/books").text
 
     def test_the_last_word_is_a_beginning_while_it_is_typed(self, indexed: TestClient) -> None:
         assert "Nothing was found" in indexed.simulate_get("/portal/search?q=ishma").text

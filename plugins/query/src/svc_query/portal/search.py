@@ -26,12 +26,14 @@ ROWS = 25
 _NAMED = 10
 _TYPES = 12
 _LOOKED_AT = 100
+_MOST_COUNTED = 10_000
+"""Each of six counts looks at all that matches again."""
 _LEAST_TYPED = 3
 _DAY_MS = 86_400_000
 _PERIODS = {"day": ("the last day", 1), "week": ("the last week", 7), "month": ("the last 30 days", 30)}
 _PERIODS["year"] = ("the last year", 365)
 _NOTHING: dict[str, Any] = {"names": [], "types": [], "periods": [], "directories": [], "saved": []}
-_NOTHING["index"] = None
+_NOTHING |= {"index": None, "uncounted": None}
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -149,7 +151,9 @@ def _found(request: PortalRequest, said: _Said) -> dict[str, Any]:
         page["next_url"] = said.url(request, offset=said.offset + ROWS)
     if said.offset:
         page["first_url"] = said.url(request)
-    if not said.is_typed:  # what is counted, and not only found, waits until somebody has typed it
+    if (answer["total"] or 0) > _MOST_COUNTED:
+        page["uncounted"] = _MOST_COUNTED
+    elif not said.is_typed:  # what is counted, and not only found, waits until somebody has typed it
         page["types"] = _types(request, said)
         page["periods"] = _periods(request, said)
         page["directories"] = _directories(request, said)
