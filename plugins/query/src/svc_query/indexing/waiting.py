@@ -65,8 +65,8 @@ class WaitingFiles:
 
     def wait(self) -> None:
         """Waits for a moment, or until a file has been read."""
-        futures = [running.future for running in self._running.values()]
-        wait(futures, timeout=_WAIT_SECONDS, return_when=FIRST_COMPLETED)
+        running = list(self._running.values())  # another thread may have the next transaction already
+        wait([one.future for one in running], timeout=_WAIT_SECONDS, return_when=FIRST_COMPLETED)
 
     def _take(self, host: Host, key: bytes, running: _Running, reconciler: Reconciler) -> None:
         results = running.future.result()
