@@ -17,6 +17,7 @@ from urllib.parse import quote, urldefrag, urlencode, urljoin, urlsplit
 
 import pytest
 from falcon.testing import TestClient
+from svc_portal.testing import OWN_FORM
 
 from authorization_model.callers import identity_of
 from authorization_model.rules import Caller, Grant, Path, may
@@ -27,7 +28,6 @@ from svc.plugins import ROOT_IDENTITY, Plugins
 from svc_testing import load_with_testing_auth, serve_in_process
 
 LETTERS = "ghjkmnpqrtuvwxyz"
-FORM = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://falconframework.org"}
 MOST_OF_A_KIND = scaled(3)
 MOST_PAGES = scaled(100)
 ABOUT_A_PATH = ("files", "history", "blame", "compare", "past", "access", "share", "deleted")
@@ -211,7 +211,9 @@ class Crawler:
         where = urlsplit(found.url)
         if found.form is None:
             return self.client.simulate_get(where.path, query_string=where.query)
-        return self.client.simulate_post(where.path, body=found.form, headers=FORM, query_string=where.query)
+        return self.client.simulate_post(
+            where.path, body=found.form, headers=OWN_FORM, query_string=where.query
+        )
 
     def check(self, found: Found, text: str) -> None:
         is_of_events = urlsplit(found.url).path.startswith(("/portal/events", "/portal/state"))

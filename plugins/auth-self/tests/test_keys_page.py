@@ -6,12 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from svc_portal.testing.contract import PageReader
+from svc_portal.testing import OWN_FORM, PageReader
 
 from svc.pipeline import check_route
 from svc.plugins import Plugins, load_plugins
 
-OWN_PAGE = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -30,7 +29,7 @@ def show(http: Any, token: str, query: str = "") -> str:
 
 
 def post(http: Any, token: str, **form: Any) -> Any:
-    return http("POST", "/portal/keys", token, body=urlencode(form), headers=OWN_PAGE)
+    return http("POST", "/portal/keys", token, body=urlencode(form), headers=OWN_FORM)
 
 
 def key_in(text: str) -> str:
@@ -83,5 +82,5 @@ def test_users_see_and_revoke_their_own_keys_and_root_all(http: Any) -> None:
 
 def test_nobody_is_sent_to_sign_in_and_no_other_site_sends_the_form(http: Any) -> None:
     assert http("GET", "/portal/keys").status_code == 303
-    foreign = {**OWN_PAGE, "Origin": "https://other.example"}
+    foreign = {**OWN_FORM, "Origin": "https://other.example"}
     assert http("POST", "/portal/keys", http.root, body="action=make", headers=foreign).status_code == 403

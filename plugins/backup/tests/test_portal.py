@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from falcon.testing import TestClient
-from svc_portal.testing import PortalPageContract
+from svc_portal.testing import PortalPageContract, send_form
 
 from svc.plugin import Database
 from svc_backup.portal.backups import BackupPage, BackupsPage
-
-FORM = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 
 
 class OfBackups(PortalPageContract):
@@ -25,10 +23,6 @@ class OfBackups(PortalPageContract):
             changes.put(("a",), b"before")
 
 
-def post(client: TestClient, page: str, form: str) -> Any:
-    return client.simulate_post(f"/portal/{page}", body=form, headers=FORM)
-
-
 class TestBackupsPage(OfBackups):
     urls = ("backups",)
     forms = (("backups", "action=write&output=x.svcdb"), ("backups", "action=write&output=../x"))
@@ -39,11 +33,11 @@ class TestBackupsPage(OfBackups):
 
     def test_an_export_is_saved_by_the_browser(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
-        saved = post(client, "backups", "action=save")
+        saved = send_form(client, "backups", "action=save")
         assert saved.status_code == 200
         assert saved.headers["content-disposition"].startswith("attachment;")
         assert len(saved.content) == int(saved.headers["content-length"])
-        refused = post(client, "backups", "action=save&snapshot=none")
+        refused = send_form(client, "backups", "action=save&snapshot=none")
         assert refused.status_code == 303
 
     def test_files_that_are_no_backups_and_links_are_told_apart(self, served: tuple[TestClient, Any]) -> None:
@@ -70,7 +64,7 @@ class TestBackupPage(OfBackups):
     @pytest.fixture(autouse=True)
     def written(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
-        assert post(client, "backups", "action=write&output=x.svcdb").status_code == 303
+        assert send_form(client, "backups", "action=write&output=x.svcdb").status_code == 303
 
     def test_an_import_says_before_what_it_does_and_can_be_taken_back(
         self, served: tuple[TestClient, Any]
@@ -85,15 +79,15 @@ class TestBackupPage(OfBackups):
         assert (preview["files"], preview["total_size"]) == (1, 6)
         assert preview["file"]["kind"] == "export"
         assert "it could become HEAD" in client.simulate_get("/portal/backups/x.svcdb").text
-        assert post(client, "backups/x.svcdb", "action=import").status_code == 303
+        assert send_form(client, "backups/x.svcdb", "action=import").status_code == 303
         assert self.database.head().root == head
-        done = post(client, "backups/x.svcdb", "action=import&promote=1")
+        done = send_form(client, "backups/x.svcdb", "action=import&promote=1")
         assert done.status_code == 303
         assert self.database.head().root.hex() == preview["version"]
         cookie = done.headers["set-cookie"].partition(";")[0]
         page = client.simulate_get("/portal/backups/x.svcdb", headers={"Cookie": cookie}).text
         assert f'name="hash" value="{head.hex()}"' in page
-        assert post(client, "backups/x.svcdb", f"action=promote&hash={head.hex()}").status_code == 303
+        assert send_form(client, "backups/x.svcdb", f"action=promote&hash={head.hex()}").status_code == 303
         assert self.database.head().root == head
 
     def test_a_damaged_file_is_refused(self, served: tuple[TestClient, Any]) -> None:

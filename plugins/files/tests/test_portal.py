@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from svc_portal.api import EntryAction, Preview
 from svc_portal.testing import EntryActionContract, PortalPageContract, PreviewContract
-from svc_portal.testing.contract import FORM as FORM_FIELDS
-from svc_portal.testing.contract import NOBODY, OWN_PAGE
+from svc_portal.testing.contract import NOBODY, OWN_FORM
 
 from svc.database import Database
 from svc.plugin import Identity
@@ -25,7 +24,6 @@ from svc_files.portal.removed import DeletedPage
 from svc_testing import PathRights
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'.txt"
-FORM = {**FORM_FIELDS, **OWN_PAGE}
 URLS = (
     "files/",
     "files/a",
@@ -125,7 +123,7 @@ class TestTakingBack(PortalPageContract):
     def take_back(self, client: Any, **fields: Any) -> Any:
         form = {name: value if name == "version" else json.dumps(value) for name, value in fields.items()}
         body = urlencode({"action": "take_back", **form})
-        return client.simulate_post("/portal/files/a", body=body, headers=FORM)
+        return client.simulate_post("/portal/files/a", body=body, headers=OWN_FORM)
 
     def test_what_was_changed_since_stays(self, served: Any) -> None:
         client, _ = served
@@ -194,7 +192,7 @@ class TestTakingBack(PortalPageContract):
         client, _ = served
         parts = ['name="action"\r\n\r\nupload', 'name="files"; filename="f.txt"\r\n\r\nmine']
         body = "".join(f"--B\r\nContent-Disposition: form-data; {part}\r\n" for part in parts) + "--B--\r\n"
-        headers = {**FORM, "Content-Type": "multipart/form-data; boundary=B"}
+        headers = {**OWN_FORM, "Content-Type": "multipart/form-data; boundary=B"}
         answer = client.simulate_post("/portal/files/a", body=body, headers=headers)
         said = client.simulate_get("/portal/files/a", cookies=cookies_of(answer)).text
         form = re.search(r'name="action" value="take_back">\s*<input[^>]*name="list" value="([^"]*)"', said)
@@ -383,14 +381,14 @@ class TestDeletedPage(OfThePast):
         page = client.simulate_get("/portal/deleted/a").text
         assert "/a/text.txt" in page
         assert HOSTILE not in page
-        answer = client.simulate_post("/portal/deleted/a", body="paths=/a/text.txt", headers=FORM)
+        answer = client.simulate_post("/portal/deleted/a", body="paths=/a/text.txt", headers=OWN_FORM)
         said = client.simulate_get("/portal/deleted/a", cookies=cookies_of(answer)).text
         assert "Restored /a/text.txt." in said
         assert client.simulate_get("/files/a/text.txt").content.endswith(b"1")
         assert 'value="/a/text.txt"' not in said
         body = urlencode({"action": "delete", "list": '["/a/text.txt"]'})
         assert html.escape('["/a/text.txt"]', quote=True).replace("&quot;", "&#34;") in said
-        client.simulate_post("/portal/files/a", body=body, headers=FORM)
+        client.simulate_post("/portal/files/a", body=body, headers=OWN_FORM)
         assert client.simulate_get("/files/a/text.txt").status_code == 404
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from svc_portal.api import EntryAction
-from svc_portal.testing import EntryActionContract, PortalPageContract
+from svc_portal.testing import OWN_FORM, EntryActionContract, PortalPageContract
 from svc_portal.testing.contract import NOBODY
 
 from svc.plugin import Database, Identity
@@ -22,7 +22,6 @@ from svc_testing import PathRights
 from svc_versions.forks import create_fork
 from svc_versions.snapshots import create_snapshot
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://falconframework.org"}
 HOSTILE = "<img src=x onerror=alert(1)>\"'.txt"
 QUOTED = "%3Cimg%20src=x%20onerror=alert(1)%3E%22'.txt"
 
@@ -132,27 +131,27 @@ class TestComparePage(OfTheHistory):
         assert (
             'value="restore"' not in client.simulate_get("/portal/compare/a/text.txt?from=HEAD&to=first").text
         )
-        refused = client.simulate_post("/portal/compare/a/text.txt", body=body, headers=FORM)
+        refused = client.simulate_post("/portal/compare/a/text.txt", body=body, headers=OWN_FORM)
         assert b"four" in client.simulate_get("/versions/blame/a/text.txt").content
         mode.identity = root
-        done = client.simulate_post("/portal/compare/a/text.txt", body=body, headers=FORM)
+        done = client.simulate_post("/portal/compare/a/text.txt", body=body, headers=OWN_FORM)
         assert refused.headers["location"] == done.headers["location"] == "/portal/history/a/text.txt"
         assert b"three" in client.simulate_get("/versions/blame/a/text.txt").content
         said = client.simulate_get(done.headers["location"], cookies=cookies_of(done)).text
         assert "Restored text.txt from" in said
         snapshot = re.search(r'name="snapshot" value="([^"]+)"', said)[1]  # type: ignore[index]
         body = f"action=restore&snapshot={quote(snapshot)}"
-        client.simulate_post("/portal/compare/a/text.txt", body=body, headers=FORM)
+        client.simulate_post("/portal/compare/a/text.txt", body=body, headers=OWN_FORM)
         assert b"four" in client.simulate_get("/versions/blame/a/text.txt").content
 
     def test_what_is_gone_comes_back_without_an_undo(self, served: Any) -> None:
         client, _ = served
         body = f"action=restore&version={version_of(served, 0)}"
-        done = client.simulate_post("/portal/compare/b/0.txt", body=body, headers=FORM)
+        done = client.simulate_post("/portal/compare/b/0.txt", body=body, headers=OWN_FORM)
         said = client.simulate_get(done.headers["location"], cookies=cookies_of(done)).text
         assert "Restored 0.txt" in said
         assert ">Undo<" not in said
-        refused = client.simulate_post("/portal/compare/b", body="action=other", headers=FORM)
+        refused = client.simulate_post("/portal/compare/b", body="action=other", headers=OWN_FORM)
         assert refused.status_code == 400
 
     def test_large_texts_are_not_compared(self, served: Any) -> None:

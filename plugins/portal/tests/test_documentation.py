@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import svc_portal.api
 from falcon.testing import TestClient
-from svc_portal.testing.contract import FORM, OWN_PAGE, PageReader
+from svc_portal.testing.contract import OWN_FORM, PageReader
 
 from svc_testing import (
     DistributionFactory,
@@ -70,7 +70,7 @@ def test_the_page_of_the_example_works(client: TestClient) -> None:
     assert page.status_code == 200
     assert PageReader(page.text).headings == ["Shelf"]
     assert '<a href="/portal/shelf" aria-current="page">Shelf</a>' in page.text
-    added = client.simulate_post("/portal/shelf", body="title=Emma+%3Cb%3E", headers={**FORM, **OWN_PAGE})
+    added = client.simulate_post("/portal/shelf", body="title=Emma+%3Cb%3E", headers=OWN_FORM)
     assert (added.status_code, added.headers["location"]) == (303, "/portal/shelf")
     cookie = f"svc_message={added.cookies['svc_message'].value}"
     page = client.simulate_get("/portal/shelf", headers={"Cookie": cookie})
@@ -81,7 +81,7 @@ def test_the_page_of_the_example_works(client: TestClient) -> None:
 
 
 def test_an_error_of_an_operation_is_a_page(client: TestClient) -> None:
-    answer = client.simulate_post("/portal/shelf", body="title=", headers={**FORM, **OWN_PAGE})
+    answer = client.simulate_post("/portal/shelf", body="title=", headers=OWN_FORM)
     assert answer.status_code == 400
     assert "The field title is empty." in answer.text
 

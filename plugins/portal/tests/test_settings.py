@@ -10,7 +10,7 @@ import pytest
 from falcon.testing import TestClient
 from svc_portal.requests import Form
 from svc_portal.settings_form import change_of, fields_of
-from svc_portal.testing.contract import FORM, OWN_PAGE
+from svc_portal.testing import send_form
 
 from svc.errors import InvalidInput
 from svc.operations.system_models import DescribedSettings
@@ -142,26 +142,24 @@ def client(tmp_path: Any) -> Iterator[TestClient]:
         yield TestClient(app)
 
 
-def post(client: TestClient, url: str, form: str) -> Any:
-    return client.simulate_post(f"/portal/{url}", body=form, headers={**FORM, **OWN_PAGE})
-
-
 def test_settings_are_saved_and_secrets_are_never_shown(client: TestClient) -> None:
     form = "action=save&setting-event_seconds=44&setting-scrape_token=shown-nowhere"
-    assert post(client, "plugins/metrics", form).status_code == 303
+    assert send_form(client, "plugins/metrics", form).status_code == 303
     page = client.simulate_get("/portal/plugins/metrics").text
     assert 'value="44"' in page
     assert "It is set, and never shown" in page
     assert "shown-nowhere" not in page
     configuration = client.simulate_get("/system/plugins/metrics/configuration").json
     assert configuration["stored"] == {"event_seconds": 44, "scrape_token": "********"}
-    assert post(client, "plugins/metrics", "action=save&setting-event_seconds=").status_code == 303
+    assert send_form(client, "plugins/metrics", "action=save&setting-event_seconds=").status_code == 303
     configuration = client.simulate_get("/system/plugins/metrics/configuration").json
     assert configuration["stored"] == {"scrape_token": "********"}
 
 
 def test_a_refusal_stands_beside_its_field_and_the_form_keeps_what_it_has(client: TestClient) -> None:
-    answer = post(client, "plugins/metrics", "action=save&setting-event_seconds=0&setting-scrape_token=shh")
+    answer = send_form(
+        client, "plugins/metrics", "action=save&setting-event_seconds=0&setting-scrape_token=shh"
+    )
     assert answer.status_code == 400
     assert 'aria-invalid="true"' in answer.text
     assert 'value="0"' in answer.text
@@ -171,16 +169,16 @@ def test_a_refusal_stands_beside_its_field_and_the_form_keeps_what_it_has(client
 
 def test_a_refused_form_still_knows_what_it_was_made_with(client: TestClient) -> None:
     form = "action=save&setting-event_seconds=0&was-event_seconds=7"
-    answer = post(client, "plugins/metrics", form)
+    answer = send_form(client, "plugins/metrics", form)
     assert answer.status_code == 400
     assert 'name="was-event_seconds" value="7"' in answer.text
     assert "was-scrape_token" not in answer.text
 
 
 def test_a_plugin_is_disabled_and_enabled(client: TestClient) -> None:
-    assert post(client, "plugins/metrics", "action=disable").status_code == 303
+    assert send_form(client, "plugins/metrics", "action=disable").status_code == 303
     assert client.simulate_get("/system/stats").status_code == 404
-    assert post(client, "plugins/metrics", "action=enable&setting-event_seconds=9").status_code == 303
+    assert send_form(client, "plugins/metrics", "action=enable&setting-event_seconds=9").status_code == 303
     assert client.simulate_get("/system/stats").status_code == 200
     stored = client.simulate_get("/system/plugins/metrics/configuration").json["stored"]
     assert stored == {"event_seconds": 9}

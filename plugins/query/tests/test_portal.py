@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from falcon.testing import TestClient
-from svc_portal.testing import PortalPageContract
+from svc_portal.testing import OWN_FORM, PortalPageContract
 from svc_query.indexing import finish_work
 from svc_query.portal import search
 from svc_query.portal.building import BuilderPage
@@ -26,7 +26,6 @@ from svc_testing import PathRights
 HOSTILE = "<img src=x onerror=alert(1)>\"'.txt"
 INDEXES = {"glob": "**/*", "indexes": [{"name": "text", "type": "fulltext"}]}
 USER = "00000000-0000-0000-0000-000000000009"
-OWN_PAGE = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 
 
 def asked(**members: Any) -> str:
@@ -93,7 +92,7 @@ class TestSearchPage(PortalPageContract):
 
     def test_the_request_can_be_changed_as_json(self, indexed: TestClient) -> None:
         def ask(text: str) -> str:
-            return str(indexed.simulate_post("/portal/search", body=text, headers=OWN_PAGE).text)
+            return str(indexed.simulate_post("/portal/search", body=text, headers=OWN_FORM).text)
 
         groups = ask(asked(path="/", where=[], aggregate={"group_by": ["@extension"]}))
         assert '<span class="hint">count:</span> 31' in groups
@@ -232,7 +231,7 @@ class TestBuilderPage(PortalPageContract):
         form = urlencode(
             {"action": "save", "name": "/kept/mine.json", "body": json.dumps({"path": "/books", "where": []})}
         )
-        saved = client.simulate_post("/portal/search/build", body=form, headers=OWN_PAGE)
+        saved = client.simulate_post("/portal/search/build", body=form, headers=OWN_FORM)
         assert saved.headers["location"] == "/portal/files/kept/mine.json"
         assert (
             'href="/portal/files/kept/mine.json">/kept/mine.json</a>'
@@ -240,7 +239,7 @@ class TestBuilderPage(PortalPageContract):
         )
         page = client.simulate_get("/portal/files/kept/mine.json").text
         body = html.unescape(re.findall(r'name="body" value="([^"]*)"', page)[0])
-        found = client.simulate_post("/portal/search", body=urlencode({"body": body}), headers=OWN_PAGE).text
+        found = client.simulate_post("/portal/search", body=urlencode({"body": body}), headers=OWN_FORM).text
         assert 'href="/portal/files/books/whale.txt"' in found
         assert client.simulate_get("/files/kept/mine.json").headers["content-type"] == SEARCH_TYPE
 
@@ -298,7 +297,7 @@ class TestIndexesPage(PortalPageContract):
         text = html.unescape(re.findall(r"<textarea[^>]*>\n([^<]*)</textarea>", page)[0])
         assert {"title", "year"} <= {entry["name"] for entry in json.loads(text)["indexes"]}
         form = urlencode({"action": "store", "path": "/books", "configuration": text})
-        stored = client.simulate_post("/portal/search/indexes", body=form, headers=OWN_PAGE)
+        stored = client.simulate_post("/portal/search/indexes", body=form, headers=OWN_FORM)
         assert stored.headers["location"] == "/portal/search/indexes?path=%2Fbooks"
         assert json.loads(client.simulate_get("/files/books/.svc-config/indexes.json").text) == json.loads(
             text

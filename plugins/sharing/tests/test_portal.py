@@ -6,12 +6,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from svc_portal.testing.contract import PageReader
+from svc_portal.testing import OWN_FORM, PageReader
 
 from svc.pipeline import check_route
 from svc.plugins import Plugins, load_plugins
 
-OWN_PAGE = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -30,7 +29,7 @@ def show(http: Any, page: str, token: str = "root") -> str:
 
 
 def post(http: Any, page: str, **form: Any) -> Any:
-    return http("POST", f"/portal/{page}", body=urlencode(form), fields=OWN_PAGE)
+    return http("POST", f"/portal/{page}", body=urlencode(form), fields=OWN_FORM)
 
 
 def follow(http: Any, answer: Any) -> str:

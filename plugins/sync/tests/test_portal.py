@@ -9,14 +9,13 @@ from urllib.parse import urlencode
 
 import pytest
 from falcon.testing import TestClient
-from svc_portal.testing import PortalPageContract, StateCardContract
+from svc_portal.testing import OWN_FORM, PortalPageContract, StateCardContract
 from svc_sync.portal.pages import ClusterPage, PeersCard
 
 from svc import Database
 
 from .nodes import Node, Nodes  # noqa: TID252
 
-FORM = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -68,7 +67,7 @@ class TestClusterPage(OfACluster, PortalPageContract):
         assert {client.simulate_get("/sync/conflicts/" + link.replace("&amp;", "&")).content} == loser
         version = text.partition('name="version" value="')[2].partition('"')[0]
         form = urlencode({"action": "pick", "pick": "loser", "path": f"/{HOSTILE}", "version": version})
-        assert client.simulate_post("/portal/cluster", body=form, headers=FORM).status_code == 303
+        assert client.simulate_post("/portal/cluster", body=form, headers=OWN_FORM).status_code == 303
         assert {self.node.read(HOSTILE)} == loser
         assert "There are none." in client.simulate_get("/portal/cluster").text
 

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 from falcon.testing import TestClient
-from svc_portal.testing import PortalPageContract, StateCardContract
+from svc_portal.testing import OWN_FORM, PortalPageContract, StateCardContract
 from svc_task_gc.portal.collection import CollectionCard, CollectionPage
 
 from svc.plugin import Database
-
-FORM = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 
 
 class OfCollections:
@@ -52,7 +50,7 @@ class TestWithTasks(OfCollections, PortalPageContract):
         client, _ = served
         assert 'action="/portal/tasks/new/gc"' in client.simulate_get("/portal/collection").text
         form = "action=start&argument-dry_run=1&argument-keep_days=2"
-        started = client.simulate_post("/portal/tasks/new/gc", body=form, headers=FORM)
+        started = client.simulate_post("/portal/tasks/new/gc", body=form, headers=OWN_FORM)
         assert started.status_code == 303
         (task,) = client.simulate_get("/system/tasks").json["tasks"]
         assert task["args"] == {"dry_run": True, "keep_days": 2}

@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from falcon.testing import Result, TestClient
+from falcon.testing import TestClient
 from svc_portal.api import PortalPage
-from svc_portal.testing import PortalPageContract, StateCardContract
+from svc_portal.testing import PortalPageContract, StateCardContract, follow, send_form
 from svc_task_gc.task import GcTask
 from svc_tasks.api import enqueue
 from svc_tasks.portal.card import TasksCard
@@ -17,19 +17,7 @@ from svc_tasks.portal.tasks import NewTaskPage, TaskPage, TasksPage
 
 from svc.plugin import Database
 
-FORM = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 SCHEDULE = "action=schedule&argument-keep_days=3&id=nightly&schedule=30 3 * * *".replace(" ", "+")
-
-
-def post(client: TestClient, page: str, form: str) -> Result:
-    return client.simulate_post(f"/portal/{page}", body=form, headers=FORM)
-
-
-def follow(client: TestClient, answer: Result) -> str:
-    """The page that comes next, with what it says."""
-    assert answer.status_code == 303, answer.text
-    cookie = answer.headers["set-cookie"].partition(";")[0]
-    return str(client.simulate_get(answer.headers["location"], headers={"Cookie": cookie}).text)
 
 
 class OfTasks(PortalPageContract):
@@ -63,20 +51,20 @@ class TestNewTaskPage(OfTasks):
 
     def test_a_task_is_started_shown_and_cancelled(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
-        started = post(client, "tasks/new/gc", "action=start&argument-dry_run=1&argument-keep_days=2.5")
+        started = send_form(client, "tasks/new/gc", "action=start&argument-dry_run=1&argument-keep_days=2.5")
         page = client.simulate_get(started.headers["location"]).text
         assert "<dt>Argument dry_run</dt><dd>true</dd>" in page
         assert "<dt>Argument keep_days</dt><dd>2.5</dd>" in page
         assert 'data-live="2"' in page
         task = started.headers["location"].removeprefix("/portal/")
-        assert "was cancelled" in follow(client, post(client, task, "action=cancel"))
+        assert "was cancelled" in follow(client, send_form(client, task, "action=cancel"))
         ended = client.simulate_get(started.headers["location"]).text
         assert "data-live" not in ended
 
     def test_what_is_wrong_is_said_above_the_form_that_keeps_what_it_has(
         self, served: tuple[TestClient, Any]
     ) -> None:
-        text = post(served[0], "tasks/new/gc", "action=start&argument-keep_days=soon&id=x").text
+        text = send_form(served[0], "tasks/new/gc", "action=start&argument-keep_days=soon&id=x").text
         assert "The argument keep_days is no number, and no JSON." in text
         assert 'value="soon"' in text
         assert 'name="id" value="x"' in text
@@ -92,7 +80,7 @@ class TestTaskPage(OfTasks):
 
     @pytest.fixture(autouse=True)
     def task(self, served: tuple[TestClient, Any]) -> None:
-        started = post(served[0], "tasks/new/gc", "action=start")
+        started = send_form(served[0], "tasks/new/gc", "action=start")
         url = started.headers["location"].removeprefix("/portal/")
         self.urls, self.forms = (url,), ((url, "action=cancel"),)  # type: ignore[misc]
 
@@ -109,20 +97,20 @@ class TestSchedulesPage(OfTasks):
         self, served: tuple[TestClient, Any]
     ) -> None:
         client, _ = served
-        added = follow(client, post(client, "tasks/new/gc", SCHEDULE))
+        added = follow(client, send_form(client, "tasks/new/gc", SCHEDULE))
         assert "Added the schedule nightly." in added
         assert added.count("<time") == 3
         change = "action=change&id=nightly&schedule=0+4+*+*+*"
-        assert "is 0 4 * * * now" in follow(client, post(client, "schedules", change))
-        assert "five fields" in follow(client, post(client, "schedules", change.replace("+*+*", "")))
+        assert "is 0 4 * * * now" in follow(client, send_form(client, "schedules", change))
+        assert "five fields" in follow(client, send_form(client, "schedules", change.replace("+*+*", "")))
         assert "none while it is disabled" in follow(
-            client, post(client, "schedules", "action=disable&id=nightly")
+            client, send_form(client, "schedules", "action=disable&id=nightly")
         )
-        assert "enabled" in follow(client, post(client, "schedules", "action=enable&id=nightly"))
-        removed = follow(client, post(client, "schedules", "action=remove&id=nightly"))
+        assert "enabled" in follow(client, send_form(client, "schedules", "action=enable&id=nightly"))
+        removed = follow(client, send_form(client, "schedules", "action=remove&id=nightly"))
         assert "There are no schedules." in removed
         of = removed.partition('name="of" value="')[2].partition('"')[0].replace("&#34;", '"')
-        again = follow(client, post(client, "schedules", "action=add&of=" + quote(of)))
+        again = follow(client, send_form(client, "schedules", "action=add&of=" + quote(of)))
         assert "0 4 * * *" in again
         assert "keep_days&#34;:3" in again
 

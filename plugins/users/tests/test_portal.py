@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from falcon.testing import Result, TestClient
+from falcon.testing import TestClient
 from svc_portal.api import PortalPage
-from svc_portal.testing import EntryActionContract, PortalPageContract
+from svc_portal.testing import EntryActionContract, PortalPageContract, follow, send_form
 
 from svc.plugin import Database
 from svc_users.portal.access import AccessAction, AccessPage
@@ -17,19 +17,7 @@ from svc_users.portal.seeing import SeeAsPage
 from svc_users.portal.users import UserPage, UsersPage
 from svc_users.users import create_user
 
-FORM = {"Origin": "http://falconframework.org", "Content-Type": "application/x-www-form-urlencoded"}
 HOSTILE = "<b onclick=alert(1)>"
-
-
-def post(client: TestClient, page: str, form: str) -> Result:
-    return client.simulate_post(f"/portal/{page}", body=form, headers=FORM)
-
-
-def follow(client: TestClient, answer: Result) -> str:
-    """The page that comes next, with what it says."""
-    assert answer.status_code == 303, answer.text
-    cookie = answer.headers["set-cookie"].partition(";")[0]
-    return str(client.simulate_get(answer.headers["location"], headers={"Cookie": cookie}).text)
 
 
 class OfUsers(PortalPageContract):
@@ -64,18 +52,18 @@ class TestUserPage(OfUsers):
         self, served: tuple[TestClient, Any]
     ) -> None:
         client, _ = served
-        added = post(client, "people", "action=add&username=bob&tags=a,+b")
+        added = send_form(client, "people", "action=add&username=bob&tags=a,+b")
         assert "Made the user bob." in follow(client, added)
         page = added.headers["location"].removeprefix("/portal/")
         changed = follow(
-            client, post(client, page, "action=change&username=bobby&email=b%40example.com&tags=")
+            client, send_form(client, page, "action=change&username=bobby&email=b%40example.com&tags=")
         )
         assert 'value="bobby"' in changed
         assert 'value="b@example.com"' in changed
-        assert "may not sign in" in follow(client, post(client, page, "action=deactivate"))
+        assert "may not sign in" in follow(client, send_form(client, page, "action=deactivate"))
         assert "deactivated" in client.simulate_get("/portal/people").text
-        assert "bobby may sign in." in follow(client, post(client, page, "action=activate"))
-        taken = follow(client, post(client, page, "action=change&username=ann"))
+        assert "bobby may sign in." in follow(client, send_form(client, page, "action=activate"))
+        taken = follow(client, send_form(client, page, "action=change&username=ann"))
         assert 'class="message error"' in taken
 
 
@@ -97,21 +85,21 @@ class TestGroupPage(OfUsers):
 
     @pytest.fixture(autouse=True)
     def editors(self, served: tuple[TestClient, Any]) -> None:
-        assert post(served[0], "groups", "action=add&name=editors").status_code == 303
+        assert send_form(served[0], "groups", "action=add&name=editors").status_code == 303
 
     def test_users_enter_and_leave_it(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
-        assert "ann is in it." in follow(client, post(client, "groups/editors", "action=enter&user=ann"))
+        assert "ann is in it." in follow(client, send_form(client, "groups/editors", "action=enter&user=ann"))
         assert f'href="/portal/people/{self.ann}">ann<' in client.simulate_get("/portal/groups/editors").text
         assert "There is no user nobody." in follow(
-            client, post(client, "groups/editors", "action=enter&user=nobody")
+            client, send_form(client, "groups/editors", "action=enter&user=nobody")
         )
-        left = follow(client, post(client, "groups/editors", f"action=leave&user={self.ann}"))
+        left = follow(client, send_form(client, "groups/editors", f"action=leave&user={self.ann}"))
         assert "no member any more" in left
         assert '<input type="hidden" name="action" value="enter">' in left
-        tagged = follow(client, post(client, "groups/editors", "action=tags&tags=staff"))
+        tagged = follow(client, send_form(client, "groups/editors", "action=tags&tags=staff"))
         assert 'value="staff"' in tagged
-        assert "with its grants" in follow(client, post(client, "groups/editors", "action=delete"))
+        assert "with its grants" in follow(client, send_form(client, "groups/editors", "action=delete"))
         assert client.simulate_get("/portal/groups/editors").status_code == 404
 
 
@@ -132,7 +120,7 @@ class TestAccessPage(OfUsers):
     def test_a_path_is_granted_explained_and_taken_back(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
         page = "access/a"
-        granted = follow(client, post(client, page, "action=grant&user=ann&allow=r&allow=l&deny=d"))
+        granted = follow(client, send_form(client, page, "action=grant&user=ann&allow=r&allow=l&deny=d"))
         assert "Granted to ann." in granted
         assert "may <code>-r--l---</code>, may not <code>---d----</code>" in granted
         below = client.simulate_get(f"/portal/{page}/below?user=ann").text
@@ -141,14 +129,14 @@ class TestAccessPage(OfUsers):
         assert "<strong>delete</strong>: not allowed." in below
         assert 'href="/portal/access/a">/a</a>' in client.simulate_get(f"/portal/people/{self.ann}").text
         grant = granted.partition('name="grant" value="')[2].partition('"')[0]
-        taken = follow(client, post(client, page, f"action=revoke&grant={grant}"))
+        taken = follow(client, send_form(client, page, f"action=revoke&grant={grant}"))
         assert "Took the grant of ann back." in taken
         assert "-r--l---" not in taken
         undo = "action=grant&allow=rl&deny=d&pattern=&group=" + quote(f"user:{self.ann}")
         assert '<input type="hidden" name="allow" value="rl">' in taken
-        assert "may <code>-r--l---</code>" in follow(client, post(client, page, undo))
-        assert "Nothing was chosen" in follow(client, post(client, page, "action=grant&user=ann"))
-        assert "no such right" in follow(client, post(client, page, "action=grant&user=ann&allow=z"))
+        assert "may <code>-r--l---</code>" in follow(client, send_form(client, page, undo))
+        assert "Nothing was chosen" in follow(client, send_form(client, page, "action=grant&user=ann"))
+        assert "no such right" in follow(client, send_form(client, page, "action=grant&user=ann&allow=z"))
 
 
 class TestAccessAction(EntryActionContract):
@@ -176,7 +164,7 @@ class TestSeeAsPage(OfUsers):
     def of_ann(self, served: tuple[TestClient, Any]) -> None:
         self.urls = (f"people/{self.ann}/sees/", f"people/{self.ann}/sees/a/b", f"people/{self.ann}/sees/x")  # type: ignore[misc]
         client, _ = served
-        granted = post(client, "access/a/b/open", "action=grant&user=ann&allow=r&allow=l")
+        granted = send_form(client, "access/a/b/open", "action=grant&user=ann&allow=r&allow=l")
         assert granted.status_code == 303
 
     def test_it_shows_what_the_user_would_see(self, served: tuple[TestClient, Any]) -> None:
@@ -194,7 +182,7 @@ class TestSeeAsPage(OfUsers):
 
     def test_pages_go_on_where_the_one_before_has_ended(self, served: tuple[TestClient, Any]) -> None:
         client, _ = served
-        assert post(client, "access/", "action=grant&user=ann&allow=l").status_code == 303
+        assert send_form(client, "access/", "action=grant&user=ann&allow=l").status_code == 303
         names, after = [], None
         for _ in range(9):
             query = {"path": "/a/b", "user": "ann", "limit": 1, **({"after": after} if after else {})}
@@ -209,7 +197,7 @@ class TestSeeAsPage(OfUsers):
         client, _ = served
         for user, status in (("root", 400), ("nobody", 404)):
             assert client.simulate_get(f"/portal/people/{user}/sees/").status_code == status
-        post(client, f"people/{self.ann}", "action=deactivate")
+        send_form(client, f"people/{self.ann}", "action=deactivate")
         assert "may not sign in" in client.simulate_get(self.page("")).text
 
     def page(self, path: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from svc_portal.testing import PortalPageContract
-from svc_portal.testing.contract import FORM, NOBODY, OWN_PAGE
+from svc_portal.testing.contract import NOBODY, OWN_FORM, follow, send_form
 
 from svc.plugin import Database, parse_path
 from svc_versions.forks import create_fork
@@ -49,12 +49,7 @@ def put(database: Database, files: dict[str, bytes], ref: str = "HEAD") -> None:
 def send(served: Any, page: str, **fields: str) -> str:
     """Sends a form, and returns the page that comes next."""
     client, _ = served
-    answer = client.simulate_post(f"/portal/{page}", body=urlencode(fields), headers={**FORM, **OWN_PAGE})
-    assert answer.status_code == 303, answer.text
-    cookies = {name: cookie.value for name, cookie in answer.cookies.items()}
-    shown = client.simulate_get(answer.headers["location"], cookies=cookies)
-    assert shown.status_code == 200
-    return str(shown.text)
+    return follow(client, send_form(client, page, urlencode(fields)))
 
 
 def undo(served: Any, page: str) -> str:
@@ -217,7 +212,7 @@ class TestMergePage(OfVersions):
         undo(served, page)
         assert head(served) == before
         bad = client.simulate_post(
-            "/portal/versions/merge", body="from=forks/draft&strategy=x", headers={**FORM, **OWN_PAGE}
+            "/portal/versions/merge", body="from=forks/draft&strategy=x", headers=OWN_FORM
         )
         assert bad.status_code == 400
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from svc_portal.testing.contract import (
+    OWN_FORM,
     EntryActionContract,
+    PageReader,
     PortalLinkContract,
     PortalPageContract,
     PreviewContract,
     SignInContract,
     StateCardContract,
+    follow,
+    send_form,
 )
 
 __all__ = [
+    "OWN_FORM",
     "EntryActionContract",
+    "PageReader",
     "PortalLinkContract",
     "PortalPageContract",
     "PreviewContract",
     "SignInContract",
     "StateCardContract",
+    "follow",
+    "send_form",
 ]

@@ -28,6 +28,7 @@ from svc_portal.rendering import FOLDER, package_of
 from svc_testing import ExtensionContract, load_with_testing_auth, serve_in_process, used_by
 
 __all__ = [
+    "OWN_FORM",
     "EntryActionContract",
     "PageReader",
     "PortalLinkContract",
@@ -35,15 +36,31 @@ __all__ = [
     "PreviewContract",
     "SignInContract",
     "StateCardContract",
+    "follow",
+    "send_form",
 ]
 
 HOST = "falconframework.org"
-OWN_PAGE = {"Origin": f"http://{HOST}"}
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+OWN_FORM = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{HOST}"}
+"""Header fields of a form that stands on a page of this server."""
 NOBODY = Identity(user_id="11111111-1111-4111-8111-111111111111", name="nobody")
 _EVENTS = "on"
 _OUTWARD = "noopener noreferrer nofollow"
 _EMPTY = ("input", "img", "meta", "link", "br", "hr", "source", "wbr")
+
+
+def send_form(client: TestClient, page: str, form: str) -> Result:
+    """Sends a form of a page."""
+    return client.simulate_post(f"/portal/{page}", body=form, headers=OWN_FORM)
+
+
+def follow(client: TestClient, answer: Result) -> str:
+    """Returns the page that comes next, with what it says."""
+    assert answer.status_code == 303, answer.text
+    cookies = {name: cookie.value for name, cookie in answer.cookies.items()}
+    shown = client.simulate_get(answer.headers["location"], cookies=cookies)
+    assert shown.status_code == 200, shown.text
+    return str(shown.text)
 
 
 class PageReader(HTMLParser):
@@ -174,10 +191,10 @@ class PortalPageContract(_Served):
         """Each ends on a page, and no other site can send it."""
         client, _ = served
         for url, form in self.forms:
-            foreign = {**FORM, "Origin": "https://other.example"}
+            foreign = {**OWN_FORM, "Origin": "https://other.example"}
             refused = client.simulate_post(f"/portal/{url}", body=form, headers=foreign)
             assert refused.status_code == 403, url
-            answer = client.simulate_post(f"/portal/{url}", body=form, headers={**FORM, **OWN_PAGE})
+            answer = send_form(client, url, form)
             assert answer.status_code in (200, 303), (url, answer.text)
 
     def check(self, answer: Result, url: str) -> None:
