@@ -121,6 +121,10 @@ class ViewReader:
     def _works(self) -> bool:
         return type(self._view).work is not View.work
 
+    @property
+    def _may_be_full(self) -> bool:
+        return type(self._view).is_full is not View.is_full
+
     def failure(self) -> ViewFailure | None:
         """Why the view does not get on in this process; None when it does, or another has brought it on."""
         failure = self._failure
@@ -272,8 +276,9 @@ class ViewReader:
                 if mark is None or not can_go_on(work.view, mark, horizon):
                     mark = self._empty(shared, transaction)
                 elif (
+                    self._may_be_full
                     # What is begun, or what a collection overtook, goes on.
-                    not mark.steps
+                    and not mark.steps
                     and mark.applied >= horizon
                     and work.view.is_full(self._storage(transaction, shared, mark))
                 ):
@@ -319,7 +324,7 @@ class ViewReader:
                 or storage.changes >= CHANGES_PER_TRANSACTION
                 or time.monotonic() >= deadline
                 # It is asked whether it is full before each call of ``apply``.
-                or (taken > 0 and type(self._view).is_full is not View.is_full)
+                or (taken > 0 and self._may_be_full)
             )
 
         mark = apply_until(self._database, mark, work, storage, horizon, is_over)

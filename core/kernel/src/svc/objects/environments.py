@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import time
@@ -39,7 +38,7 @@ from svc.log.lock_waits import describe_process
 from svc.native_locks import held_across_waits, native_lock
 from svc.objects.environment_files import end_of, fill_up
 from svc.objects.environment_notes import NOTE, is_whole, note_written
-from svc.objects.writer_turns import WriterTurns
+from svc.objects.writer_turns import WriterTurns, try_flock
 
 __all__ = [
     "SharedEnvironment",
@@ -386,7 +385,7 @@ def _locked(directory: Path) -> Iterator[None]:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
-        while not _try_flock(descriptor):
+        while not try_flock(descriptor):
             if time.monotonic() > deadline:
                 raise DatabaseBusy(
                     f"{directory} is being opened by {_holder_of(descriptor)}, and not done after "
@@ -396,16 +395,6 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _try_flock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # A filesystem without such locks.
-    return True
 
 
 def _holder_of(descriptor: int) -> str:

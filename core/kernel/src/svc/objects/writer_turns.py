@@ -18,7 +18,7 @@ from svc.errors import ServiceUnavailable
 from svc.native_calls import native
 from svc.native_locks import native_lock
 
-__all__ = ["LONGEST_WAIT_SECONDS", "WriterTurns"]
+__all__ = ["LONGEST_WAIT_SECONDS", "WriterTurns", "try_flock"]
 
 LONGEST_WAIT_SECONDS = 5.0
 _SHORT_WAIT_SECONDS = 0.05
@@ -57,7 +57,7 @@ class WriterTurns:
             if descriptor is None:
                 yield
                 return
-            self._wait_for(lambda: _try_lock(descriptor), deadline)
+            self._wait_for(lambda: try_flock(descriptor), deadline)
             try:
                 yield
             finally:
@@ -73,18 +73,19 @@ class WriterTurns:
             os.close(descriptor)
 
     def _wait_for(self, has_lock: Callable[[], bool], deadline: float) -> None:
-        sleep, seconds = native("time", "sleep"), _POLL_SECONDS
+        seconds = _POLL_SECONDS
         while not has_lock():
             if time.monotonic() > deadline:
                 self._refused_at = time.monotonic()
                 raise ServiceUnavailable(
                     f"{self._data} is being written by another process, which does not get on.", retry_after=1
                 )
-            sleep(seconds)
+            native("time", "sleep")(seconds)
             seconds = min(2 * seconds, _MOST_POLL_SECONDS)
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_flock(descriptor: int) -> bool:
+    """Takes the lock of an open file or directory, unless another opening has it; returns whether it did."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
