@@ -11,7 +11,7 @@ from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from svc_testing import Server
 
@@ -110,6 +110,15 @@ def sign_in(page: Page, portal: Portal, key: str) -> None:
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/portal/files/")
     portal.secrets += [cookie["value"] for cookie in page.context.cookies()]
+
+
+def kept_by_browser(browser: Browser, portal: Portal) -> Any:
+    """What a browser keeps in which root has signed in."""
+    context = browser.new_context()
+    sign_in(context.new_page(), portal, portal.key)
+    state = context.storage_state()
+    context.close()
+    return state
 
 
 def keep_picture(page: Page, name: str) -> None:

@@ -7,12 +7,12 @@ grows is the log alone.
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import Counter
-from typing import Any, Self
+from typing import Any
 
 from svc_blackbox.client import Client, Response, files
+from svc_blackbox.client_threads import ClientThreads
 
 __all__ = ["MixedLoad"]
 
@@ -27,7 +27,7 @@ KEPT = 5
 """Snapshots and forks that each client lets stand."""
 
 
-class MixedLoad:
+class MixedLoad(ClientThreads):
     """Clients, each with one connection and a thread, that do something at a steady pace.
 
     Attributes:
@@ -44,26 +44,9 @@ class MixedLoad:
     def __init__(self, url: str, *, pace: float, clients: int = 4, seed: int = 1) -> None:
         self.done: Counter[str] = Counter()
         self.unexpected: list[str] = []
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=_Worker(self, url, seed * 1000 + number, pace / clients).run, daemon=True)
-            for number in range(clients)
-        ]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(60)
-            assert not thread.is_alive(), "a client was never answered"
-
-    def wait(self, seconds: float) -> bool:
-        """Waits; returns whether the load was told to end."""
-        return self._stop.wait(seconds)
+        super().__init__(
+            [_Worker(self, url, seed * 1000 + number, pace / clients).run for number in range(clients)]
+        )
 
     def fail(self, text: str) -> None:
         """Notes an answer that should not have been."""

@@ -14,9 +14,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from svc_blackbox.client import Client, files
+from svc_blackbox.client_threads import ClientThreads
 
 __all__ = ["Counted", "CountingClients", "Done"]
 
@@ -70,7 +71,7 @@ class Counted:
                 self.uncertain[before] += 1
 
 
-class CountingClients:
+class CountingClients(ClientThreads):
     """Threads with a connection each, at a steady pace.
 
     Args:
@@ -84,24 +85,9 @@ class CountingClients:
     def __init__(self, url: str, headers: Mapping[str, str], *, clients: int, pace: float, seed: int) -> None:
         self.counted = Counted()
         self.failures: list[BaseException] = []
-        self._stop = threading.Event()
-        workers = [_Worker(self, url, headers, seed * 1000 + number, pace) for number in range(clients)]
-        self._threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(60)
-            assert not thread.is_alive(), "a client was never answered"
-
-    def wait(self, seconds: float) -> bool:
-        """Waits; returns whether the clients were told to end."""
-        return self._stop.wait(seconds)
+        super().__init__(
+            [_Worker(self, url, headers, seed * 1000 + number, pace).run for number in range(clients)]
+        )
 
 
 class _Worker:

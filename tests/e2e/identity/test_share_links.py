@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
-import os
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,33 +12,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from portal_pages import Portal, keep_picture
 from svc_blackbox.browser import running_chromium
 from svc_blackbox.webm import make_webm, vp8_frame
-from svc_testing import Server, start_server
+from svc_testing import start_server
 
 PLUGINS = ("users", "auth.self", "sharing", "files")
 QUARTER = "Quarter 1 \u2013 r\u00e9sum\u00e9.csv"
-PICTURES = os.environ.get("SVC_TEST_PICTURES")
-"""A directory where the pages are kept as pictures, for people to look at."""
 
 
-class Owner:
-    """Root, at a server."""
-
-    def __init__(self, server: Server, key: str) -> None:
-        self.server = server
-        self.secrets = [key]
-        self.token = self.send("POST", "/auth/token", {"api_key": key}, token=None)["token"]
-
-    def send(self, method: str, path: str, value: Any = None, *, token: str | None = "") -> Any:
-        bearer = self.token if token == "" else token
-        fields = {"Content-Type": "application/json"}
-        if bearer is not None:
-            fields["Authorization"] = f"Bearer {bearer}"
-        body = None if value is None else json.dumps(value).encode()
-        answer = self.server.request(method, path, body=body, headers=fields)
-        assert answer.status < 300, answer.body
-        return answer.json()
+class Owner(Portal):
+    """Root, who makes links."""
 
     def write(self, path: str, content: bytes, content_type: str) -> None:
         fields = {"Content-Type": content_type, "Authorization": f"Bearer {self.token}"}
@@ -93,11 +75,6 @@ def page(context: BrowserContext) -> Iterator[Page]:
     yield page
     # What the Content-Security-Policy forbids is an error on the console; failed requests are too.
     assert [text for text in complaints if "Content Security Policy" in text] == []
-
-
-def keep_picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 
 
 def open_link(page: Page, link: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from portal_pages import HOSTILE, HOSTILE_CONTENTS, MANY, Opener, Portal, sign_in
+from portal_pages import HOSTILE, HOSTILE_CONTENTS, MANY, Opener, Portal, kept_by_browser
 from svc_blackbox.browser import running_chromium
 from svc_testing import start_server
 
@@ -39,13 +39,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def as_root(browser: Browser, portal: Portal) -> Any:
-    """What a browser keeps in which root has signed in."""
-    context = browser.new_context()
-    sign_in(context.new_page(), portal, portal.key)
-    state = context.storage_state()
-    portal.secrets += [cookie["value"] for cookie in state["cookies"]]
-    context.close()
-    return state
+    return kept_by_browser(browser, portal)
 
 
 @pytest.fixture

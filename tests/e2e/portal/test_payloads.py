@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from long_runs import Extent
 from payloads import CONTENTS, NAMES, PAYLOADS
-from portal_pages import Opener, Portal, sign_in
+from portal_pages import Opener, Portal, kept_by_browser
 from svc_testing import start_server
 
 STEP = 1 if Extent("PAGES").scale > 1 else 4
@@ -89,11 +89,7 @@ def fill(portal: Portal) -> None:
 
 @pytest.fixture(scope="module")
 def as_root(browser: Browser, portal: Portal) -> Any:
-    context = browser.new_context()
-    sign_in(context.new_page(), portal, portal.key)
-    state = context.storage_state()
-    context.close()
-    return state
+    return kept_by_browser(browser, portal)
 
 
 def addresses(portal: Portal) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from portal_pages import HOSTILE, HOSTILE_CONTENTS, Opener, Portal, keep_picture, sign_in
+from portal_pages import HOSTILE, HOSTILE_CONTENTS, Opener, Portal, keep_picture, kept_by_browser, sign_in
 from svc_testing import start_server
 
 PLUGINS = (
@@ -63,11 +63,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
 
 @pytest.fixture(scope="module")
 def as_root(browser: Browser, portal: Portal) -> Any:
-    context = browser.new_context()
-    sign_in(context.new_page(), portal, portal.key)
-    state = context.storage_state()
-    context.close()
-    return state
+    return kept_by_browser(browser, portal)
 
 
 def go(page: Page, portal: Portal, where: str) -> None:
