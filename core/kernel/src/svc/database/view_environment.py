@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory
 import lmdb
 
 from svc.database.view_damage import note_damage
+from svc.database.view_files import FILES_KEY, begin_files
 from svc.database.view_marks import DATABASES, MAP_SIZE
 from svc.errors import DamagedView, DatabaseClosed, InsufficientStorage, ReadOnly, ServiceUnavailable
 from svc.executor import Executor
@@ -45,8 +47,9 @@ class ViewEnvironment:
         self._retired: list[SharedEnvironment] = []
         self._renewals: list[float] = []
         self._temporary: TemporaryDirectory[str] | None = None
-        self.files = directory / "files"
-        """Where the view's directory is made; it has another name each time the view begins anew."""
+        self._files = directory / "files"
+        # The last name of the view's directory, where it was made, and its path: every read needs it.
+        self._known_files: tuple[bytes, FilePath, FilePath] | None = None
         self._mutex = native_lock()
         self._closed = False
 
@@ -99,6 +102,25 @@ class ViewEnvironment:
                 f"The disk is full or fails: the view {self._name} could not be written."
             ) from error
 
+    def begin_files(self, transaction: lmdb.Transaction[bytes]) -> None:
+        """Gives the view an empty directory, of another name than any before."""
+        transaction.put(FILES_KEY, begin_files(self._files))
+
+    def files_of(self, transaction: lmdb.Transaction[bytes]) -> FilePath | None:
+        """The view's directory that the data name; None when they name none."""
+        name = transaction.get(FILES_KEY)
+        if name is None:
+            return None
+        parent, known = self._files, self._known_files
+        if known is None or known[0] != name or known[1] is not parent:
+            known = self._known_files = name, parent, parent / name.decode("ascii")
+        return known[2]
+
+    def has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
+        """Whether the directory that the data name is there."""
+        directory = self.files_of(transaction)
+        return directory is not None and os.path.isdir(directory)
+
     def close(self) -> None:
         """Closes the data; nothing opens them again."""
         with held_across_waits(self._mutex):
@@ -145,5 +167,5 @@ class ViewEnvironment:
                 raise
         # A database on a medium that cannot be written: its views are this opening's own.
         self._temporary = TemporaryDirectory(prefix="svc-view-")
-        self.files = FilePath(self._temporary.name) / "files"
+        self._files = FilePath(self._temporary.name) / "files"
         return open_environment(FilePath(self._temporary.name), MAP_SIZE, DATABASES)

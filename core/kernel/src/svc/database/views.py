@@ -8,7 +8,6 @@ first: clients read their own writes.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path as FilePath
@@ -21,7 +20,7 @@ from svc.database.view_applying import apply_until
 from svc.database.view_batches import Applying, BegunCommits
 from svc.database.view_damage import Damage, note_damage, read_damage
 from svc.database.view_environment import ViewEnvironment
-from svc.database.view_files import FILES_KEY, begin_files, remove_other_formats
+from svc.database.view_files import remove_other_formats
 from svc.database.view_horizon import (
     Collecting,
     begins_at_horizon,
@@ -90,7 +89,6 @@ class ViewReader:
         )
         # The last mark that was found to be of this log: looking at it again costs a comparison.
         self._good: tuple[bytes, ViewMark] | None = None
-        self._files: tuple[bytes, FilePath, FilePath] | None = None
         self._begun: BegunCommits | None = None
         self._begun_aside: BegunCommits | None = None
         self._collecting = Collecting(database)
@@ -445,7 +443,7 @@ class ViewReader:
     def _mark(self, transaction: lmdb.Transaction[bytes]) -> ViewMark | None:
         """The mark of the data; None when they are not of this format, this database and this log."""
         value = transaction.get(MARK_KEY)
-        if self._view.keeps_files and not self._has_files(transaction):
+        if self._view.keeps_files and not self._data.has_files(transaction):
             return None
         good = self._good
         if good is not None and good[0] == value:
@@ -473,7 +471,7 @@ class ViewReader:
             mark = mark._replace(applied=started.commit.sequence, identity=started.identity)
         transaction.put(MARK_KEY, mark.pack())
         if self._view.keeps_files:
-            transaction.put(FILES_KEY, begin_files(self._data.files))
+            self._data.begin_files(transaction)
         if started is not None:
             storage = self._storage(transaction, shared, mark)
             self._view.start(storage, started)
@@ -483,19 +481,6 @@ class ViewReader:
     def _storage(
         self, transaction: lmdb.Transaction[bytes], shared: SharedEnvironment, mark: ViewMark
     ) -> ViewStorage:
-        name = transaction.get(FILES_KEY) if self._view.keeps_files else None
-        directory = None if name is None else self._files_of(name)
+        directory = self._data.files_of(transaction) if self._view.keeps_files else None
         horizon = self._database.horizon()
         return ViewStorage(transaction, shared.databases[mark.side], directory, horizon)
-
-    def _has_files(self, transaction: lmdb.Transaction[bytes]) -> bool:
-        name = transaction.get(FILES_KEY)
-        return name is not None and os.path.isdir(self._files_of(name))
-
-    def _files_of(self, name: bytes) -> FilePath:
-        """The directory of a name; cached, since every read needs it."""
-        files = self._data.files
-        known = self._files
-        if known is None or known[0] != name or known[1] is not files:
-            known = self._files = name, files, files / name.decode("ascii")
-        return known[2]
