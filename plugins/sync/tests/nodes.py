@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from svc_sync.api import Connection
 from svc_sync.conflicts import Conflict, conflicts_of
-from svc_sync.exchange import membership, pulling, returning
+from svc_sync.exchange import bringing, first_copy, membership, pulling, returning
 from svc_sync.exchange.answering import answer
 from svc_sync.exchange.commits import Snapshot, stamp
 from svc_sync.exchange.links import Link
@@ -71,7 +71,13 @@ class Node:
         request = membership.prepare_join(self.database, "", "", globs or None)
         admission = self.link(member).call("/sync/join", request, Admission)
         membership.take_admission(self.database, request, admission, "http://member")
-        assert membership.continue_copy(self.database, self.link(member))
+        assert first_copy.continue_copy(self.database, self.link(member))
+
+    def join_with_data(self, member: Node, *globs: str) -> None:
+        request = membership.prepare_join(self.database, "", "", globs or None, brings=True)
+        admission = self.link(member).call("/sync/join", request, Admission)
+        membership.take_admission(self.database, request, admission, "http://member", brings=True)
+        bringing.bring_own(self.database, self.link(member))
 
     def rejoin(self, member: Node, **how: Any) -> None:
         returning.rejoin(self.database, self.link(member), "http://member", **{"distrusts_log": False, **how})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from svc_sync.exchange import answering, membership
+from svc_sync.exchange import answering, first_copy
 from svc_sync.exchange.records import find_node
 from svc_sync.exchange.trees import PARTIAL, TreeCopier, forget_partial_trees
 
@@ -269,7 +269,7 @@ def test_a_first_copy_that_broke_off_behind_its_files_goes_on(nodes: Nodes, ques
     with pytest.raises(Cut):
         b.join(a)
     b.on_question = lambda question_asked: None
-    assert membership.continue_copy(b.database, b.link(a))
+    assert first_copy.continue_copy(b.database, b.link(a))
     agree(a, b)
     nodes.heal()
     assert dict(b.database.refs("snapshots")) == dict(a.database.refs("snapshots"))

@@ -6,7 +6,7 @@ import cbor2
 import pytest
 from msgspec.structs import replace
 from svc_sync.encoding import encode_register
-from svc_sync.exchange import answering, membership, messages, pulling
+from svc_sync.exchange import answering, first_copy, membership, messages, pulling
 from svc_sync.exchange.links import Link
 from svc_sync.exchange.losers import Losers
 from svc_sync.exchange.messages import ObjectsMessage, PageMessage, TreeMessage
@@ -139,10 +139,10 @@ def test_a_first_copy_goes_on_when_an_own_file_in_its_way_is_gone(
     with pytest.raises(Conflict, match="own at /p,"):
         part.join(a, "/**/*.jpg")
     with pytest.raises(Conflict, match="own at /p,"):
-        membership.continue_copy(part.database, part.link(a))
+        first_copy.continue_copy(part.database, part.link(a))
     part.delete("p")
     part.put("r", b"mine")
-    assert membership.continue_copy(part.database, part.link(a))
+    assert first_copy.continue_copy(part.database, part.link(a))
     assert [part.read(*path) for path in (("a", "x.jpg"), ("p", "x.jpg"))] == [b"1"] * 2
     assert [part.read(name) for name in ("q", "r")] == [b"mine"] * 2
 

@@ -19,6 +19,7 @@ class SyncConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         cluster_label: what people call the node.
         join: URL of a member of the cluster to join, if the node is in none yet.
         peers: URLs of nodes of the cluster to pull from, beside those that it knows.
+        join_merge: whether what the node holds is added to what the cluster does; else it must be empty.
         join_token: root key of that member; empty where its auth is disabled.
         sync_paths: globs of the paths that the node takes when it joins; none: everything.
         interval_seconds: a peer that says nothing is asked after so many seconds.
@@ -31,6 +32,7 @@ class SyncConfiguration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     cluster_label: str = ""
     join: str | None = None
     peers: tuple[str, ...] = ()
+    join_merge: bool = False
     join_token: Secret = Secret()
     sync_paths: tuple[str, ...] = ()
     interval_seconds: Annotated[float, msgspec.Meta(ge=0.5, le=86_400)] = 30.0

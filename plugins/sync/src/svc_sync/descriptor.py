@@ -40,6 +40,7 @@ PLUGIN = PluginDescriptor(
             check=check_addresses,
         ),
         StartOption("join-token", "Root key of that member.", metavar="KEY", secret=True),
+        StartOption("join-merge", "Add what the node holds to what the cluster does when it joins."),
         StartOption(
             "cluster-address", "URL at which other nodes of the cluster reach this one.", metavar="URL"
         ),

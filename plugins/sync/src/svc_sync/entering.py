@@ -70,6 +70,7 @@ def enter(call: Call, body: EnterBody) -> Joined:
         own_address=own or "",
         label=label,
         sync_paths=paths,
+        brings=body.merge,
     )
 
 
@@ -82,6 +83,7 @@ def enter_by(
     own_address: str,
     label: str,
     sync_paths: Sequence[str],
+    brings: bool = False,
 ) -> Joined:
     """Joins the cluster of a member.
 
@@ -93,16 +95,17 @@ def enter_by(
         own_address: where members reach this node; empty: they can't.
         label: of this node.
         sync_paths: globs of what it takes; none: everything.
+        brings: whether it adds what it holds to what the cluster does.
     """
     if own_address:
         connect(own_address, transports).close()
     connection = connect(address, transports)
     try:
-        request = prepare_join(database, own_address, label, sync_paths or None)
+        request = prepare_join(database, own_address, label, sync_paths or None, brings=brings)
         admission = run_blocking(_ask_to_join, database, connection, key, request)
     finally:
         connection.close()
-    joined = take_admission(database, request, admission, address)
+    joined = take_admission(database, request, admission, address, brings=brings)
     return Joined(joined.node_id, joined.cluster_id)
 
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from svc.errors import SvcError
+from svc.errors import ServiceUnavailable, SvcError
 from svc.plugin import BackgroundJob, Database, Hash, JobContext
-from svc_sync.api import TRANSPORTS
+from svc_sync.api import TRANSPORTS, Connection
 from svc_sync.configuration import SyncConfiguration
 from svc_sync.entering import enter_by, is_copy_of_other, return_by, returns_by_itself
+from svc_sync.exchange.bringing import bring_own
 from svc_sync.exchange.commits import read_snapshot, stamp
+from svc_sync.exchange.first_copy import continue_copy
 from svc_sync.exchange.links import Link, connect
 from svc_sync.exchange.losers import renew_layout
 from svc_sync.exchange.marks import has_mark, write_mark
-from svc_sync.exchange.membership import continue_copy, is_alone
+from svc_sync.exchange.membership import is_alone
 from svc_sync.exchange.messages import PullMessage
 from svc_sync.exchange.peers import status_of, woken_at, write_status
 from svc_sync.exchange.pulling import HELLOS, MeetingRefused, greet, prune, pull, tidy_all_losers
@@ -135,6 +137,7 @@ class SyncJob(BackgroundJob):
             own_address=settings.cluster_address or "",
             label=settings.cluster_label,
             sync_paths=settings.sync_paths,
+            brings=settings.join_merge,
         )
         context.logger.info("joined the cluster of %s", settings.join)
 
@@ -143,17 +146,34 @@ class SyncJob(BackgroundJob):
         assert node.copying is not None
         connection = connect(node.copying.address, context.extensions(TRANSPORTS))
         try:
-            is_complete = continue_copy(
-                context.database,
-                Link(context.database, connection),
-                address=settings.cluster_address or "",
-                label=settings.cluster_label,
-                is_stopping=lambda: context.is_stopping,
-            )
+            if node.copying.brings:
+                bring_own(context.database, Link(context.database, _UntilStop(connection, context)))
+                is_complete = True
+            else:
+                is_complete = continue_copy(
+                    context.database,
+                    Link(context.database, connection),
+                    address=settings.cluster_address or "",
+                    label=settings.cluster_label,
+                    is_stopping=lambda: context.is_stopping,
+                )
         finally:
             connection.close()
         if is_complete:
             context.logger.info("the first copy is complete")
+
+
+class _UntilStop(Connection):
+    """A connection that asks nothing more when the process is to end."""
+
+    def __init__(self, connection: Connection, context: JobContext) -> None:
+        self._connection = connection
+        self._context = context
+
+    def post(self, path: str, payload: bytes, media_type: str, token: str | None) -> bytes:
+        if self._context.is_stopping:
+            raise ServiceUnavailable("The process ends: what was begun begins anew at the next start.")
+        return self._connection.post(path, payload, media_type, token)
 
 
 class _Slots:

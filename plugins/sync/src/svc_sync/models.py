@@ -212,15 +212,17 @@ class EnterBody(Confidential, frozen=True, kw_only=True, forbid_unknown_fields=T
         own_address: URL at which members reach this node; null: as the setting ``cluster_address`` says.
         label: of this node; null: as the setting says.
         sync_paths: globs of the paths that this node takes; null: as the setting says.
+        merge: whether what this node holds is added to what the cluster does; else it must be empty.
     """
 
-    shown = ("address", "own_address", "label", "sync_paths")
+    shown = ("address", "own_address", "label", "sync_paths", "merge")
 
     address: Address
     token: Annotated[str, Meta(max_length=1_000)] | None = None
     own_address: Address | None = None
     label: Label | None = None
     sync_paths: Globs | None = None
+    merge: bool = False
 
 
 class RejoinBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

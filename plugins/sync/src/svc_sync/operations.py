@@ -73,7 +73,7 @@ def admit_node(call: Call, body: JoinRequest) -> Admission:
 
 @operation("POST", "/sync/enter", requires_root, errors=_REMOTE, weight=Weight.DEAR, repeatable=False)
 def enter_cluster(call: Call, body: EnterBody) -> Joined:
-    """Lets this node, whose database is empty, join the cluster of another one."""
+    """Lets this node join the cluster of another one: an empty one, or with ``merge`` one that holds data."""
     from svc_sync.entering import enter
 
     return enter(call, body)

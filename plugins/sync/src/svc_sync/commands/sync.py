@@ -150,6 +150,7 @@ def rejoin(*, address: str | None, source: Source, as_json: bool) -> None:
 @click.option(
     "--path", "globs", metavar="GLOB", multiple=True, help="Take only paths like this, such as /docs/**."
 )
+@click.option("--merge", is_flag=True, help="Add what the node holds to what the cluster does.")
 @source_options
 @json_option
 def join(
@@ -159,14 +160,20 @@ def join(
     own: str | None,
     label: str | None,
     globs: tuple[str, ...],
+    merge: bool,
     source: Source,
     as_json: bool,
 ) -> None:
-    """Lets the node, whose database is empty, join the cluster of the member at URL.
+    """Lets the node join the cluster of the member at URL. Its database is empty, or joins with --merge.
+
+    With --merge its files, snapshots and forks are added to those of the cluster: where both have something
+    else, the cluster's stands and the node's is a conflict. Users, keys and settings are the cluster's.
 
     With --path it takes a part of the files only, and nothing of the users, keys and settings.
     """
-    body = EnterBody(address=address, token=key, own_address=own, label=label, sync_paths=list(globs) or None)
+    body = EnterBody(
+        address=address, token=key, own_address=own, label=label, sync_paths=list(globs) or None, merge=merge
+    )
     done = source.call(op.enter_cluster, body)
     text = f"joined {terminal_text(done.cluster_id)} as {done.node_id}; the first copy has begun"
     print_result(done, text, as_json=as_json)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import base64
-import logging
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 from msgspec.structs import replace
 
-from svc.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, SvcError
+from svc.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from svc.plugin import (
     EMPTY_ROOT,
     Database,
-    Entry,
     EntryKind,
     Hash,
-    Origin,
     Path,
     Transaction,
     Version,
@@ -26,36 +22,25 @@ from svc.plugin import (
     reference_path,
     same_content,
 )
-from svc_sync.checking import check_value
 from svc_sync.clock import check_received
 from svc_sync.cluster import Member
 from svc_sync.exchange.commits import own_row, stamp
-from svc_sync.exchange.contents import Fetcher
-from svc_sync.exchange.copying_documents import copy_documents
-from svc_sync.exchange.documents import begin_documents, take_copied
-from svc_sync.exchange.links import Link
+from svc_sync.exchange.documents import begin_documents
 from svc_sync.exchange.marks import write_mark
-from svc_sync.exchange.merging import put_value
 from svc_sync.exchange.messages import (
     AdmittedState,
-    ObjectsMessage,
-    TreeMessage,
     check_cluster,
     decode_message,
     encode_message,
-    read_path,
-    read_register,
 )
-from svc_sync.exchange.parts import HIDDEN_ROOT, begin_part, follow_rest, taken_places
+from svc_sync.exchange.parts import HIDDEN_ROOT, taken_places
 from svc_sync.exchange.peers import take_peer
-from svc_sync.exchange.pulling import greet, pull
 from svc_sync.exchange.records import (
     ACTOR,
     COPY,
     JOINING,
     NODE,
     PEERS,
-    STAMPED,
     Copying,
     NodeRecord,
     State,
@@ -67,28 +52,25 @@ from svc_sync.exchange.records import (
     put_state,
     read_state,
 )
-from svc_sync.exchange.references import note_references, present_references, take_copied_references
-from svc_sync.exchange.trees import PARTIAL
+from svc_sync.exchange.references import note_references, present_references
 from svc_sync.joining import welcome
 from svc_sync.models import Admission, JoinRequest
-from svc_sync.registers import winner
 from svc_sync.scopes import Scope, check_globs
 
 __all__ = [
     "admit",
-    "continue_copy",
     "is_alone",
     "note_peers",
     "prepare_join",
     "read_admission",
     "remove_member",
+    "require_directories",
+    "require_room",
     "take_admission",
 ]
 
 _OWN = (".svc-config", ".config")
 """What new databases hold by themselves, which is no data of anybody."""
-
-logger = logging.getLogger("svc.sync")
 
 
 def admit(database: Database, request: JoinRequest) -> Admission:
@@ -195,7 +177,12 @@ def is_alone(database: Database) -> bool:
 
 
 def prepare_join(
-    database: Database, own_address: str, label: str, sync_paths: Iterable[str] | None = None
+    database: Database,
+    own_address: str,
+    label: str,
+    sync_paths: Iterable[str] | None = None,
+    *,
+    brings: bool = False,
 ) -> JoinRequest:
     """Returns what a node asks a member for that joins; its new life has a new writer.
 
@@ -204,22 +191,24 @@ def prepare_join(
         own_address: where members reach it; empty: they can't.
         label: for people.
         sync_paths: globs of what it takes; None: everything.
+        brings: whether it adds what it holds to what the cluster does.
 
     Raises:
-        Conflict: this database holds files that the node would take, or belongs to a cluster already.
+        Conflict: this database holds files that the node would take, or belongs to a cluster already. One
+            whose first copy is not complete may begin anew, also with another member.
     """
     scope = check_globs(sync_paths)
     node = ensure_node(database)
-    if not is_alone(database):
+    if node.copying is None and not is_alone(database):
         raise Conflict("This node belongs to a cluster already.")
-    _require_empty(database, Scope(scope))
+    require_room(database, Scope(scope), brings=brings)
     return JoinRequest(
         node_id=node.node_id, writer=new_identity(), address=own_address, label=label, sync_paths=scope
     )
 
 
 def take_admission(
-    database: Database, request: JoinRequest, admission: Admission, address: str
+    database: Database, request: JoinRequest, admission: Admission, address: str, *, brings: bool = False
 ) -> NodeRecord:
     """Makes this node a member that has nothing yet; ``continue_copy`` then copies what the cluster holds.
 
@@ -228,6 +217,7 @@ def take_admission(
         request: what it asked for.
         admission: what the member has answered.
         address: of the member.
+        brings: whether the node adds what it holds, by ``bring_own``.
 
     Raises:
         InvalidInput: the answer is not one to the request.
@@ -241,23 +231,30 @@ def take_admission(
     if said.cluster.members[writer].scope != request.sync_paths:
         raise InvalidInput("The member has taken this node in with other paths than it has asked for.")
     scope = Scope(request.sync_paths)
-    copying = Copying(address=address.rstrip("/"), root=root)
+    copying = Copying(address=address.rstrip("/"), root=root, brings=brings)
     joined = NodeRecord(
         node_id=request.node_id, writer=writer, cluster_id=admission.cluster_id, copying=copying
     )
 
     def once() -> None:
         before = stamp(database)
-        if before.node.node_id != request.node_id or before.node.cluster_id == admission.cluster_id:
+        is_in = before.node.copying is None and before.node.cluster_id == admission.cluster_id
+        if before.node.node_id != request.node_id or is_in:
             raise Conflict("This node belongs to a cluster already.")
-        _require_empty(database, scope)
+        require_room(database, scope, brings=brings)
         vt = max(before.state.vt, said.vt)
-        state = replace(before.state, vt=vt, known={**said.known, writer: vt}, cluster=said.cluster)
+        cluster = said.cluster
+        if before.node.copying is not None:
+            # Another member may have taken in the life that ends here: nobody is to wait for it.
+            cluster = cluster.without({before.node.writer, *before.state.cluster.removed})
+        state = replace(before.state, vt=vt, known={**said.known, writer: vt}, cluster=cluster)
         entry = database.system().get(NODE)
         with database.transaction(actor=ACTOR, message="join a cluster") as changes:
             changes.put_system(NODE, msgspec.json.encode(joined), condition=same_content(entry))
             put_state(changes, state, before.entry)
             take_signing_keys(database, changes, admission.signing_keys)
+            if database.system().get(reference_path(COPY)) is not None:
+                changes.set_ref(COPY, None)  # of a copy that was not completed
 
     attempt(once, "The state of the cluster")
     write_mark(database, writer)
@@ -291,134 +288,16 @@ def read_admission(admission: Admission, writer: int) -> tuple[AdmittedState, Ha
     return said, root
 
 
-def _require_empty(database: Database, scope: Scope) -> None:
+def require_room(database: Database, scope: Scope, *, brings: bool) -> None:
     """Raises Conflict where there is something that the node takes, and that the cluster would replace."""
     version = database.at()
-    if any(path[0] not in _OWN for path in taken_places(version, scope)):
-        raise Conflict(
-            "This database holds files: only an empty one can join a cluster."
-            if scope.is_whole
-            else "This database holds files at the paths that it would take: they must be free to join."
-        )
-    _require_directories(version, ((*root, "*") for root in scope.roots))
+    if not brings and any(path[0] not in _OWN for path in taken_places(version, scope)):
+        where = "" if scope.is_whole else " at the paths that it would take"
+        raise Conflict(f"This database holds files{where}: join with --merge to add them to the cluster's.")
+    require_directories(version, ((*root, "*") for root in scope.roots))
 
 
-def continue_copy(
-    database: Database,
-    link: Link,
-    *,
-    address: str = "",
-    label: str = "",
-    is_stopping: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Goes on with the first copy, from where it was left off; returns whether it is complete.
-
-    Args:
-        database: of this node.
-        link: to the member that is copied.
-        address: of this node.
-        label: of this node.
-        is_stopping: whether to leave off.
-
-    Raises:
-        Conflict: files were stored here meanwhile.
-        NotFound: the member keeps the version no more: join again.
-    """
-    node = find_node(database.system())
-    if node is None or node.copying is None:
-        return True
-    if not node.copying.has_tree:
-        node = _copy_tree(database, link, node, is_stopping)
-        if node is None:
-            return False
-        if _scope(database, node).is_whole:
-            node = copy_documents(database, link, node)
-        node = _take_head(database, node)
-    copying = node.copying
-    assert copying is not None
-    met = greet(database, link, address=address, label=label)
-    pull(database, link, met.answer.member, is_stopping=is_stopping, from_nothing=True)
-    if is_stopping():
-        return False
-    entry = database.system().get(NODE)
-    with database.transaction(actor=ACTOR, message="the first copy is complete") as changes:
-        changes.put_system(
-            NODE, msgspec.json.encode(replace(node, copying=None)), condition=same_content(entry)
-        )
-        changes.set_ref(COPY, None)
-        for ref, _ in database.refs("sync"):
-            if ref.startswith(PARTIAL):
-                changes.set_ref(ref, None)
-    return True
-
-
-def _scope(database: Database, node: NodeRecord) -> Scope:
-    state, _ = read_state(database.system())
-    return state.cluster.scope_of(node.writer)
-
-
-def _copy_tree(
-    database: Database, link: Link, node: NodeRecord, is_stopping: Callable[[], bool]
-) -> NodeRecord | None:
-    """Copies the leaves of the kept version in order of their paths, a page a transaction."""
-    copying = node.copying
-    assert copying is not None
-    scope = _scope(database, node)
-    if copying.after is None and (not scope.is_whole or database.system().get(reference_path(COPY)) is None):
-        copying = replace(copying, own=EMPTY_ROOT if scope.is_whole else database.head().root)
-        assert copying.own is not None
-        begin_part(database, COPY, scope, copying.own)
-    else:
-        node = _follow_own(database, node, scope)
-        copying = node.copying
-        assert copying is not None
-    while not is_stopping():
-        asked = TreeMessage(
-            cluster_id=node.cluster_id, asker=node.writer, root=copying.root, after=copying.after
-        )
-        answer = link.tree(asked)
-        message = ObjectsMessage(cluster_id=node.cluster_id, asker=node.writer, root=copying.root)
-        fetch = Fetcher(database, link.objects, message, answer.contents)
-        now = now_ms()
-        leaves = [
-            (read_path(text), winner(read_register(leaf, now))[1].value) for text, leaf in answer.leaves
-        ]
-        leaves = [row for row in leaves if scope.takes(row[0])]
-        system = database.system()
-        entry, copied = system.get(NODE), system.get(reference_path(COPY))
-        assert copied is not None
-        present = database.version_of(copied.hash)
-        _require_directories(present, (path for path, _ in leaves))
-        after = copying.after if answer.after is None else answer.after
-        copying = replace(copying, after=after)
-        node = replace(node, copying=copying)
-        transaction = database.transaction(actor=ACTOR, message="first copy", ref=COPY, checks_contents=False)
-        with transaction as changes:
-            for path, value in leaves:
-                # The last part comes again if what follows it has failed.
-                _put_leaf(changes, path, value, fetch, present.get(path))
-            changes.put_system(NODE, msgspec.json.encode(node), condition=same_content(entry))
-        if answer.after is None:
-            return node
-    return None
-
-
-def _follow_own(database: Database, node: NodeRecord, scope: Scope) -> NodeRecord:
-    """Brings to a copy that goes on what was changed here outside of a scope since it was left off."""
-    copying = node.copying
-    assert copying is not None
-    head = database.head().root
-    if scope.is_whole or copying.own is None or copying.own == head:
-        return node
-    follow_rest(database, COPY, scope, copying.own, head)
-    after = replace(node, copying=replace(copying, own=head))
-    entry = database.system().get(NODE)
-    with database.transaction(actor=ACTOR, message="follow the rest") as changes:
-        changes.put_system(NODE, msgspec.json.encode(after), condition=same_content(entry))
-    return after
-
-
-def _require_directories(present: Version, paths: Iterable[Path]) -> None:
+def require_directories(present: Version, paths: Iterable[Path]) -> None:
     """Raises Conflict where this node has a file or link of its own above a path that it takes."""
     for parent in sorted({path[:depth] for path in paths for depth in range(1, len(path))}):
         entry = present.get(parent)
@@ -428,67 +307,3 @@ def _require_directories(present: Version, paths: Iterable[Path]) -> None:
                 "cluster has below that path: move or remove it.",
                 path=format_path(parent),
             )
-
-
-def _put_leaf(changes: Any, path: Path, value: Any, fetch: Fetcher, before: Entry | None) -> None:
-    def content_of(at: Path, file: Any) -> Any:
-        is_here = file.target is not None or file.size == 0
-        return file if is_here else fetch(at, file)
-
-    if value is None:
-        raise InvalidInput("The other node has sent a leaf that is none.")
-    check_value(value)
-    try:
-        put_value(changes, path, value, content_of, before)
-    except SvcError as error:
-        raise InvalidInput(f"The other node has sent a leaf that can't be: {error}") from error
-
-
-def _take_head(database: Database, node: NodeRecord) -> NodeRecord:
-    """HEAD becomes what was copied, in one transaction with the node's state."""
-    copying = node.copying
-    assert copying is not None
-    copied = database.system().get(reference_path(COPY))
-    assert copied is not None
-    scope = _scope(database, node)
-    if scope.is_whole and copied.hash != copying.root:
-        logger.warning("the first copy has another root than the version of the member")
-    after = replace(node, copying=replace(copying, has_tree=True, after=None, own=None))
-    followed = copying.own
-    members = (peer for peer in peers_of(database.system()) if peer.address == copying.address.rstrip("/"))
-    origin = next((Origin(member.node_id) for member in members), None)
-
-    def once() -> None:
-        nonlocal followed
-        snapshot = stamp(database)
-        _require_empty(database, scope)
-        head = database.head()
-        if not scope.is_whole and followed is not None:
-            follow_rest(database, COPY, scope, followed, head.root)
-            followed, head = head.root, database.head()
-        entry = database.system().get(reference_path(COPY))
-        assert entry is not None
-        copied = entry.hash
-        state = replace(
-            snapshot.state,
-            sequence=head.sequence,
-            root=copied,
-            is_level=False,
-            partial=None,
-            partial_vt=0,
-            has_documents=True,
-        )
-        entry = database.system().get(NODE)
-        with database.transaction(actor=ACTOR, message="take the first copy") as changes:
-            if scope.is_whole:
-                system = database.version_of(head.system_root)
-                take_copied(changes, system)
-                take_copied_references(changes, system)
-            with changes.merging(origin):
-                changes.set_ref("HEAD", copied, expected=head.root)
-            changes.set_ref(STAMPED, copied)
-            changes.put_system(NODE, msgspec.json.encode(after), condition=same_content(entry))
-            put_state(changes, state, snapshot.entry)
-
-    attempt(once, "HEAD")
-    return after

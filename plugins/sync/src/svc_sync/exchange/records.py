@@ -66,6 +66,7 @@ class Copying(Struct, frozen=True, kw_only=True):
         has_tree: whether the tree is here, so that only registers are missing.
         documents_after: the last document of the system tree that is here, as the text of a register's path.
         own: of a node that takes a part only, its tree when the copy began: the rest of it stays.
+        brings: whether the node adds what it holds to what the cluster does.
     """
 
     address: str
@@ -74,6 +75,7 @@ class Copying(Struct, frozen=True, kw_only=True):
     has_tree: bool = False
     documents_after: str | None = None
     own: Hash | None = None
+    brings: bool = False
 
 
 class NodeRecord(Confidential, frozen=True, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from svc.plugin import (
 from svc_sync.cluster import Cluster
 from svc_sync.exchange.documents import declared
 from svc_sync.exchange.store import RegisterStore
-from svc_sync.references import forget_loser, shown_references
+from svc_sync.references import forget_loser, name_of_loser, shown_references
 from svc_sync.registers import Dot, Register, write
 from svc_sync.scopes import REFERENCES
 from svc_sync.values import Reference, Value
@@ -302,8 +302,11 @@ def note_copied(changes: Transaction, path: Path, root: Hash, local: Hash) -> No
     changes.put_system((*COPIED_REFERENCES, *path[2:]), msgspec.json.encode(one))
 
 
-def take_copied_references(changes: Transaction, system: Version) -> None:
-    """Makes the refs that were copied; those of this node that the cluster has not stay, and travel."""
+def take_copied_references(changes: Transaction, system: Version, node_id: int) -> None:
+    """Makes the refs that were copied. Those of this node that the cluster has not stay, and travel.
+
+    One that the cluster has of another version gets the name of a loser.
+    """
     copied = system.get(COPIED_REFERENCES)
     if system.get(NOTED) is not None:
         changes.delete_system(NOTED)
@@ -311,8 +314,13 @@ def take_copied_references(changes: Transaction, system: Version) -> None:
         return
     for path, entry in system.walk(COPIED_REFERENCES, files_only=True):
         one = read_record(system, entry, Noted)
-        if one is not None:
-            changes.set_ref(f"{path[2]}/{one.of}", one.local)
+        if one is None:
+            continue
+        own = system.get(reference_path(f"{path[2]}/{one.of}"))
+        if own is not None and own.hash != one.local:
+            name = name_of_loser(one.of, f"{node_id}-{own.hash.hex()[:12]}")
+            changes.set_ref(f"{path[2]}/{name}", own.hash)
+        changes.set_ref(f"{path[2]}/{one.of}", one.local)
     changes.put_system_entry(NOTED, copied)
     changes.delete_system(COPIED_REFERENCES)
 

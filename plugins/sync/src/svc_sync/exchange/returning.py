@@ -7,7 +7,7 @@ is what it was; if it is interrupted, it begins anew, and what is here does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -43,7 +43,7 @@ from svc_sync.scopes import REFERENCES, SYSTEM, is_of_user
 from svc_sync.tree import Application, apply, value_of
 from svc_sync.values import Document, Value
 
-__all__ = ["rejoin"]
+__all__ = ["rejoin", "take_over"]
 
 _TRIES = 3
 _NOTHING = Application([], [], {})
@@ -141,26 +141,44 @@ def _rejoin(
     seen.vt = max(seen.vt, said.vt)
     distrusted = (old.writer,) if distrusts_log else ()
     node = replace(old, node_id=request.node_id, writer=request.writer, copying=None)
-    attempt(lambda: _take(database, seen, trees, root, node, distrusted), "This node")
+
+    def decide(snapshot: Snapshot) -> Iterator[dict[Path, Register]]:
+        return _carried(database, snapshot, seen, node.writer, distrusted)
+
+    attempt(lambda: take_over(database, seen, trees, root, node, decide, distrusted), "This node")
     write_mark(database, node.writer)
     trees.let_go()
     note_peers(database, admission, address, node.node_id)
     return node
 
 
-def _take(
+def take_over(
     database: Database,
     seen: SeenCluster,
     trees: TreeCopier,
     root: Hash,
     node: NodeRecord,
-    distrusted: tuple[int, ...],
+    decide: Callable[[Snapshot], Iterable[dict[Path, Register]]],
+    distrusted: tuple[int, ...] = (),
 ) -> None:
-    """One transaction: the node is what the cluster is, and has what it carries over."""
+    """One transaction: the node is what the cluster is, and has what it brings.
+
+    Args:
+        database: of this node.
+        seen: what the member holds.
+        trees: has copied its trees.
+        root: of the version that the member keeps for this node.
+        node: who this node is from then on.
+        decide: returns, page by page, the registers of what this node brings.
+        distrusted: its old writer, if its log was put back.
+
+    Raises:
+        PreconditionFailed: something was changed here meanwhile.
+    """
     snapshot = stamp(database, level=True)
     if not seen.scope.is_whole:
         seen.require_same_rest(snapshot.tree)
-    outcome = _outcome(database, snapshot, seen, trees, root, node.writer, distrusted)
+    outcome = _outcome(database, snapshot, seen, trees, root, node.writer, decide(snapshot))
     own = snapshot.state
     known = row_of_returned(seen.known, own.known, distrusted)
     vt = max(own.vt, seen.vt, *known.values(), outcome.vt)
@@ -206,15 +224,26 @@ def _outcome(
     trees: TreeCopier,
     root: Hash,
     writer: int,
-    distrusted: tuple[int, ...],
+    pages: Iterable[dict[Path, Register]],
 ) -> _Outcome:
-    """Decides for each of this node's registers, and keeps what comes of it aside; commits page by page."""
+    """Keeps aside what comes of the registers that this node brings; commits page by page."""
     base = seen.tree.version.root
     with database.transaction(actor=ACTOR, message="begin to carry over") as changes:
         copy_registers(changes, database.system(), SEEN, MADE)
     outcome = _Outcome(trees.edit(root, _NOTHING, seen.contents.of, base=base))
-    horizons = Horizons(seen.cluster)
     contents = contents_of(snapshot, seen)
+    for carried in pages:
+        times = (register.context.get(writer, 0) for register in carried.values())
+        outcome.vt = max(outcome.vt, *times, 0)
+        _carry_page(database, seen, trees, root, outcome, carried, contents)
+    return outcome
+
+
+def _carried(
+    database: Database, snapshot: Snapshot, seen: SeenCluster, writer: int, distrusted: tuple[int, ...]
+) -> Iterator[dict[Path, Register]]:
+    """Decides for each of this node's registers."""
+    horizons = Horizons(seen.cluster)
     theirs = seen.registers()
     for page in pages_of(snapshot.registers.items()):
         carried: dict[Path, Register] = {}
@@ -237,9 +266,7 @@ def _outcome(
             )
             if made is not None:
                 carried[path] = made
-                outcome.vt = max(outcome.vt, made.context.get(writer, 0))
-        _carry_page(database, seen, trees, root, outcome, carried, contents)
-    return outcome
+        yield carried
 
 
 def _carry_page(

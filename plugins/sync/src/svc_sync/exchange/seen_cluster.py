@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -34,6 +35,8 @@ from svc_sync.tree import FULL, Leaf, apply
 from svc_sync.values import Document, Reference, Value
 
 __all__ = ["Contents", "SeenCluster", "pages_of", "see_cluster", "value_at"]
+
+T = TypeVar("T")
 
 _MOST_AGAIN = 100
 _PAGE = 1_000
@@ -180,8 +183,8 @@ def see_cluster(
     return seen, trees
 
 
-def pages_of(rows: Iterable[tuple[Path, Register]]) -> Iterator[list[tuple[Path, Register]]]:
-    """Yields registers in parts that a transaction may have."""
+def pages_of(rows: Iterable[tuple[Path, T]]) -> Iterator[list[tuple[Path, T]]]:
+    """Yields registers, or values, in parts that a transaction may have."""
     rows = iter(rows)
     while page := list(islice(rows, _PAGE)):
         yield page
