@@ -177,14 +177,15 @@ class Crawler:
             where = urlsplit(found.url)
             if (
                 where.netloc != "x"
-                or not where.path.startswith(("/portal/", "/files/"))
+                or not where.path.startswith(("/portal/", "/files/", "/share/files/"))
                 or found in self.seen
             ):
                 continue
             self.seen.add(found)
-            kind = where.path.split("/")[2], re.sub(r"=[^&]*", "", (found.form or "") + where.query)
+            kind = "/".join(where.path.split("/")[1:3]), re.sub(r"=[^&]*", "", (found.form or "") + where.query)
             kinds[kind] += 1
-            if kinds[kind] > MOST_OF_A_KIND or where.path.startswith(("/portal/static", "/portal/sign-")):
+            is_seen_enough = kinds[kind] > MOST_OF_A_KIND and kind[0] != "share/files"
+            if is_seen_enough or where.path.startswith(("/portal/static", "/portal/sign-")):
                 continue
             if found.form is not None and self.is_root:
                 continue  # Root may do everything: there is nothing to find, and much to destroy.
@@ -205,7 +206,7 @@ class Crawler:
             ).text
             self.check(found, said)
             return Links(urljoin(found.url, location), said).found
-        return Links(found.url, text).found if where.path.startswith("/portal/") else []
+        return Links(found.url, text).found if where.path.startswith(("/portal/", "/share/")) else []
 
     def ask(self, found: Found) -> Any:
         where = urlsplit(found.url)
@@ -260,6 +261,7 @@ def callers(tree: Tree) -> dict[str, Caller]:
             False, (Grant((), None, "crudl", ""), Grant(top, None, "", "crudl")), ()
         ),
         "a share link": Caller(False, None, ((f"/{'/'.join(file)}", "-r--l---"),)),
+        "a share link of a directory": Caller(False, None, ((f"/{'/'.join(top)}/**", "-r--l---"),)),
     }
 
 
@@ -273,6 +275,7 @@ def test_no_page_tells_a_name_or_content_that_is_hidden(served: tuple[TestClient
         compared = f"/portal/compare/?from={tree.past_root}&to="
         for url in past:
             crawler.read(Found(f"http://x{url}"))
+        crawler.crawl("/share/files/", *(f"/share/files/{quote('/'.join(path))}" for path in tree.paths))
         crawler.crawl("/portal/", "/portal/state", f"{compared}HEAD", f"{compared}forks/{FORK}")
         errors = {found: status for found, status in crawler.statuses.items() if status >= 500}
         assert not errors, name
@@ -288,10 +291,8 @@ def test_what_is_hidden_reads_like_what_is_missing(served: tuple[TestClient, Any
             is_directory = path in tree.directories
             if any(may(caller, letter, at, is_directory) for at in (path, missing) for letter in "crudl"):
                 continue
-            for page in ABOUT_A_PATH:
-                answers = [
-                    client.simulate_get(f"/portal/{page}/{quote('/'.join(at))}") for at in (path, missing)
-                ]
+            for page in (*(f"/portal/{name}" for name in ABOUT_A_PATH), "/share/files"):
+                answers = [client.simulate_get(f"{page}/{quote('/'.join(at))}") for at in (path, missing)]
                 texts = [
                     one.text.replace(at[-1], "NAME") for one, at in zip(answers, (path, missing), strict=True)
                 ]
