@@ -36,6 +36,13 @@ def test_a_socket_that_became_ready_is_served_within_a_few_pauses() -> None:
     assert run(_READY) == "[b'x']"
 
 
+_BUSY = """
+import time
+def be_busy():
+    ends = time.perf_counter() + 0.0005
+    while time.perf_counter() < ends:
+        pass
+"""
 _MANY = """
 from svc_worker import pause
 rounds, went_on, order = 0, [], []
@@ -43,7 +50,8 @@ def work(number):
     pause()
     order.append(number)
     went_on.append(rounds)
-workers = [gevent.spawn(work, number) for number in range(1000)]
+    be_busy()
+workers = [gevent.spawn(work, number) for number in range(500)]
 def count():
     global rounds
     while True:
@@ -51,12 +59,12 @@ def count():
         gevent.get_hub().wait(gevent.get_hub().loop.timer(0))
 counter = gevent.spawn(count)
 gevent.joinall(workers)
-print(max(went_on.count(number) for number in set(went_on)) <= 8, order == list(range(1000)))
+print(max(went_on.count(number) for number in set(went_on)) <= 8, order == list(range(500)))
 """
 
 
 def test_of_many_that_pause_a_few_go_on_in_each_round_in_the_order_of_coming() -> None:
-    assert run(_MANY) == "True True"
+    assert run(_BUSY + _MANY) == "True True"
 
 
 _KILLED = """
@@ -138,19 +146,43 @@ def work(client, times):
     for _ in range(times):
         pause()
         turns[client] += 1
+        be_busy()
     done.append(client)
 many = [gevent.spawn(work, "many", 20) for _ in range(200)]
 gevent.sleep(0)
 few = gevent.spawn(work, "few", 10)
 few.join()
-print(turns["few"], turns["many"] <= 15)
+print(turns["few"], turns["many"] <= 80)
 gevent.joinall(many, timeout=60)
 print(turns["many"])
 """
 
 
 def test_a_client_with_one_greenlet_does_not_wait_for_all_of_another_s() -> None:
-    assert run(_CLIENTS) == "10 True\n4000"
+    assert run(_BUSY + _CLIENTS) == "10 True\n4000"
+
+
+_ONE_ROUND = """
+from svc_worker.turns import pause
+rounds, turns = 0, 0
+def work():
+    global turns
+    for _ in range(50):
+        pause()
+        turns += 1
+def count():
+    global rounds
+    while True:
+        rounds += 1
+        gevent.get_hub().wait(gevent.get_hub().loop.timer(0))
+counter = gevent.spawn(count)
+gevent.joinall([gevent.spawn(work) for _ in range(3)])
+print(turns, rounds >= 50)
+"""
+
+
+def test_who_pauses_again_waits_for_another_round() -> None:
+    assert run(_ONE_ROUND) == "150 True"
 
 
 _BOUNDED = """

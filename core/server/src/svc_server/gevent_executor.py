@@ -21,6 +21,7 @@ from svc_worker.turns import (
     Turns,
     client_of,
     pause,
+    pause_if_due,
     raise_if_abandoned,
     run_on_behalf_of,
     work_for,
@@ -98,13 +99,9 @@ class GeventExecutor(Executor):
         if depth:
             self._dear[current] = client, depth + 1
             return
+        pause_if_due()  # Before: who waits only for a round of the event loop keeps no turn from others.
         self._enter(client)
         self._dear[current] = client, 1
-        try:
-            pause()
-        except BaseException:
-            self.end_dear_work()
-            raise
 
     def _enter(self, client: Hashable) -> None:
         try:

@@ -90,6 +90,11 @@ class RequestBody(abc.ABC):
     def left(self) -> int | None:
         """Bytes still to come; None when only the end will tell."""
 
+    @property
+    def has_bytes(self) -> bool:
+        """Whether a ``read1`` has something to give without a wait."""
+        return bool(self._kept) or (self._is_single_row and bool(self._owner.stream.buffered))
+
     def close_connection(self) -> None:
         """Ends the connection after this request, and lets the answer say so."""
         self._owner.keep_alive = False

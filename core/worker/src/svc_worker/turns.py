@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from gevent import get_hub, getcurrent
-from gevent.event import Event
+from gevent.hub import Waiter
 
 __all__ = [
     "Abandoned",
@@ -17,6 +18,7 @@ __all__ = [
     "client_of",
     "forget_abandoned",
     "pause",
+    "pause_if_due",
     "raise_if_abandoned",
     "run_on_behalf_of",
     "turns_are_wanted",
@@ -25,12 +27,12 @@ __all__ = [
 
 T = TypeVar("T")
 
-_TURNS = 4
-"""Greenlets that go on after a ``pause`` in each round of the event loop, each of another client."""
+_ROUND_SECONDS = 0.002
+"""So long go on, in each round of the event loop, greenlets that have paused; then sockets are looked at."""
 
 _abandoned: set[Any] = set()
 # By greenlet: where it waits for its turn.
-_places: dict[Any, Event] = {}
+_places: dict[Any, Waiter] = {}
 # By the greenlet of a native thread: who waits for what that thread does.
 _waiting_for: dict[Any, Any] = {}
 
@@ -77,7 +79,7 @@ class Turns:
         self._count = 0
         self._going_on: Counter[Hashable] = Counter()
         # Clients in the order of their turns, each with those of it that wait, the first first.
-        self._waiting: OrderedDict[Hashable, deque[Event]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
 
     def enter(self, client: Hashable, *, again: bool = False) -> None:
         """Waits for a turn, which ``leave`` ends; ``again``: also where as many wait as may.
@@ -92,12 +94,12 @@ class Turns:
             return
         if not again:
             self._require_room(client)
-        current, place = getcurrent(), Event()
+        current, place = getcurrent(), Waiter()
         self._waiting.setdefault(client, deque()).append(place)
         self._count += 1
         _places[current] = place
         try:
-            place.wait()
+            place.get()
         except BaseException:
             if not self._give_up(client, place):
                 self.leave(client)
@@ -125,7 +127,7 @@ class Turns:
         self._count -= 1
         self._going_on[following] += 1
         places = self._waiting[following]
-        places.popleft().set()
+        _wake(places.popleft())
         if places:
             self._waiting.move_to_end(following)
         else:
@@ -142,7 +144,7 @@ class Turns:
         if self._most_waiting is not None and self._count >= self._most_waiting:
             raise Crowded(of_client=False)
 
-    def _give_up(self, client: Hashable, place: Event) -> bool:
+    def _give_up(self, client: Hashable, place: Waiter) -> bool:
         """Takes back a place whose turn has not come; returns whether that was so."""
         places = self._waiting.get(client)
         if places is None or place not in places:
@@ -154,7 +156,92 @@ class Turns:
         return True
 
 
-_turns = Turns(_TURNS, per_client=1)
+_Place = tuple[Any, Waiter]
+
+
+class _Rounds:
+    """Greenlets that have paused: in each round of the event loop some go on, of clients in turn.
+
+    All share one timer, and one switch lets a greenlet go on: with a timer and an event for each, a quarter
+    of the time of small queries went into their turns.
+    """
+
+    def __init__(self) -> None:
+        # Clients in the order of their turns, each with those of it that go on, and those that begin.
+        self._paused: OrderedDict[Hashable, tuple[deque[_Place], deque[_Place]]] = OrderedDict()
+        # Those of the next round, by greenlet: who pauses again waits for another look at the sockets.
+        self._coming: dict[Any, tuple[Hashable, bool, Waiter]] = {}
+        self._client_of: dict[Any, Hashable] = {}
+        self._timer: tuple[Any, Any] = (None, None)
+        self._looked_at = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether sockets have not been looked at for as long as a round may take."""
+        return time.monotonic() - self._looked_at >= _ROUND_SECONDS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has paused."""
+        return not (self._paused or self._coming)
+
+    def wait(self, hub: Any, current: Any, *, begins: bool) -> None:
+        """Lets a greenlet wait for its turn; of one client, those that begin come behind the others."""
+        waiter = Waiter(hub)
+        self._coming[current] = client_of(current), begins, waiter
+        self._start(hub)
+        try:
+            waiter.get()
+        finally:
+            self.take_out(current)
+
+    def take_out(self, greenlet: Any) -> Waiter | None:
+        """Takes a greenlet out of those that wait; returns by what it does, None where it does not."""
+        coming = self._coming.pop(greenlet, None)
+        if coming is not None:
+            return coming[2]
+        client = self._client_of.pop(greenlet, None)
+        if client is None:
+            return None
+        queues = self._paused[client]
+        place = next(one for queue in queues for one in queue if one[0] is greenlet)
+        for queue in queues:
+            if place in queue:
+                queue.remove(place)
+        if not any(queues):
+            del self._paused[client]
+        return place[1]
+
+    def _start(self, hub: Any) -> None:
+        if self._timer[0] is not hub:
+            self._timer = hub, hub.loop.timer(0)
+        timer = self._timer[1]
+        if not timer.active:
+            timer.start(self._go_on, hub)
+
+    def _go_on(self, hub: Any) -> None:
+        """Runs in the hub, behind a look at the sockets."""
+        began = self._looked_at = time.monotonic()
+        for greenlet, (client, begins, waiter) in self._coming.items():
+            self._paused.setdefault(client, (deque(), deque()))[begins].append((greenlet, waiter))
+            self._client_of[greenlet] = client
+        self._coming.clear()
+        while self._paused:
+            client, (going_on, beginning) = next(iter(self._paused.items()))
+            greenlet, waiter = (going_on or beginning).popleft()
+            del self._client_of[greenlet]
+            if going_on or beginning:
+                self._paused.move_to_end(client)
+            else:
+                del self._paused[client]
+            waiter.switch(None)
+            if time.monotonic() - began >= _ROUND_SECONDS:
+                break
+        if not self.is_empty:
+            self._start(hub)
+
+
+_rounds = _Rounds()
 
 
 def work_for(client: Hashable) -> None:
@@ -172,8 +259,8 @@ def pause() -> None:
     """Lets other greenlets run, those too whose sockets have just become ready.
 
     ``gevent.sleep(0)`` is not enough: gevent runs up to 50 greenlets that yield so before it looks at a
-    socket again. Of many that pause, a few go on in each round of the event loop, each of another client. A
-    native thread goes on at once.
+    socket again. Of many that pause, those go on in each round of the event loop that have room in two
+    milliseconds, clients in turn. A native thread goes on at once.
 
     Raises:
         Abandoned: nobody waits any more for what this greenlet, or thread, does.
@@ -181,14 +268,17 @@ def pause() -> None:
     hub = get_hub()
     current = getcurrent()
     if hub.main_hub:
-        client = client_of(current)
-        _turns.enter(client)
-        try:
-            hub.wait(hub.loop.timer(0))
-        finally:
-            _turns.leave(client)
+        _rounds.wait(hub, current, begins=False)
     else:
         current = _waiting_for.get(current)
+    raise_if_abandoned(current)
+
+
+def pause_if_due() -> None:
+    """As ``pause``, for a greenlet that begins; does nothing where sockets were looked at just now."""
+    current = getcurrent()
+    if _rounds.is_due:
+        _rounds.wait(get_hub(), current, begins=True)
     raise_if_abandoned(current)
 
 
@@ -200,8 +290,8 @@ def raise_if_abandoned(greenlet: Any) -> None:
 
 
 def turns_are_wanted() -> bool:
-    """Whether so many pause that some of them wait for more than a round of the event loop."""
-    return _turns.is_wanted
+    """Whether some have paused, and wait for their turn."""
+    return not _rounds.is_empty
 
 
 def run_on_behalf_of(greenlet: Any, function: Callable[..., T], *args: Any) -> T:
@@ -222,8 +312,14 @@ def abandon(greenlet: Any) -> None:
     """
     _abandoned.add(greenlet)
     place = _places.get(greenlet)
+    if place is None:
+        place = _rounds.take_out(greenlet)
     if place is not None:
-        place.set()
+        _wake(place)
+
+
+def _wake(place: Waiter) -> None:
+    get_hub().loop.run_callback(place.switch, None)
 
 
 def forget_abandoned(greenlet: Any) -> None:

@@ -232,6 +232,8 @@ class BodyStream:
 
     def _receive(self, call: Callable[[Any], Any], argument: int | memoryview) -> Any:
         socket = None if self._timeout_s is None else self._socket
+        if getattr(self._raw, "has_bytes", False):
+            return self._received_by(None, call, argument)
         # A client that sends slowly, or never, is to hold no turn that others wait for.
         with without_turn():
             return self._received_by(socket, call, argument)

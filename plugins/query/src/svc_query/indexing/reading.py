@@ -111,8 +111,9 @@ class _Reading(Generic[T]):
                 return self._reader.read(self._call, minimum=self._needed if self._is_caught_up else 0)
             except _Behind:
                 # Or the last commits changed nothing that is indexed: the mark of the view tells.
-                with _leaving_work(self._reader, self._view):
-                    _catch_up(self._reader, self._needed, self._wait_until)
+                if self._reader.applied < self._needed:
+                    with _leaving_work(self._reader, self._view):
+                        _catch_up(self._reader, self._needed, self._wait_until)
                 self._is_caught_up = True
             except _BeingBuilt:
                 with _leaving_work(self._reader, self._view):
