@@ -175,11 +175,8 @@ class Crawler:
         while waiting and len(self.statuses) < MOST_PAGES:
             found = waiting.popleft()
             where = urlsplit(found.url)
-            if (
-                where.netloc != "x"
-                or not where.path.startswith(("/portal/", "/files/", "/share/files/"))
-                or found in self.seen
-            ):
+            is_page = where.netloc == "x" and where.path.startswith(("/portal/", "/files/", "/share/files/"))
+            if not is_page or found in self.seen:
                 continue
             self.seen.add(found)
             kind = "/".join(where.path.split("/")[1:3]), re.sub(r"=[^&]*", "", (found.form or "") + where.query)
