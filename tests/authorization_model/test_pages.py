@@ -179,7 +179,8 @@ class Crawler:
             if not is_page or found in self.seen:
                 continue
             self.seen.add(found)
-            kind = "/".join(where.path.split("/")[1:3]), re.sub(r"=[^&]*", "", (found.form or "") + where.query)
+            sent = (found.form or "") + where.query
+            kind = "/".join(where.path.split("/")[1:3]), re.sub(r"=[^&]*", "", sent)
             kinds[kind] += 1
             is_seen_enough = kinds[kind] > MOST_OF_A_KIND and kind[0] != "share/files"
             if is_seen_enough or where.path.startswith(("/portal/static", "/portal/sign-")):
