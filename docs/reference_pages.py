@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 TARGET = DOCS / "reference"
-CORE = (ROOT / "core" / "kernel" / "src", ROOT / "core" / "testing" / "src")
+CORE = tuple(ROOT / "core" / name / "src" for name in ("kernel", "cli", "testing"))
 FEW = 8
 """Packages that publish fewer names share a page."""
 
@@ -69,12 +69,13 @@ def _pages() -> Iterator[tuple[str, str]]:
     drivers = _driver_modules()
     places = [*CORE, *(module.parents[1] for module in drivers)]
     loader = griffe.GriffeLoader(search_paths=places, allow_inspection=False)
-    packages = ["svc", "svc_testing", *(module.parent.name for module in drivers)]
+    packages = ["svc", "svc_cli", "svc_testing", *(module.parent.name for module in drivers)]
     loaded = {name: loader.load(name) for name in packages}
     loader.resolve_aliases(external=False)
     yield "changes", _changes()
     yield from _plugin_pages(loaded["svc"])
     yield "svc.errors", _page("svc.errors", [(None, loaded["svc"]["errors"], None)])
+    yield "svc_cli", _page("svc_cli", [(None, loaded["svc_cli"], None)])
     yield "svc_testing", _page("svc_testing", [(None, loaded["svc_testing"], None)])
     for module in drivers:
         name = f"{module.parent.name}.api"

@@ -29,9 +29,9 @@ from svc_query.indexing import finish_work
 from svc_query.indexing.view import view_of
 from svc_query.models import QueryBody
 
-from svc.cli import open_database
 from svc.database import Database
 from svc.plugins import initialize, load_plugins, parse_allowed
+from svc_cli import open_database
 
 _SCRIPT = Path(__file__).parent / "served" / "queries.lua"
 _SECONDS = 3

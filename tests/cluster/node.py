@@ -12,9 +12,9 @@ from pathlib import Path
 
 from cluster.network import Line
 from crash.wrapping import WrappedServer
-from svc.processes.registration import registered_processes
 from svc_blackbox.client import TIMEOUT_S, Client
 from svc_blackbox.server import Server, free_port, svc_program
+from svc_cli.processes.registration import registered_processes
 
 __all__ = ["Node"]
 

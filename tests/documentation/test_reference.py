@@ -27,7 +27,9 @@ def test_every_name_of_svc_plugin_has_its_place_on_one_page(pages: Path) -> None
     assert sorted(name for text in texts for name in HEADING.findall(text)) == sorted(plugin.__all__)
 
 
-@pytest.mark.parametrize("module", ["svc.errors", "svc_testing", *(f"{name}.api" for name in DRIVERS)])
+@pytest.mark.parametrize(
+    "module", ["svc.errors", "svc_cli", "svc_testing", *(f"{name}.api" for name in DRIVERS)]
+)
 def test_every_name_of_a_public_module_has_its_place(pages: Path, module: str) -> None:
     assert set(import_module(module).__all__) <= set(HEADING.findall(text_of(pages, module)))
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import click
 import pytest
 
-from svc.cli.lazy_command import LazyCommand
-from svc.cli.program import root
 from svc_blackbox.prepared import run_svc
+from svc_cli.lazy_command import LazyCommand
+from svc_cli.program import root
 from svc_testing import start_server
 
 # Two stories of two worlds: minutes on a machine with other work.

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from svc.cli import completing
-from svc.cli.program import COMPLETION_VARIABLE, main, root
 from svc_blackbox.prepared import run_svc
+from svc_cli import completing
+from svc_cli.program import COMPLETION_VARIABLE, main, root
 from svc_testing import start_server
 
 FILES = {"notes/a.txt": "a", "notes/deep/b.txt": "b", "other.txt": "c"}

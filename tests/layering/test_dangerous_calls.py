@@ -14,7 +14,7 @@ SOURCES = sorted(
     for pattern in ("core/*/src", "plugins/*/src", "contrib/*/src", "src")
     for folder in ROOT.glob(pattern)
     for path in folder.rglob("*.py")
-    if ".egg-info" not in path.parts and "/svc/cli/template/" not in path.as_posix()
+    if ".egg-info" not in path.parts and "/svc_cli/template/" not in path.as_posix()
 )
 
 UNSAFE_PARSERS = {"pickle", "marshal", "shelve", "dill", "jsonpickle", "yaml", "xml", "lxml", "plistlib"}

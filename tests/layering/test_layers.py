@@ -26,11 +26,11 @@ CORE = {path.name: path for path in sorted(ROOT.glob("core/*/src/*")) if (path /
 PLUGINS = sorted(path.parent.parent for path in ROOT.glob("plugins/*/src/*/__init__.py"))
 PUBLIC = {
     *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
-    *("svc_maintenance.transfer", "svc_maintenance.verification", "svc_client", "svc_testing"),
+    *("svc_maintenance.transfer", "svc_maintenance.verification", "svc_cli", "svc_client", "svc_testing"),
 }
 """What a plugin may import, each as a whole, and only what ``__all__`` names."""
 
-OF_PLUGINS = {"svc_client", "svc_maintenance"}
+OF_PLUGINS = {"svc_cli", "svc_client", "svc_maintenance"}
 """Distributions of the core beside the kernel that a plugin may import, if it declares them."""
 
 MOST_LINES = 500
@@ -78,11 +78,12 @@ def test_the_kernel_imports_no_plugin() -> None:
 
 MAY_IMPORT = {
     "svc": set(),
-    "svc_maintenance": {"svc"},
+    "svc_cli": {"svc"},
+    "svc_maintenance": {"svc", "svc_cli"},
     "svc_worker": set(),
-    "svc_server": {"svc", "svc_worker"},
+    "svc_server": {"svc", "svc_cli", "svc_worker"},
     "svc_client": {"svc"},
-    "svc_testing": {"svc", "svc_server"},
+    "svc_testing": {"svc", "svc_cli", "svc_server"},
 }
 """What each distribution of the core may import of the others."""
 

@@ -21,6 +21,7 @@ SOURCES = [
     path
     for package in (
         "kernel/src/svc",
+        "cli/src/svc_cli",
         "maintenance/src/svc_maintenance",
         "worker/src/svc_worker",
         "server/src/svc_server",
@@ -72,7 +73,7 @@ def descriptors() -> Iterator[PluginDescriptor]:
 
 DESCRIPTORS = list(descriptors())
 IDS = {descriptor.id for descriptor in DESCRIPTORS}
-PACKAGES = {descriptor.module.partition(".")[0] for descriptor in DESCRIPTORS}
+PACKAGES = {descriptor.package for descriptor in DESCRIPTORS}
 NAMES = {configuration(setup)["metadata"]["name"] for setup in DISTRIBUTIONS}
 HEADERS = {header.lower() for one in DESCRIPTORS for header in one.response_headers}
 OPTIONS = {option.name for one in DESCRIPTORS for option in one.options}
@@ -154,7 +155,7 @@ def test_the_plugins_of_this_repository_claim_nothing_twice() -> None:
 def test_a_plugin_declares_the_codes_of_its_errors_and_the_documentation_has_them(
     descriptor: PluginDescriptor,
 ) -> None:
-    package = descriptor.module.partition(".")[0]
+    package = descriptor.package
     (folder,) = [
         setup.parent / "src" / package for setup in DISTRIBUTIONS if (setup.parent / "src" / package).exists()
     ]

@@ -16,7 +16,7 @@ from monitoring.counting_clients import Counted, CountingClients, Done
 from monitoring.prometheus import Prometheus, scraping
 from monitoring.scale import SCALE, SEED, scaled
 from monitoring.serving import as_root, serving
-from svc.processes.registration import registered_processes
+from svc_cli.processes.registration import registered_processes
 from svc_testing import Server
 
 SECONDS = scaled(15)

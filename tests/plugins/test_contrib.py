@@ -11,7 +11,7 @@ import pytest
 from .installation import ROOT, Installation, Wheelhouse  # noqa: TID252
 
 QUOTED = re.compile(r"^`([\w.]+)`:\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SVC = ("core/kernel", "core/client", "core/worker", "core/server", "core/testing")
+SVC = ("core/kernel", "core/cli", "core/client", "core/worker", "core/server", "core/testing")
 BESIDE = {
     "auth-oidc": ("plugins/users",),
     "events-redis": ("plugins/events",),

@@ -30,7 +30,10 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Distribu
     assert len(modules) == 4
     made = DistributionFactory(tmp_path_factory.mktemp("words"))
     made.install(
-        "acme-words", modules=modules, entry_points={"acme.words": "svc_words.plugin:PLUGIN"}, version="1.0"
+        "acme-words",
+        modules=modules,
+        entry_points={"acme.words": "svc_words.descriptor:PLUGIN"},
+        version="1.0",
     )
     yield made
     made.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc import Database
-from svc.cli import main
+from svc_cli import main
 
 
 @pytest.fixture

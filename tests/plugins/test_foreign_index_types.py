@@ -20,7 +20,7 @@ SOURCE = ROOT / "contrib" / "index-vector"
 PAGE = ROOT / "docs" / "plugins" / "writing-an-index-type.md"
 QUOTED = re.compile(r"^`svc_index_vector/([\w.]+)`:\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BESIDE = (
-    "core/kernel", "core/client", "core/worker", "core/server", "core/testing", "plugins/query",
+    "core/kernel", "core/cli", "core/client", "core/worker", "core/server", "core/testing", "plugins/query",
     "plugins/index-exact", "plugins/parsers",
 )  # fmt: skip
 

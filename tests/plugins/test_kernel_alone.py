@@ -1,4 +1,4 @@
-"""The kernel alone, installed by pip: a database for a program that serves nothing."""
+"""The kernel alone, installed by pip, then the command line: a database for a program that serves nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = """
     import sys
     from svc import Database
 
-    for absent in ("gevent", "gunicorn", "svc_maintenance", "svc_server", "svc_worker"):
+    for absent in ("gevent", "gunicorn", "click", "svc_cli", "svc_maintenance", "svc_server"):
         assert importlib.util.find_spec(absent) is None, absent
     with Database(sys.argv[1]) as database:
         with database.transaction() as transaction:
@@ -39,10 +39,16 @@ def test_a_program_reads_and_writes_without_a_server(python: str, tmp_path: Path
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 
-def test_the_command_line_works_and_says_what_other_commands_need(python: str, tmp_path: Path) -> None:
+def test_the_command_line_works_and_says_what_other_commands_need(
+    tmp_path: Path, wheelhouse: Wheelhouse
+) -> None:
+    installed = Installation(tmp_path / "venv")
+    installed.add(*wheelhouse.wheels("core/kernel", "core/cli"))
+    python = installed.python
     svc = Path(python).with_name("svc")
     database = ["-D", str(tmp_path / "x.svcdb")]
-    subprocess.run([python, "-c", textwrap.dedent(PROGRAM), database[1]], check=True, capture_output=True)
+    program = textwrap.dedent(PROGRAM).replace('"click", "svc_cli", ', "")
+    subprocess.run([python, "-c", program, database[1]], check=True, capture_output=True)
     assert b"commits" in subprocess.run([svc, "info", *database], capture_output=True).stdout
     for command, needed in (("start", "svc-server"), ("verify", "svc-maintenance")):
         started = subprocess.run([svc, command, *database], capture_output=True, text=True)

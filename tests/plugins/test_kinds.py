@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.plugin_template import new_command
+from svc_cli.plugin_template import new_command
 
 from .installation import ROOT, Wheelhouse  # noqa: TID252
 

@@ -14,8 +14,8 @@ from svc_query.models import QueryBody, SearchBody, StatusQuery
 from svc_query.operations import query_files, search_files, show_index_status
 from svc_query.syntax import FilterSyntaxError, parse_filter
 
-from svc.cli import main
 from svc.plugin import Database
+from svc_cli import main
 from svc_client import Client
 from svc_testing import Server, start_server
 

@@ -27,8 +27,8 @@ _COMMANDS = (
 )
 _MODULES = (
     *("svc.database", "svc.plugins", "svc.pipeline.openapi", "svc.pipeline.system_responders"),
-    *("svc.processes.diagnosis", "svc.cli.progress", "svc.cli.service", "svc.cli.plugins_command"),
-    *("svc.cli.command_check", "svc.cli.any_operation", "svc_client"),
+    *("svc_cli.processes.diagnosis", "svc_cli.progress", "svc_cli.service", "svc_cli.plugins_command"),
+    *("svc_cli.command_check", "svc_cli.any_operation", "svc_client"),
 )
 
 
@@ -85,7 +85,7 @@ def run_svc(
 
 
 def _serve() -> None:
-    from svc.cli import main
+    from svc_cli import main
 
     # What the commands need is imported here, once: each says how it is used, in a child of its own kind.
     for command in _COMMANDS:
@@ -120,7 +120,7 @@ def _import_what_commands_use() -> None:
     for descriptor in load_descriptors():
         for name in descriptor.operations:
             importlib.import_module(name)
-        _import_all_of(descriptor.implementation.partition(".")[0])
+        _import_all_of(descriptor.package)
 
 
 def _import_all_of(name: str) -> None:
@@ -136,7 +136,7 @@ def _import_all_of(name: str) -> None:
 
 def _become(directory: Path, working_directory: str, words: list[str]) -> NoReturn:
     """In the child: is the command, and ends with its exit code."""
-    from svc.cli import main
+    from svc_cli import main
 
     code = 1
     try:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from repair_material import flip
-from svc.cli import main
 from svc.database import Database
 from svc.log import RECORD_HEADER_SIZE
+from svc_cli import main
 
 
 @pytest.fixture(autouse=True)

@@ -105,7 +105,7 @@ def svc_register_routes(routes):
 """
 """A plugin with options of ``svc start``; it is installed, and not among the allowed ones."""
 
-SVC = [sys.executable, "-c", "from svc.cli import main; main()"]
+SVC = [sys.executable, "-c", "from svc_cli import main; main()"]
 READY = re.compile(r"svc ready at (https?)://([^ ]*):(\d+) serving (.*) at version ([0-9a-f]{64})")
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from svc.findings import MOST_FINDINGS, Finding, bounded_findings, merge_findings, public_findings
-from svc.processes.diagnosis import allowed_by
-from svc.processes.registration import Published, Registration, published_lists, registered_processes
+from svc_cli.processes.diagnosis import allowed_by
+from svc_cli.processes.registration import Published, Registration, published_lists, registered_processes
 from svc_server.diagnosis import Reporter
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +24,7 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from svc.findings import Finding
-from svc.processes.registration import Registration
+from svc_cli.processes.registration import Registration
 registration = Registration(Path(sys.argv[1]), "worker")
 registration.publish([Finding("a.b", "server", "It is wrong.")], ["one", "two"])
 print("published", flush=True)

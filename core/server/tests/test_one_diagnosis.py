@@ -25,9 +25,11 @@ from svc_testing import DistributionFactory
 SECRET = "xyzzy-what-NUMBER-said"
 
 DESCRIPTOR = """
-from svc.plugins import PluginDescriptor
+from svc.plugins import CommandHome, PluginDescriptor
 {before}
-PLUGIN = PluginDescriptor("test.ill-NUMBER", "1.0", "For tests", {api}, "svc_test_ill_NUMBER.plugin")
+PLUGIN = PluginDescriptor(
+    "test.ill-NUMBER", "1.0", "For tests", {api}, "svc_test_ill_NUMBER.plugin", commands=({commands})
+)
 {after}
 """
 
@@ -37,7 +39,6 @@ from pathlib import Path
 from svc.pipeline import public, send_json
 from svc.plugin import View
 from svc.plugins import *
-from svc.cli import LazyCommand
 
 def fail():
     if Path("ill").exists():
@@ -113,6 +114,7 @@ class Failure:
         options: of ``svc start``.
         source: what the finding is about.
         descriptor: what stands before and after it, and its API.
+        commands: the commands that its descriptor names.
         is_alone: whether it needs a server without other failures.
         number: of its plugin.
     """
@@ -126,6 +128,7 @@ class Failure:
     options: tuple[str, ...] = ()
     source: str = "test.ill-NUMBER"
     descriptor: tuple[str, str, str] = ("", "", "(1, 1)")
+    commands: str = ""
     is_alone: bool = False
     number: int = 0
 
@@ -186,15 +189,11 @@ VIEW = hook("svc_register_views", "views", "views.add(IllView())")
 JOBS = "svc_background", "context, jobs"
 CHECKS = "svc_register_health_checks", "health_checks"
 START = hook("svc_start", "context", "fail()")
-COMMAND = hook(
-    "svc_register_commands",
-    "commands",
-    'commands.add(LazyCommand("ill", "svc_test_ill_NUMBER.absent:ill", "Is ill"))',
-)
+COMMAND = 'CommandHome("ill", "svc_test_ill_NUMBER.absent:ill", "Is ill"),'
 DYING = "import sys\n" + hook(
     "svc_background", "context, jobs", "Path('ill').exists() and os.kill(os.getpid(), signal.SIGKILL)"
 )
-IMPATIENT = "import svc.processes.watch\nsvc.processes.watch.MISSING_SECONDS = 3.0"
+IMPATIENT = "import svc_cli.processes.watch\nsvc_cli.processes.watch.MISSING_SECONDS = 3.0"
 """Half a minute is waited elsewhere; the plugin is imported by all who judge."""
 MODE = hook("svc_register_auth_modes", "auth_modes", "auth_modes.add(Mode())")
 
@@ -243,7 +242,9 @@ FAILURES = {
     "a health check gives something else": Failure(
         "check.failed", hook(*CHECKS, "health_checks.add(OddCheck())"), says="HealthReport", heals=True
     ),
-    "a command cannot be imported": Failure("command.broken", COMMAND, says="svc_test_ill_NUMBER.absent"),
+    "a command cannot be imported": Failure(
+        "command.broken", commands=COMMAND, says="svc_test_ill_NUMBER.absent"
+    ),
     "the auth mode is disabled": Failure(
         "auth.unavailable",
         says="svc plugins enable auth.testing",
@@ -326,7 +327,7 @@ class Case:
         return (self.work / "data.svcdb.d" / "background.json").stat().st_mtime_ns
 
 
-SVC = [sys.executable, "-c", "from svc.cli import main; main()"]
+SVC = [sys.executable, "-c", "from svc_cli import main; main()"]
 
 
 @pytest.fixture
@@ -356,7 +357,7 @@ def environment(environment: dict[str, str], failures: list[Failure], tmp_path: 
         package = f"svc_test_ill_{failure.number}"
         plugin_id = f"test.ill-{failure.number}"
         texts = {
-            "descriptor": DESCRIPTOR.format(before=before, after=after, api=api),
+            "descriptor": DESCRIPTOR.format(before=before, after=after, api=api, commands=failure.commands),
             "plugin": COMMON + failure.body,
         }
         modules = {

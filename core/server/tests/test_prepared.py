@@ -14,7 +14,7 @@ import pytest
 
 from svc_testing.prepared import PreparedProcess, run_to_end, start_svc
 
-SVC = [sys.executable, "-c", "from svc.cli import main; main()"]
+SVC = [sys.executable, "-c", "from svc_cli import main; main()"]
 IMPORTED_EARLY = """
 import sys, threading
 from pathlib import Path

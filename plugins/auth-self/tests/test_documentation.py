@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import svc_auth_self.api
-from svc_auth_self import models, plugin
+from svc_auth_self import models
 from svc_auth_self.configuration import AuthSelfConfiguration
 from svc_auth_self.keys import KeyRecord
 from svc_auth_self.refresh import Chain
@@ -27,4 +27,3 @@ class TestPages(PluginPagesContract):
     )
     records = (("/api-keys/", KeyRecord), ("/refresh-tokens/", Chain), ("/signing-keys/", SigningRecord))
     api = svc_auth_self.api
-    commands = plugin.COMMANDS

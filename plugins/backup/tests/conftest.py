@@ -20,7 +20,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
-from svc.cli import main
 from svc.database.commit import Commit
 from svc.errors import SvcError
 from svc.log import encode_record
@@ -30,6 +29,7 @@ from svc.plugin import Database, Hash, Identity, ObjectKind, SystemPaths, hash_o
 from svc.plugins import Plugins, initialize
 from svc_backup.format import IncomingFile, IncomingLimits, plan_export, plan_patch
 from svc_backup.importing import ImportOptions, import_incoming
+from svc_cli import main
 from svc_testing import DistributionFactory, TestingAuthMode, load_with_testing_auth, serve_in_process
 
 HOLDER = """

@@ -165,7 +165,7 @@ def test_a_restore_that_is_ended_leaves_nothing(ready, path: Path, tmp_path: Pat
     code = """
 import os, signal, sys
 from svc_backup.commands import import_files
-from svc.cli import main
+from svc_cli import main
 real = import_files.import_incoming
 def ended(*arguments, **options):
     result = real(*arguments, **options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svc_events_webhook import plugin
 from svc_events_webhook.configuration import WebhookConfiguration
 from svc_events_webhook.models import Delivery, NewWebhook, ShownWebhook
 
@@ -24,5 +23,4 @@ class TestPages(PluginPagesContract):
     plugin_page = "plugins/events-webhook.md"
     http_page = "http/webhooks.md"
     bodies = (ShownWebhook, NewWebhook, Delivery)
-    commands = plugin.COMMANDS
     configuration = WebhookConfiguration

@@ -18,7 +18,7 @@ import pytest
 from standardwebhooks import Webhook as Verifier
 from svc_events.testing.sinks import wait_for
 
-from svc.processes.registration import registered_processes
+from svc_cli.processes.registration import registered_processes
 from svc_testing import Server, run_svc, start_server
 
 from .conftest import Receiver, receiving, reply  # noqa: TID252

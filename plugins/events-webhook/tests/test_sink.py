@@ -21,8 +21,9 @@ from svc_events_webhook.signing import make_secret
 from svc_events_webhook.sink import SINK, WebhookHealth, WebhookSink
 from svc_events_webhook.store import WEBHOOKS, SecretRecord, Webhook, put_secret
 
-from svc.plugin import Database, HealthStatus, extensions_of
+from svc.plugin import Database, HealthStatus
 from svc.plugins import enable, load_plugins
+from svc_cli import extensions_of
 from svc_testing import used_by
 from svc_users.api import checked_grant, grants_at, own_group, put_grant, remove_grant
 from svc_users.users import create_user

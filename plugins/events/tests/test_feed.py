@@ -27,7 +27,8 @@ from svc_events.api import (
 from svc_events.entries import MOST_ENTRIES, EntryEvents
 
 from svc.errors import InvalidInput, NotFound, ServiceUnavailable
-from svc.plugin import Database, Extension, PathChange, extensions_of, parse_path
+from svc.plugin import Database, Extension, PathChange, parse_path
+from svc_cli import extensions_of
 from svc_testing import simulate_collection
 
 ALL = Onlooker(None)

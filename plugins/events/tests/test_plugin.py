@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import svc_events.api
-from svc_events import plugin
 from svc_events.api import EVENT_TYPES
 
 from svc.plugins import load_plugins
@@ -31,7 +30,6 @@ class TestPages(PluginPagesContract):
     plugin_id = "events"
     plugin_page = "plugins/events.md"
     api = svc_events.api
-    commands = plugin.COMMANDS
 
 
 def test_the_table_has_every_event_and_its_plugin() -> None:

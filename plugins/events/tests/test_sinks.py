@@ -30,7 +30,8 @@ from svc_events.sinks.states import SinkHealth, SinkStates, states_file
 from svc_events.testing.sinks import running_sinks, wait_for
 
 from svc.errors import InsufficientStorage
-from svc.plugin import Database, Extension, HealthStatus, extensions_of
+from svc.plugin import Database, Extension, HealthStatus
+from svc_cli import extensions_of
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
 from svc.plugin import Database, collect
+from svc_cli import main
 from svc_testing import start_server
 
 Places = tuple[str, str]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
 from svc.plugin import Database
+from svc_cli import main
 from svc_testing import start_server
 
 Run = Callable[..., tuple[int, str, str]]

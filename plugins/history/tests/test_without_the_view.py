@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from repair_material import flip, records_of
-from svc.cli import main
 from svc.errors import InsufficientStorage
 from svc.hashing import ObjectKind
 from svc.plugin import Database
+from svc_cli import main
 from svc_history.reading import History
 from svc_testing import start_server
 

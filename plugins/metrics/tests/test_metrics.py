@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from svc.plugins import enable
-from svc.processes.registration import registered_processes
+from svc_cli.processes.registration import registered_processes
 from svc_testing import Server, load_with_testing_auth, run_svc, serve_in_process, start_server, used_by
 
 PLUGINS = ("files", "users", "events", "tasks", "metrics")

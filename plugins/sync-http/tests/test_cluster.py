@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from svc.processes.registration import registered_processes
+from svc_cli.processes.registration import registered_processes
 from svc_testing import Server, run_svc
 
 from .conftest import (  # noqa: TID252

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svc_sync import api, plugin
+from svc_sync import api
 from svc_sync.configuration import SyncConfiguration
 from svc_sync.models import (
     Admission,
@@ -46,6 +46,5 @@ class TestPages(PluginPagesContract):
         *(SyncStatus, PeerShown, TriggerResult, EnterBody, JoinRequest, Admission),
         *(ShownConflict, VersionShown, ResolveBody, ResolvedConflict),
     )
-    commands = plugin.COMMANDS
     configuration = SyncConfiguration
     api = api

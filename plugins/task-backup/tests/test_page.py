@@ -53,7 +53,7 @@ def shell(lines: str, directory: Path, server: Server, environment: dict[str, st
     """Runs lines of the page as they stand, but for the address of the server."""
     commands = directory / "bin"
     commands.mkdir(exist_ok=True)
-    code = "import sys; from svc.cli import main; sys.argv[0] = 'svc'; sys.exit(main())"
+    code = "import sys; from svc_cli import main; sys.argv[0] = 'svc'; sys.exit(main())"
     script = commands / "svc"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$@"\n')
     script.chmod(0o755)

@@ -26,18 +26,10 @@ from svc_tasks.api import TASK_TYPES, enqueue, find_task
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.running.supervisor import Supervisor
 
-from svc.cli import main
 from svc.errors import DatabaseBusy, SvcError
-from svc.plugin import (
-    ROOT_IDENTITY,
-    Database,
-    Identity,
-    collect,
-    extensions_of,
-    hash_content,
-    unkept_versions,
-)
+from svc.plugin import ROOT_IDENTITY, Database, Identity, collect, hash_content, unkept_versions
 from svc.plugins import initialize, load_plugins, parse_allowed
+from svc_cli import extensions_of, main
 from svc_testing import PathRights, load_with_testing_auth, serve_in_process, start_server
 from svc_versions.api import list_snapshots
 from svc_versions.snapshots import rename_snapshot
@@ -269,7 +261,7 @@ def test_the_shell_says_what_goes_and_asks_at_a_terminal(database: Database, pat
 
 AS_SOMEBODY = """\
 import os, sys
-from svc.cli import main
+from svc_cli import main
 # The interpreter's own files may be closed to others: the first call imports all that is needed.
 for user in (0, 65534):
     print(end="", flush=True)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import msgspec
 from svc_task_gc.configuration import GcConfiguration
-from svc_task_gc.plugin import COMMANDS
 from svc_task_gc.task import GcArguments
 
 from svc.database import CollectionReport
-from svc_testing import PluginContract
+from svc_testing import PluginContract, commands_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "plugins" / "task-gc.md").read_text(encoding="utf-8")
@@ -35,7 +34,7 @@ def test_every_setting_has_its_row_and_default() -> None:
 def test_every_argument_command_and_member_of_the_report_is_described() -> None:
     for field in msgspec.structs.fields(GcArguments):
         assert f"`{field.name}`" in PAGE
-    for name in COMMANDS:
+    for name in commands_of("task.gc"):
         assert f"`svc {name}" in PAGE
     http = (DOCS / "http" / "gc.md").read_text(encoding="utf-8")
     for name in (*CollectionReport.__struct_fields__, "snapshot"):

@@ -15,8 +15,9 @@ from svc_tasks.api import TASK_TYPES, Task, enqueue, find_task
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.running.supervisor import Supervisor
 
-from svc.plugin import Database, Identity, extensions_of
+from svc.plugin import Database, Identity
 from svc.plugins import Plugins
+from svc_cli import extensions_of
 from svc_testing import DistributionFactory, load_with_testing_auth, serve_in_process
 
 STRANGE = Path(__file__).parent / "importable" / "strange_tasks.py"

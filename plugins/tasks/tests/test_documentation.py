@@ -10,7 +10,6 @@ from pathlib import Path
 
 import svc_tasks.api
 import svc_tasks.testing.contract
-from svc_tasks import plugin
 from svc_tasks.api import Task, TaskProgress
 from svc_tasks.configuration import TasksConfiguration
 from svc_tasks.models import Schedule, ScheduleChange
@@ -44,7 +43,6 @@ class TestPages(PluginPagesContract):
     bodies = (Schedule, ScheduleChange, TaskProgress)
     records = (("/tasks/records/", Task), ("/tasks/schedules/", ScheduleState))
     api = svc_tasks.api
-    commands = plugin.COMMANDS
 
 
 def test_the_plugin_of_the_page_passes_its_test(tmp_path: Path) -> None:

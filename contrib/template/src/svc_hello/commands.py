@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from svc.plugin import Source, json_option, print_result, source_options
+from svc_cli import Source, json_option, print_result, source_options
 from svc_hello.operations import greet_by_name
 
 __all__ = ["hello"]

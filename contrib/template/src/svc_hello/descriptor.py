@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 
 __all__ = ["PLUGIN", "HelloSettings"]
 
@@ -26,5 +26,8 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     implementation="svc_hello.plugin",
     operations=("svc_hello.operations",),
+    commands=(
+        CommandHome("hello", "svc_hello.commands:hello", "Says hello to NAME, in the words of a database."),
+    ),
     configuration=HelloSettings,
 )

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from svc.plugin import CommandRegistry, NamedRegistry, View, hookimpl
+from svc.plugin import NamedRegistry, View, hookimpl
 
-__all__ = ["svc_register_commands", "svc_register_views"]
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc hello``."""
-    from svc_hello.commands import hello
-
-    commands.add(hello)
+__all__ = ["svc_register_views"]
 
 
 @hookimpl

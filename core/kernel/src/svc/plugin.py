@@ -10,29 +10,6 @@ from importlib import import_module
 from typing import Any
 
 HOMES: dict[str, tuple[str, ...]] = {
-    "svc.cli": (
-        "LazyCommand",
-        "Service",
-        "Source",
-        "UserNames",
-        "counted",
-        "database_option",
-        "declared_system_paths",
-        "extensions_of",
-        "json_option",
-        "open_database",
-        "print_json",
-        "print_result",
-        "print_table",
-        "progress_bar",
-        "readable_bytes",
-        "require_root_key",
-        "root_key_options",
-        "say_in_shell_words",
-        "source_options",
-        "terminal_text",
-        "time_text",
-    ),
     "svc.database": (
         "Commit",
         "CommitResult",
@@ -168,12 +145,14 @@ HOMES: dict[str, tuple[str, ...]] = {
         "write_cookie",
     ),
     "svc.pipeline.openapi": ("describe_operations",),
+    "svc.plugins.system_paths": ("declared_system_paths",),
     "svc.plugins": (
         "AuthContext",
         "AuthMode",
         "BackgroundJob",
         "BackupRule",
-        "CommandRegistry",
+        "CommandHome",
+        "CompletionHome",
         "Confidential",
         "ContentCheck",
         "Credentials",
@@ -210,7 +189,6 @@ HOMES: dict[str, tuple[str, ...]] = {
         "hookspec",
         "read_settings",
     ),
-    "svc.processes.state_file": ("view_places",),
     "svc.state_files": ("StateFile",),
     "svc.steps": ("Step",),
     "svc.tree": (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc.cli import open_database
 from svc.database import Database, View, views
 from svc.errors import InvalidInput, PluginError
 from svc.plugins.lifecycle import bound_view, make_context
+from svc_cli import open_database
 from svc_testing import DistributionFactory
 
 

@@ -7,12 +7,12 @@ from io import BytesIO
 
 import pytest
 
-from svc.cli import open_database
 from svc.database import Database
 from svc.database.content_checks import PathCheck
 from svc.errors import Conflict, InvalidInput
 from svc.plugins import ActivePlugins, ContentCheck, disable, enable, load_plugins
 from svc.plugins.registries import make_registries
+from svc_cli import open_database
 from svc_testing import DistributionFactory
 
 GOOD, BAD = b"good", b"bad"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from repair_material import Made, flip, make, records_of
-from svc.cli import main
 from svc.database import EMPTY_ROOT, Commit, Database, Version, View, ViewStorage, views
 from svc.hashing import HASH_SIZE, ObjectKind
+from svc_cli import main
 from svc_maintenance.repair import FileSource, repair
 from svc_maintenance.verification import is_whole_again, verify
 

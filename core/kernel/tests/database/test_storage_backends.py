@@ -7,10 +7,10 @@ import io
 import pytest
 from click.testing import CliRunner
 
-from svc.cli.program import root
 from svc.database import Database
 from svc.errors import DatabaseNotFound, Forbidden, InvalidInput, SvcError, UsageError
 from svc.log import LocalFileBackend, Log, locate, shown_location
+from svc_cli.program import root
 from svc_testing import MEMORY_BACKENDS, DistributionFactory, forget_memory, install_memory_storage
 
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from svc.cli import open_database
 from svc.database import Database, View, ViewBatch, view_batches, views
 from svc.errors import InsufficientStorage, NotFound
+from svc_cli import open_database
 from svc_testing import DistributionFactory
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from family_material import API, DRIVER, EXTENSION, Strangers, only_problem, styles_of
-from svc.cli import extensions_of
 from svc.database import Database
 from svc.errors import PluginError, PluginMissing
 from svc.plugins import (
@@ -26,6 +25,7 @@ from svc.plugins import (
     enable,
     load_plugins,
 )
+from svc_cli import extensions_of
 from svc_testing import ExtensionContract, HookPagesContract, PluginContract
 
 

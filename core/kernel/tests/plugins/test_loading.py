@@ -160,7 +160,6 @@ def test_a_list_of_ids_is_read(text, expected):
         ("@hookimpl\ndef svc_register_routes(routes): routes.add('/x', object)", "instance is needed"),
         ("@hookimpl\ndef svc_register_routes(routes): routes.add('/x', object())", "no responder"),
         ("@hookimpl\ndef svc_register_routes(routes): routes.add('x', object())", "begins with"),
-        ("@hookimpl\ndef svc_register_commands(commands): commands.add(print)", "not a click command"),
         (
             "@hookimpl\ndef svc_register_health_checks(health_checks): health_checks.add(HealthCheck)",
             "instance is needed",
@@ -320,12 +319,31 @@ def test_routes_of_the_kernel_cannot_be_taken(install, path):
     assert "belongs to the kernel" in problem.message
 
 
-def test_commands_of_the_kernel_cannot_be_taken(install):
-    source = (
-        "import click\n@hookimpl\ndef svc_register_commands(commands): commands.add(click.Command('start'))"
+def commands_of(plugin_id, *names):
+    homes = [f"CommandHome({name!r}, 'svc_test.commands:command', 'Does it')" for name in names]
+    return (
+        "from svc.plugin import CommandHome, PluginDescriptor\n"
+        f"PLUGIN = PluginDescriptor({plugin_id!r}, '1.0', 'For tests', (1, 1), "
+        f"commands=({', '.join(homes)},))"
     )
-    problem = only_problem(load_plugins([install("greedy", source)]), "test.greedy")
-    assert "'start'" in problem.message
+
+
+def test_commands_of_the_kernel_cannot_be_taken(install):
+    plugins = load_plugins([install("greedy", descriptor=commands_of("test.greedy", "start"))])
+    assert "'start'" in only_problem(plugins, "test.greedy").message
+
+
+def test_a_command_belongs_to_one_plugin(install):
+    ids = [install(name, descriptor=commands_of(f"test.{name}", "moon")) for name in ("first", "second")]
+    plugins = load_plugins(ids)
+    assert list(plugins.descriptors) == ["test.first"]
+    assert "'moon'" in only_problem(plugins, "test.second").message
+
+
+@pytest.mark.parametrize("name", ["Moon", "", "two words"])
+def test_a_command_has_a_word_for_a_name(install, name):
+    plugins = load_plugins([install("odd", descriptor=commands_of("test.odd", name))])
+    assert "commands" in only_problem(plugins, "test.odd").message
 
 
 def test_a_route_that_the_check_refuses_disables_its_plugin(install):

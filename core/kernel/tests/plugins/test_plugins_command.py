@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from svc.cli import main
 from svc.database import Database
 from svc.plugins import enabled_plugins, initialize, load_plugins
+from svc_cli import main
 
 SECRET = "correct horse battery staple"
 

@@ -23,7 +23,7 @@ from svc.plugins import (
     load_plugins,
     select_auth_mode,
 )
-from svc.processes.state_file import read_report
+from svc_cli.processes.state_file import read_report
 from svc_testing import (
     AuthModeContract,
     DistributionFactory,

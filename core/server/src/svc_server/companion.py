@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import DatabaseClosed
 from svc.metrics import begin_metrics
-from svc.processes.registration import Registration
+from svc_cli.processes.registration import Registration
 from svc_server.diagnosis import Reporter, Surroundings
 
 if TYPE_CHECKING:

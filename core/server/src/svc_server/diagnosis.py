@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from svc.database import Database
 from svc.findings import Finding, FindingDates, bounded_findings, merge_findings
-from svc.processes.diagnosis import storage_findings
-from svc.processes.registration import Registration, published_lists, registered_processes
-from svc.processes.watch import background_findings
+from svc_cli.processes.diagnosis import storage_findings
+from svc_cli.processes.registration import Registration, published_lists, registered_processes
+from svc_cli.processes.watch import background_findings
 from svc_server.certificates import certificate_findings
 from svc_server.installation import InstallationCheck
 

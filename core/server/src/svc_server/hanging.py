@@ -13,7 +13,7 @@ from svc.errors import SvcError
 from svc.log import KERNEL_BACKENDS, scheme_of
 from svc.native_calls import native
 from svc.plugins.steps import hanging_steps
-from svc.processes.registration import Registration
+from svc_cli.processes.registration import Registration
 
 if TYPE_CHECKING:
     from pathlib import Path

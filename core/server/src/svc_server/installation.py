@@ -18,11 +18,11 @@ from typing import IO
 import msgspec
 
 from svc.findings import Finding
-from svc.processes.registration import RegisteredProcess
+from svc_cli.processes.registration import RegisteredProcess
 
 __all__ = ["InstallationCheck"]
 
-_CODE = "from svc.cli.command_check import main; main()"
+_CODE = "from svc_cli.command_check import main; main()"
 _FIRST_SECONDS = 3.0
 """It imports what the commands of all plugins do: not while a server has just begun."""
 _AGAIN_SECONDS = 5.0

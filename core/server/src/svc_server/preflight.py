@@ -186,7 +186,7 @@ def _make_ready(settings: ServerSettings) -> _Outcome:
     if is_missing or plugins.overrides or type(mode).prepare is not AuthMode.prepare:
         # A full opening, with a progress bar when the index has to be made: what is made or printed here must
         # be there before the first worker.
-        from svc.cli.progress import progress_bar
+        from svc_cli.progress import progress_bar
 
         with (
             progress_bar("Rebuilding the key index") as progress,
@@ -236,8 +236,8 @@ def _show(line: str) -> None:
 
 def _refuse_unshared(location: str, backends: Mapping[str, StorageBackend]) -> None:
     """Raises UsageError for a log that the processes of a server would each find empty."""
-    from svc.cli.opening import require_backend
     from svc.log import shown_location
+    from svc_cli.opening import require_backend
 
     backend = require_backend(location, backends)
     if not backend.is_shared:

@@ -14,11 +14,11 @@ import pytest
 
 from svc.database import Database
 from svc.errors import DatabaseNotFound
-from svc.processes.election import Candidate, is_elected
+from svc_cli.processes.election import Candidate, is_elected
 
 HOLDER = """
 import sys, time
-from svc.processes.election import Candidate
+from svc_cli.processes.election import Candidate
 assert Candidate(sys.argv[1]).acquire()
 print("elected", flush=True)
 time.sleep(600)

@@ -16,9 +16,9 @@ import pytest
 
 from svc.database import Database
 from svc.plugins import Plugins, enable
-from svc.processes.election import is_elected
+from svc_cli.processes.election import is_elected
 
-SVC = [sys.executable, "-c", "from svc.cli import main; main()"]
+SVC = [sys.executable, "-c", "from svc_cli import main; main()"]
 Eventually = Callable[..., Any]
 Told = Callable[[], dict[str, Any]]
 Background = Callable[..., subprocess.Popen[bytes]]

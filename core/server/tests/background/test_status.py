@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from svc.cli.status import ServiceCondition, ServiceStatus, gather_status
 from svc.database import Database
 from svc.findings import Finding
 from svc.plugins import Plugins
-from svc.processes.election import Candidate
-from svc.processes.registration import Registration
-from svc.processes.state_file import BackgroundState, StateFile
+from svc_cli.processes.election import Candidate
+from svc_cli.processes.registration import Registration
+from svc_cli.processes.state_file import BackgroundState, StateFile
+from svc_cli.status import ServiceCondition, ServiceStatus, gather_status
 
 OPERATING = Path(__file__).parents[4] / "docs" / "operating.md"
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -177,7 +177,7 @@ def test_the_documentation_has_every_condition_with_its_exit_code() -> None:
 
 
 def test_spans_of_time_are_readable() -> None:
-    from svc.cli.status_command import _duration
+    from svc_cli.status_command import _duration
 
     spans = [0, 59_999, 61_000, 3_600_000, 90_061_000]
     assert [_duration(span) for span in spans] == ["0 s", "59 s", "1 min 1 s", "1 h 0 min", "1 d 1 h"]

@@ -12,9 +12,9 @@ import pytest
 
 from svc.database import Database
 from svc.log import locate
-from svc.processes.election import Candidate
-from svc.processes.state_file import BackgroundState, StateFile, read_report
-from svc.processes.watch import CRASHES, MISSING_SECONDS, background_findings
+from svc_cli.processes.election import Candidate
+from svc_cli.processes.state_file import BackgroundState, StateFile, read_report
+from svc_cli.processes.watch import CRASHES, MISSING_SECONDS, background_findings
 
 LONG_AGO_MS = 1_000_000_000_000
 

@@ -14,7 +14,7 @@ import pytest
 from svc.database import Database
 from svc.errors import PluginError, ServiceUnavailable
 from svc.plugins import BackgroundJob, Plugins, disable, enable
-from svc.processes.state_file import JobState, ViewState
+from svc_cli.processes.state_file import JobState, ViewState
 from svc_server.background import work as work_module
 from svc_server.background.failures import LONGEST_WAIT_S, trace_of, wait_after
 from svc_server.background.jobs import JobList

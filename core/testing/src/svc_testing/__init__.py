@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from svc_testing.operations import OperationsContract, Teller
     from svc_testing.plugin_pages import PluginPagesContract
-    from svc_testing.plugins import PluginContract
+    from svc_testing.plugins import PluginContract, commands_of
     from svc_testing.processes import Completed, Server, free_port, run_svc, start_server
     from svc_testing.storage import StorageBackendContract
     from svc_testing.testing_auth import (
@@ -60,6 +60,7 @@ __all__ = [
     "Teller",
     "TestingAuthMode",
     "ViewContract",
+    "commands_of",
     "forget_memory",
     "free_port",
     "inject",
@@ -91,6 +92,7 @@ _HOMES = {
     "OperationsContract": "svc_testing.operations",
     "PathRights": "svc_testing.applications",
     "PluginContract": "svc_testing.plugins",
+    "commands_of": "svc_testing.plugins",
     "PluginPagesContract": "svc_testing.plugin_pages",
     "Server": "svc_testing.processes",
     "StorageBackendContract": "svc_testing.storage",

@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> None:
     split = arguments.index("--")
     faults = [Fault.parse(text) for text in arguments[:split]]
     with inject(*faults):
-        from svc.cli import main as run
+        from svc_cli import main as run
 
         run(arguments[split + 1 :])
 

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 from falcon.testing import TestClient, create_environ
 
-from svc.cli.service import FileService
 from svc.database import Database
 from svc.errors import BY_CODE, InsufficientStorage, ServiceUnavailable, SvcError
 from svc.operations import AccessKind, Created, DeclaredOperation, bind_arguments
@@ -25,6 +24,7 @@ from svc.operations.values import pages_of
 from svc.paths import parse_path
 from svc.plugins import Identity, PluginContext, Plugins, enabled_plugins, initialize, register_views
 from svc.plugins.lifecycle import EnabledExtensions, make_context
+from svc_cli.service import FileService
 from svc_testing.applications import serve_in_process
 from svc_testing.extensions import used_by
 from svc_testing.testing_auth import TestingAuthMode, load_with_testing_auth

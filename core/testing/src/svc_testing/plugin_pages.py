@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import ClassVar
 
 import click
 import msgspec
 
 from svc.pipeline import check_route
-from svc.plugin import LazyCommand
 from svc.plugins import load_plugins
+from svc_testing.plugins import commands_of
 
 __all__ = ["PluginPagesContract"]
 
@@ -43,7 +43,6 @@ class PluginPagesContract:
         bodies: structs of what requests and answers hold.
         records: the beginning of the row of what is stored, behind the first backtick, and its struct.
         api: the module that other plugins may use; None when there is none.
-        commands: where each command is and its line in the help, as the plugin's ``COMMANDS``.
     """
 
     docs: ClassVar[Path]
@@ -56,7 +55,6 @@ class PluginPagesContract:
     bodies: ClassVar[tuple[type[msgspec.Struct], ...]] = ()
     records: ClassVar[tuple[tuple[str, type[msgspec.Struct]], ...]] = ()
     api: ClassVar[ModuleType | None] = None
-    commands: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
 
     def test_every_setting_has_its_row_and_default(self) -> None:
         """The page says what a setting is when nobody sets it."""
@@ -124,13 +122,6 @@ class PluginPagesContract:
         for section, spellings in known.items():
             assert set(re.findall(r"^\| `(-[^` ]+)", section, re.MULTILINE)) <= spellings
 
-    def test_every_command_has_the_name_and_the_line_that_the_list_shows(self) -> None:
-        """The list of commands is shown without loading them."""
-        for name, (home, summary) in self.commands.items():
-            command = LazyCommand(name, home, summary).command
-            assert command.name == name
-            assert command.get_short_help_str(limit=100).rstrip(".") == summary.rstrip(".")
-
     def _page(self, name: str) -> str:
         return (self.docs / name).read_text(encoding="utf-8")
 
@@ -149,11 +140,10 @@ class PluginPagesContract:
                     yield f"{method} {template}"
 
     def _commands(self) -> dict[str, list[click.Command]]:
-        found = {}
-        for name, (home, summary) in self.commands.items():
-            command = LazyCommand(name, home, summary).command
-            found[name] = [*command.commands.values()] if isinstance(command, click.Group) else [command]
-        return found
+        return {
+            name: [*command.commands.values()] if isinstance(command, click.Group) else [command]
+            for name, command in commands_of(self.plugin_id).items()
+        }
 
     def _command_section(self, name: str) -> str:
         page = self._page("cli.md")

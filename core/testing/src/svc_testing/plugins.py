@@ -6,7 +6,7 @@ import ast
 import importlib.util
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from svc.database import Database
 from svc.plugins import (
@@ -18,16 +18,20 @@ from svc.plugins import (
     disable,
     enable,
     enabled_plugins,
+    load_descriptors,
     load_plugins,
 )
 from svc_testing.extensions import import_alone, used_by
 
-__all__ = ["PluginContract"]
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["PluginContract", "commands_of"]
 
 PUBLIC_PACKAGES = frozenset(
     {
         *("svc", "svc.errors", "svc.plugin", "svc.operations.system", "svc.operations.system_models"),
-        *("svc_maintenance.transfer", "svc_maintenance.verification", "svc_client", "svc_testing"),
+        *("svc_maintenance.transfer", "svc_maintenance.verification", "svc_cli", "svc_client", "svc_testing"),
     }
 )
 PUBLIC_MODULES = ("api", "models", "operations")
@@ -69,6 +73,14 @@ class PluginContract:
         assert not plugins.problems, "; ".join(problem.message for problem in plugins.problems)
         assert sorted(plugins.descriptors) == sorted(self.used())
 
+    def test_its_commands_have_the_name_and_the_line_that_the_list_shows(self) -> None:
+        """``svc --help`` shows them without importing any."""
+        commands = commands_of(self.plugin_id)
+        for home in self.descriptor().commands:
+            command = commands[home.name]
+            assert command.name == home.name
+            assert command.get_short_help_str(limit=100).rstrip(".") == home.summary.rstrip(".")
+
     def test_its_descriptor_is_light(self) -> None:
         """Reading the descriptor imports neither the implementation nor the server's libraries."""
         descriptor = self.descriptor()
@@ -78,7 +90,7 @@ class PluginContract:
             "print(*sys.modules)"
         )
         loaded = import_alone(code).split()
-        assert descriptor.module not in loaded
+        assert _module(descriptor) not in loaded
         assert descriptor.families not in loaded
         assert not [name for name in HEAVY_MODULES if name in loaded]
 
@@ -88,7 +100,7 @@ class PluginContract:
         if descriptor.families is None:
             return
         loaded = import_alone(f"import {descriptor.families}; print(*sys.modules)").split()
-        assert descriptor.module not in loaded
+        assert _module(descriptor) not in loaded
         assert not [name for name in HEAVY_MODULES if name in loaded]
 
     def test_a_short_command_does_not_import_its_families(self) -> None:
@@ -98,16 +110,16 @@ class PluginContract:
             return
         code = (
             "from svc.plugins import load_plugins; "
-            f"load_plugins({self.used()!r}, families=('commands',)); print(*sys.modules)"
+            f"load_plugins({self.used()!r}, families=()); print(*sys.modules)"
         )
         assert descriptor.families not in import_alone(code).split()
 
     def test_it_imports_only_what_is_public(self) -> None:
         """It imports what is public of svc, and of plugins that it needs the api and the operations."""
         descriptor = self.descriptor()
-        package = descriptor.module.partition(".")[0]
+        package = descriptor.package
         others = load_plugins(sorted({*descriptor.drivers, *descriptor.needs})).descriptors.values()
-        needed = {other.module.partition(".")[0] for other in others}
+        needed = {other.package for other in others}
         permitted = {*PUBLIC_PACKAGES, *(f"{name}.{part}" for name in needed for part in PUBLIC_MODULES)}
         offences = [
             f"{file.name}: {module}"
@@ -161,6 +173,18 @@ class PluginContract:
         assert report.enabled
         assert report.problem is None
         assert msgspec.json.encode(report)
+
+
+def commands_of(plugin_id: str) -> dict[str, click.Command]:
+    """Returns the commands of an installed plugin, imported, by their names."""
+    from svc_cli.lazy_command import load_command
+
+    (descriptor,) = load_descriptors((plugin_id,))
+    return {home.name: load_command(home.home) for home in descriptor.commands}
+
+
+def _module(descriptor: PluginDescriptor) -> str | None:
+    return None if descriptor.implementation is None else descriptor.implementation.partition(":")[0]
 
 
 def _imports(package: str) -> Iterator[tuple[Path, str]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _MASTER = (
-    "svc.cli",
+    "svc_cli",
     "svc_server.commands.start_command",
     "svc_server.listening",
     "svc_server.preflight",
@@ -44,7 +44,7 @@ def main() -> None:
         return
     gc.enable()
     _become(request, streams)
-    from svc.cli import main as run
+    from svc_cli import main as run
 
     run()
 

@@ -66,7 +66,7 @@ class Response:
 
 def svc_command(python: str | None = None) -> list[str]:
     """The beginning of a command line that runs ``svc`` of an interpreter (default: this one)."""
-    code = "import sys; from svc.cli import main; sys.argv[0] = 'svc'; sys.exit(main())"
+    code = "import sys; from svc_cli import main; sys.argv[0] = 'svc'; sys.exit(main())"
     return [python or sys.executable, "-c", code]
 
 

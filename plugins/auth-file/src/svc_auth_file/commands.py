@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from svc.errors import InvalidInput, UsageError
-from svc.plugin import counted, json_option, print_json, print_table, terminal_text
 from svc_auth_file.keys import hash_of_key, key_id_of, new_key
 from svc_auth_file.source import read_users
 from svc_auth_self.api import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, check_rules
+from svc_cli import counted, json_option, print_json, print_table, terminal_text
 
 __all__ = ["auth_file"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 
 __all__ = ["PLUGIN"]
 
@@ -15,4 +15,9 @@ PLUGIN = PluginDescriptor(
     command_group="People",
     needs=("auth.self", "users"),
     auth_modes=("file",),
+    commands=(
+        CommandHome(
+            "auth-file", "svc_auth_file.commands:auth_file", "Helps with the file of users of --auth file."
+        ),
+    ),
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, CommandRegistry, HealthCheck, NamedRegistry, PluginContext
+    from svc.plugin import AuthMode, HealthCheck, NamedRegistry, PluginContext
 
-__all__ = ["svc_register_auth_modes", "svc_register_commands", "svc_register_health_checks", "svc_stop"]
+__all__ = ["svc_register_auth_modes", "svc_register_health_checks", "svc_stop"]
 
 
 @hookimpl
@@ -26,18 +26,6 @@ def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> Non
     from svc_auth_file.health import UsersFileCheck
 
     health_checks.add(UsersFileCheck())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc auth-file``."""
-    from svc.plugin import LazyCommand
-
-    commands.add(
-        LazyCommand(
-            "auth-file", "svc_auth_file.commands:auth_file", "Helps with the file of users of --auth file."
-        )
-    )
 
 
 @hookimpl

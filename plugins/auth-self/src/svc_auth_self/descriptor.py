@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, StartOption, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, StartOption, SyncRule, SystemPath
 from svc_auth_self.configuration import AuthSelfConfiguration
 
 __all__ = ["PLUGIN"]
@@ -30,5 +30,28 @@ PLUGIN = PluginDescriptor(
         SystemPath("ended-sign-ins", BackupRule.SECRET, sync=SyncRule.LAST_WRITER),
         SystemPath("refresh-tokens", BackupRule.SECRET),
         SystemPath("signing-keys", BackupRule.SECRET),
+    ),
+    commands=(
+        CommandHome("key", "svc_auth_self.commands.key:key", "Makes, lists and revokes API keys."),
+        CommandHome(
+            "login",
+            "svc_auth_self.commands.session:login",
+            "Exchanges an API key for tokens, which later commands with this URL use.",
+        ),
+        CommandHome(
+            "logout",
+            "svc_auth_self.commands.session:logout",
+            "Ends the sign-in at a server and forgets its tokens.",
+        ),
+        CommandHome(
+            "reset-root-key",
+            "svc_auth_self.commands.root_key:reset",
+            "Makes a new root key and prints it; every other key of root ends, with its tokens.",
+        ),
+        CommandHome(
+            "whoami",
+            "svc_auth_self.commands.session:whoami",
+            "Says as whom a server knows you, and what narrows that.",
+        ),
     ),
 )

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from svc.plugin import (
         AuthMode,
-        CommandRegistry,
         HealthCheck,
         JobRegistry,
         NamedRegistry,
@@ -19,36 +18,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
     "svc_register_auth_modes",
-    "svc_register_commands",
     "svc_register_health_checks",
     "svc_register_portal_pages",
     "svc_register_sign_ins",
     "svc_start",
 ]
-
-COMMANDS = {
-    "key": ("svc_auth_self.commands.key:key", "Makes, lists and revokes API keys."),
-    "login": (
-        "svc_auth_self.commands.session:login",
-        "Exchanges an API key for tokens, which later commands with this URL use.",
-    ),
-    "logout": (
-        "svc_auth_self.commands.session:logout",
-        "Ends the sign-in at a server and forgets its tokens.",
-    ),
-    "reset-root-key": (
-        "svc_auth_self.commands.root_key:reset",
-        "Makes a new root key and prints it; every other key of root ends, with its tokens.",
-    ),
-    "whoami": (
-        "svc_auth_self.commands.session:whoami",
-        "Says as whom a server knows you, and what narrows that.",
-    ),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -57,15 +33,6 @@ def svc_register_auth_modes(auth_modes: NamedRegistry[AuthMode]) -> None:
     from svc_auth_self.mode import SelfContainedAuthMode
 
     auth_modes.add(SelfContainedAuthMode())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of keys and of signing in."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, SystemPath
 from svc_backup.configuration import BackupConfiguration
 
 __all__ = ["PLUGIN"]
@@ -19,4 +19,16 @@ PLUGIN = PluginDescriptor(
     extends=("portal:portal_pages",),
     response_headers=("X-Svc-Version",),
     system_paths=(SystemPath("refs/imports", BackupRule.SKIP),),
+    commands=(
+        CommandHome(
+            "export", "svc_backup.commands.export:export", "Writes a version into a file of its own."
+        ),
+        CommandHome(
+            "diff", "svc_backup.commands.diff:diff", "Shows what changed between versions, or writes a patch."
+        ),
+        CommandHome(
+            "import", "svc_backup.commands.import_files:import_files", "Takes in exports and patches."
+        ),
+        CommandHome("promote", "svc_backup.commands.promote:promote", "Makes a version HEAD."),
+    ),
 )

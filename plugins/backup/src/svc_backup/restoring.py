@@ -13,7 +13,8 @@ from pathlib import Path
 from types import FrameType
 
 from svc.errors import AlreadyExists, SvcError
-from svc.plugin import Database, open_database
+from svc.plugin import Database
+from svc_cli import open_database
 
 __all__ = ["restored_database"]
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from svc.plugin import Change, Entry, EntryKind, Path, Version, matching_blocks, terminal_text
+from svc.plugin import Change, Entry, EntryKind, Path, Version, matching_blocks
+from svc_cli import terminal_text
 
 __all__ = ["DifferenceCounts", "write_changes", "write_text_differences"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, SyncRule, SystemPath
 from svc_events_webhook.configuration import WebhookConfiguration
 
 __all__ = ["PLUGIN"]
@@ -19,4 +19,9 @@ PLUGIN = PluginDescriptor(
     needs=("events", "users"),
     extends=("events:event_sinks",),
     system_paths=(SystemPath("webhooks", BackupRule.SECRET, sync=SyncRule.LAST_WRITER),),
+    commands=(
+        CommandHome(
+            "webhook", "svc_events_webhook.commands.webhook:webhook", "Lists, adds and tests webhooks."
+        ),
+    ),
 )

@@ -9,18 +9,13 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_events.api import EventSink
 
-    from svc.plugin import CommandRegistry, ContentCheck, HealthCheck, NamedRegistry
+    from svc.plugin import ContentCheck, HealthCheck, NamedRegistry
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_content_checks",
     "svc_register_event_sinks",
     "svc_register_health_checks",
 ]
-
-COMMANDS = {"webhook": ("svc_events_webhook.commands.webhook:webhook", "Lists, adds and tests webhooks.")}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -45,12 +40,3 @@ def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> Non
     from svc_events_webhook.sink import WebhookHealth
 
     health_checks.add(WebhookHealth())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc webhook``."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, SystemPath
 
 __all__ = ["PLUGIN"]
 
@@ -17,4 +17,7 @@ PLUGIN = PluginDescriptor(
     families="svc_events.api",
     # How far this machine has delivered: a copy elsewhere begins with what happens there.
     system_paths=(SystemPath("events", BackupRule.SKIP),),
+    commands=(
+        CommandHome("events", "svc_events.commands.events:events", "Shows what happens in the database."),
+    ),
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from svc.errors import ServiceUnavailable, SvcError
-from svc.plugin import extensions_of
+from svc_cli import extensions_of
 from svc_events.api import EVENT_TYPES, GAP, Event
 from svc_events.models import EventQuery
 from svc_events.operations import stream_events, stream_own_events

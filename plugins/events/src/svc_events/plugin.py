@@ -9,22 +9,17 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_metrics.api import GaugeSource
 
-    from svc.plugin import CommandRegistry, HealthCheck, JobRegistry, NamedRegistry, PluginContext
+    from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext
     from svc_events.api import EventType
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
-    "svc_register_commands",
     "svc_register_event_types",
     "svc_register_gauge_sources",
     "svc_register_health_checks",
     "svc_start",
     "svc_stop",
 ]
-
-COMMANDS = {"events": ("svc_events.commands.events:events", "Shows what happens in the database.")}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -74,12 +69,3 @@ def svc_register_event_types(event_types: NamedRegistry[EventType]) -> None:
     from svc_events.entries import EntryEvents
 
     event_types.add(EntryEvents())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc events``."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))

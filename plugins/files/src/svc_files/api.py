@@ -30,7 +30,7 @@ from svc_files.operations import batch, make_link
 if TYPE_CHECKING:
     import falcon
 
-    from svc.plugin import Source
+    from svc_cli import Source
 
 __all__ = [
     "FAMILIES",

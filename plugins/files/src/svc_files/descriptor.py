@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SystemPath
+from svc.plugin import BackupRule, CommandHome, CompletionHome, PluginDescriptor, SystemPath
 from svc_files.configuration import FilesConfiguration
 
 __all__ = ["PLUGIN"]
@@ -25,4 +25,19 @@ PLUGIN = PluginDescriptor(
     ),
     error_codes=("INCOMPLETE",),
     system_paths=(SystemPath("files", BackupRule.SKIP),),
+    commands=(
+        CommandHome("put", "svc_files.commands.put:put", "Stores one file, or standard input."),
+        CommandHome("get", "svc_files.commands.get:get", "Writes one file onto the disk."),
+        CommandHome("ls", "svc_files.commands.listing:ls", "Lists a directory, or what matches a pattern."),
+        CommandHome("cat", "svc_files.commands.cat:cat", "Writes files to standard output."),
+        CommandHome("rm", "svc_files.commands.remove:rm", "Removes files, links and directories."),
+        CommandHome("mv", "svc_files.commands.changing:mv", "Moves or renames files, links and directories."),
+        CommandHome("cp", "svc_files.commands.changing:cp", "Copies files, links and directories."),
+        CommandHome("mkdir", "svc_files.commands.changing:mkdir", "Makes directories."),
+        CommandHome("ln", "svc_files.commands.changing:ln", "Makes a symbolic link."),
+        CommandHome("deleted", "svc_files.commands.deleted:deleted", "Lists what was deleted."),
+        CommandHome("load", "svc_files.commands.load:load", "Imports a directory tree."),
+        CommandHome("dump", "svc_files.commands.dump:dump", "Writes a directory tree onto the disk."),
+    ),
+    completions=(CompletionHome("path", "svc_files.commands.completing:paths"),),
 )

@@ -9,32 +9,14 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_portal.api import EntryAction, PortalPage, Preview
 
-    from svc.plugin import CommandRegistry, NamedRegistry, View
+    from svc.plugin import NamedRegistry, View
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_entry_actions",
     "svc_register_portal_pages",
     "svc_register_previews",
     "svc_register_views",
 ]
-
-COMMANDS = {
-    "put": ("svc_files.commands.put:put", "Stores one file, or standard input."),
-    "get": ("svc_files.commands.get:get", "Writes one file onto the disk."),
-    "ls": ("svc_files.commands.listing:ls", "Lists a directory, or what matches a pattern."),
-    "cat": ("svc_files.commands.cat:cat", "Writes files to standard output."),
-    "rm": ("svc_files.commands.remove:rm", "Removes files, links and directories."),
-    "mv": ("svc_files.commands.changing:mv", "Moves or renames files, links and directories."),
-    "cp": ("svc_files.commands.changing:cp", "Copies files, links and directories."),
-    "mkdir": ("svc_files.commands.changing:mkdir", "Makes directories."),
-    "ln": ("svc_files.commands.changing:ln", "Makes a symbolic link."),
-    "deleted": ("svc_files.commands.deleted:deleted", "Lists what was deleted."),
-    "load": ("svc_files.commands.load:load", "Imports a directory tree."),
-    "dump": ("svc_files.commands.dump:dump", "Writes a directory tree onto the disk."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -78,13 +60,3 @@ def svc_register_previews(previews: NamedRegistry[Preview]) -> None:
     kinds: tuple[type[Preview], ...] = (*PREVIEWS, MarkdownPreview, CodePreview)
     for kind in kinds:
         previews.add(kind())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands that put, get, list, load and dump files."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
-    commands.complete("path", "svc_files.commands.completing:paths")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
+from svc_cli import main
 from svc_testing import start_server
 
 

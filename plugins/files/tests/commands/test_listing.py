@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from svc.errors import NotFound
-from svc.plugin import Source
+from svc_cli import Source
 from svc_files.commands.completing import paths
 from svc_files.commands.listing import ls
 
@@ -136,7 +136,7 @@ def test_a_database_file_needs_no_client(run: Any, tmp_path: Path) -> None:
     database = tmp_path / "x.svcdb"
     run("put", "-", "/f", "-D", database, stdin=b"x")
     program = (
-        "import sys\nfrom svc.cli import main\n"
+        "import sys\nfrom svc_cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n    assert not end.code\n"
         "assert not {'svc_client', 'urllib3', 'http.client'} & set(sys.modules)\n"
     )

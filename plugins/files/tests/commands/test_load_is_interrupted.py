@@ -24,7 +24,7 @@ _FILES = 2_000
 _COMMIT = 100
 _PROGRAM = f"""
 import sys
-from svc.cli import main
+from svc_cli import main
 from svc_files.client import local_sink
 local_sink.FILES_PER_COMMIT = {_COMMIT}
 main(sys.argv[1:])

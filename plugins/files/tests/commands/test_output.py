@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.plugin import time_text
+from svc_cli import time_text
 from svc_files.commands.output import count_of, printable, size_text
 
 

@@ -132,7 +132,7 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(
         (tmp_path / "names" / f"a-rather-long-name-of-a-file-{index}").touch()
     run("put", tmp_path / "f", "/f", "-D", database)
     run("load", tmp_path / "names", "-D", database)
-    program = [sys.executable, "-c", "from svc.cli import main; main()", *words, "-D", str(database)]
+    program = [sys.executable, "-c", "from svc_cli import main; main()", *words, "-D", str(database)]
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read(10)

@@ -11,17 +11,12 @@ import msgspec
 from msgspec import UNSET
 
 from svc.errors import CorruptRecord, NotFound
-from svc.plugin import (
-    EntryKind,
-    Page,
-    Path,
+from svc.plugin import EntryKind, Page, Path, format_path, is_system_path, parse_path
+from svc_cli import (
     Service,
     Source,
     UserNames,
-    format_path,
-    is_system_path,
     json_option,
-    parse_path,
     print_json,
     print_table,
     source_options,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 from svc_history.configuration import HistoryConfiguration
 
 __all__ = ["PLUGIN"]
@@ -18,4 +18,10 @@ PLUGIN = PluginDescriptor(
     operations=("svc_history.operations",),
     extends=("portal:portal_pages", "portal:entry_actions"),
     needs=("versions",),
+    commands=(
+        CommandHome("log", "svc_history.commands:log", "Lists commits, of everything or of a path."),
+        CommandHome("show", "svc_history.commands:show", "Shows one commit and what it changed."),
+        CommandHome("history", "svc_history.commands:history", "Shows what became of a file or directory."),
+        CommandHome("blame", "svc_history.commands:blame", "Shows which commit each line comes from."),
+    ),
 )

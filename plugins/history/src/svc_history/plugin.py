@@ -9,23 +9,13 @@ from svc.plugin import hookimpl
 if TYPE_CHECKING:
     from svc_portal.api import EntryAction, PortalPage
 
-    from svc.plugin import CommandRegistry, NamedRegistry, View
+    from svc.plugin import NamedRegistry, View
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_entry_actions",
     "svc_register_portal_pages",
     "svc_register_views",
 ]
-
-COMMANDS = {
-    "log": ("svc_history.commands:log", "Lists commits, of everything or of a path."),
-    "show": ("svc_history.commands:show", "Shows one commit and what it changed."),
-    "history": ("svc_history.commands:history", "Shows what became of a file or directory."),
-    "blame": ("svc_history.commands:blame", "Shows which commit each line comes from."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -55,12 +45,3 @@ def svc_register_entry_actions(entry_actions: NamedRegistry[EntryAction]) -> Non
 
     for action in (HistoryAction, BlameAction):
         entry_actions.add(action())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of the history."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from svc.plugin import Source, json_option, print_json, readable_bytes, source_options, terminal_text
+from svc_cli import Source, json_option, print_json, readable_bytes, source_options, terminal_text
 from svc_metrics.models import RouteLatency, Statistics
 from svc_metrics.operations import read_statistics
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 from svc_metrics.configuration import MetricsConfiguration
 
 __all__ = ["PLUGIN"]
@@ -18,4 +18,12 @@ PLUGIN = PluginDescriptor(
     operations=("svc_metrics.operations",),
     families="svc_metrics.api",
     extends=("events:pulses", "portal:portal_pages", "portal:state_cards"),
+    commands=(
+        CommandHome(
+            "stats",
+            "svc_metrics.commands:stats",
+            "Shows what a database holds and takes, and what a server does.",
+        ),
+        CommandHome("top", "svc_metrics.commands:top", "Shows what a server does, live."),
+    ),
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from svc.plugin import Series, counting_processes, read_metrics, space_of, view_places
+from svc.plugin import Series, counting_processes, read_metrics, space_of
+from svc_cli import view_places
 from svc_metrics.api import GAUGE_SOURCES, Gauge
 from svc_metrics.memory import memory_of
 

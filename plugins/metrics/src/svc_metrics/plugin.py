@@ -10,22 +10,14 @@ if TYPE_CHECKING:
     from svc_events.api import Pulse
     from svc_portal.api import PortalPage, StateCard
 
-    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry
+    from svc.plugin import JobRegistry, NamedRegistry
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
-    "svc_register_commands",
     "svc_register_portal_pages",
     "svc_register_pulses",
     "svc_register_state_cards",
 ]
-
-COMMANDS = {
-    "stats": ("svc_metrics.commands:stats", "Shows what a database holds and takes, and what a server does."),
-    "top": ("svc_metrics.commands:top", "Shows what a server does, live."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -42,15 +34,6 @@ def svc_register_pulses(pulses: NamedRegistry[Pulse]) -> None:
     from svc_metrics.pulse import MetricsPulse
 
     pulses.add(MetricsPulse())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc stats`` and ``svc top``."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from msgspec.structs import asdict
 
-from svc.plugin import counting_processes, space_of, version_of_svc, view_places
+from svc.plugin import counting_processes, space_of, version_of_svc
+from svc_cli import view_places
 from svc_metrics.api import GAUGE_SOURCES
 from svc_metrics.counted import Counted, distribution_of
 from svc_metrics.memory import memory_of

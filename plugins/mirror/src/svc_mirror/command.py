@@ -9,7 +9,8 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from svc.errors import ServiceUnavailable, SvcError, UsageError
-from svc.plugin import Source, format_path, json_option, parse_path, print_json, source_options, terminal_text
+from svc.plugin import format_path, parse_path
+from svc_cli import Source, json_option, print_json, source_options, terminal_text
 from svc_files.api import Incomplete
 from svc_mirror.client.following import Follower
 from svc_mirror.client.local_tree import LocalTree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 from svc_mirror.configuration import MirrorConfiguration
 
 __all__ = ["PLUGIN"]
@@ -13,8 +13,10 @@ PLUGIN = PluginDescriptor(
     summary="Copies of directories that clients keep up to date, both ways",
     api=(1, 1),
     configuration=MirrorConfiguration,
-    implementation="svc_mirror.plugin",
     command_group="Files",
     operations=("svc_mirror.operations",),
     needs=("files",),
+    commands=(
+        CommandHome("mirror", "svc_mirror.command:mirror", "Keeps a directory of a server here, both ways."),
+    ),
 )

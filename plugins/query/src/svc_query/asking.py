@@ -83,7 +83,7 @@ class Asker(NamedTuple):
         deadline = call.deadline
         is_past = body.snapshot is not None or body.version is not None or body.fork is not None
         if not (call.is_served or is_past or body.consistency == "eventual"):
-            from svc.plugin import progress_bar
+            from svc_cli import progress_bar
             from svc_query.indexing import finish_work
 
             with progress_bar("Indexing") as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 from svc_query.configuration import QueryConfiguration
 
 __all__ = ["PLUGIN"]
@@ -18,4 +18,9 @@ PLUGIN = PluginDescriptor(
     operations=("svc_query.operations",),
     extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages", "portal:previews"),
     families="svc_query.api",
+    commands=(
+        CommandHome("query", "svc_query.commands:query", "Finds files by the values of their fields."),
+        CommandHome("search", "svc_query.commands:search", "Finds files by words, the best first."),
+        CommandHome("index", "svc_query.commands:index", "Shows, makes anew and proposes indexes."),
+    ),
 )

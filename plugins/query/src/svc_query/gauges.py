@@ -7,7 +7,8 @@ from typing import Any
 
 from svc_metrics.api import Counted, Gauge, GaugeSource
 
-from svc.plugin import PluginContext, view_places
+from svc.plugin import PluginContext
+from svc_cli import view_places
 from svc_query.indexing import INDEX_VIEW
 from svc_query.indexing.sizes import IndexSize, size_file
 

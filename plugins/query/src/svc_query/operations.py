@@ -129,7 +129,7 @@ def rebuild_index(call: Call, body: RebuildBody) -> Rebuilding:
     _require_something(call, path)
     rebuild(call.database, path)
     if not call.is_served:
-        from svc.plugin import progress_bar
+        from svc_cli import progress_bar
 
         with progress_bar("Indexing") as progress:
             finish_work(call.database, progress=progress)

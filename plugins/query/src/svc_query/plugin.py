@@ -11,12 +11,10 @@ if TYPE_CHECKING:
     from svc_metrics.api import GaugeSource
     from svc_portal.api import PortalPage, Preview
 
-    from svc.plugin import CommandRegistry, ContentCheck, HealthCheck, NamedRegistry, View
+    from svc.plugin import ContentCheck, HealthCheck, NamedRegistry, View
     from svc_query.api import QueryOperator
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_content_checks",
     "svc_register_event_types",
     "svc_register_gauge_sources",
@@ -26,13 +24,6 @@ __all__ = [
     "svc_register_query_operators",
     "svc_register_views",
 ]
-
-COMMANDS = {
-    "query": ("svc_query.commands:query", "Finds files by the values of their fields."),
-    "search": ("svc_query.commands:search", "Finds files by words, the best first."),
-    "index": ("svc_query.commands:index", "Shows, makes anew and proposes indexes."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -74,15 +65,6 @@ def svc_register_query_operators(query_operators: NamedRegistry[QueryOperator]) 
 
     for operator in BUILT_IN_OPERATORS:
         query_operators.add(operator)
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of queries."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -16,7 +16,8 @@ from svc_query.commands.snippets import marked
 from svc_query.commands.tables import cell_text, print_csv, print_rows
 
 from svc.errors import InvalidInput, NotFound, ServiceUnavailable, UsageError
-from svc.plugin import EntryKind, Source
+from svc.plugin import EntryKind
+from svc_cli import Source
 
 EVIL = "\x1b[31mred\x07\u202e[bold]x[/bold] :smile:"
 

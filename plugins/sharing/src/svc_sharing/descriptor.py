@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, SyncRule, SystemPath
 from svc_sharing.configuration import SharingConfiguration
 
 __all__ = ["PLUGIN"]
@@ -20,4 +20,9 @@ PLUGIN = PluginDescriptor(
     needs=("auth.self", "users"),
     # A link is nothing without its key, which no backup holds.
     system_paths=(SystemPath("share-links", BackupRule.SKIP, sync=SyncRule.REMOVAL_WINS),),
+    commands=(
+        CommandHome(
+            "share", "svc_sharing.commands.share:share", "Shares files with users and groups, and by links."
+        ),
+    ),
 )

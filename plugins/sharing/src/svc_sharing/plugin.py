@@ -10,30 +10,14 @@ if TYPE_CHECKING:
     from svc_events.api import EventType
     from svc_portal.api import EntryAction, PortalPage
 
-    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry
+    from svc.plugin import JobRegistry, NamedRegistry
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
-    "svc_register_commands",
     "svc_register_entry_actions",
     "svc_register_event_types",
     "svc_register_portal_pages",
 ]
-
-COMMANDS = {
-    "share": ("svc_sharing.commands.share:share", "Shares files with users and groups, and by links."),
-}
-"""Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc share``."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
 from svc.plugin import Database
 from svc.plugins import Plugins, initialize
+from svc_cli import main
 from svc_testing import Server, start_server
 
 from ..conftest import PLUGINS  # noqa: TID252

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svc_sharing import models, plugin
+from svc_sharing import models
 from svc_sharing.configuration import SharingConfiguration
 from svc_sharing.links import LinkRecord
 from svc_sharing.pruning import PruneLinksJob
@@ -23,7 +23,6 @@ class TestPages(PluginPagesContract):
         *(models.Share, models.SharedPath, models.ShareLink, models.NewShareLink),
     )
     records = (("/share-links/by-id/", LinkRecord),)
-    commands = plugin.COMMANDS
 
     def test_the_job_is_described(self) -> None:
         page = (self.docs / self.plugin_page).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, StartOption, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, StartOption, SystemPath
 from svc_sync.configuration import SyncConfiguration, check_address, check_addresses
 
 __all__ = ["PLUGIN"]
@@ -55,5 +55,15 @@ PLUGIN = PluginDescriptor(
         SystemPath("sync/returning", BackupRule.SECRET),
         SystemPath("refs/sync", BackupRule.SKIP),
         SystemPath("refs/conflicts", BackupRule.SKIP),
+    ),
+    commands=(
+        CommandHome(
+            "sync", "svc_sync.commands.sync:sync", "Shows the cluster; adds, removes and joins nodes."
+        ),
+        CommandHome(
+            "conflicts",
+            "svc_sync.commands.conflicts:conflicts",
+            "Lists, shows and resolves conflicts of nodes.",
+        ),
     ),
 )

@@ -11,13 +11,11 @@ if TYPE_CHECKING:
     from svc_portal.api import PortalPage, StateCard
     from svc_tasks.api import NodeChoice
 
-    from svc.plugin import CommandRegistry, HealthCheck, JobRegistry, NamedRegistry, PluginContext
+    from svc.plugin import HealthCheck, JobRegistry, NamedRegistry, PluginContext
     from svc_files.api import Mount
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
-    "svc_register_commands",
     "svc_register_file_mounts",
     "svc_register_gauge_sources",
     "svc_register_health_checks",
@@ -26,12 +24,6 @@ __all__ = [
     "svc_register_state_cards",
     "svc_start",
 ]
-
-COMMANDS = {
-    "sync": ("svc_sync.commands.sync:sync", "Shows the cluster; adds, removes and joins nodes."),
-    "conflicts": ("svc_sync.commands.conflicts:conflicts", "Lists, shows and resolves conflicts of nodes."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -85,15 +77,6 @@ def svc_register_node_choices(node_choices: NamedRegistry[NodeChoice]) -> None:
     from svc_sync.choosing import LowestNode
 
     node_choices.add(LowestNode())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds ``svc sync`` and ``svc conflicts``."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -9,7 +9,7 @@ import msgspec
 from svc_tasks.operations import follow_task, run_task
 
 from svc.errors import ServiceUnavailable, UsageError
-from svc.plugin import (
+from svc_cli import (
     Source,
     counted,
     database_option,

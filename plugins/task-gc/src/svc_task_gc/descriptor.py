@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import PluginDescriptor
+from svc.plugin import CommandHome, PluginDescriptor
 from svc_task_gc.configuration import GcConfiguration
 
 __all__ = ["PLUGIN"]
@@ -18,4 +18,14 @@ PLUGIN = PluginDescriptor(
     operations=("svc_task_gc.operations",),
     extends=("tasks:task_types", "events:event_types", "portal:portal_pages", "portal:state_cards"),
     needs=("versions",),
+    commands=(
+        CommandHome(
+            "gc",
+            "svc_task_gc.commands:gc",
+            "Collects garbage: gives back the space of what no version needs.",
+        ),
+        CommandHome(
+            "compact", "svc_task_gc.commands:compact", "Copies a database without what its garbage takes."
+        ),
+    ),
 )

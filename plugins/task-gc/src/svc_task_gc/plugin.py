@@ -11,22 +11,14 @@ if TYPE_CHECKING:
     from svc_portal.api import PortalPage, StateCard
     from svc_tasks.api import TaskType
 
-    from svc.plugin import CommandRegistry, NamedRegistry
+    from svc.plugin import NamedRegistry
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_event_types",
     "svc_register_portal_pages",
     "svc_register_state_cards",
     "svc_register_task_types",
 ]
-
-COMMANDS = {
-    "gc": ("svc_task_gc.commands:gc", "Collects garbage: gives back the space of what no version needs."),
-    "compact": ("svc_task_gc.commands:compact", "Copies a database without what its garbage takes."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -35,15 +27,6 @@ def svc_register_task_types(task_types: NamedRegistry[TaskType]) -> None:
     from svc_task_gc.task import GcTask
 
     task_types.add(GcTask())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -118,7 +118,7 @@ def _main(path: str) -> None:
 
 
 def _collect(path: str, order: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
-    from svc.plugin import open_database
+    from svc_cli import open_database
     from svc_task_gc.collecting import collect_garbage
 
     settings = msgspec.convert(order["settings"], GcConfiguration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, PluginDescriptor, SyncRule, SystemPath
 from svc_tasks.configuration import TasksConfiguration
 
 __all__ = ["PLUGIN"]
@@ -22,5 +22,9 @@ PLUGIN = PluginDescriptor(
     system_paths=(
         SystemPath("tasks", BackupRule.SKIP),
         SystemPath("tasks/last-runs", BackupRule.SKIP, sync=SyncRule.LAST_WRITER),
+    ),
+    commands=(
+        CommandHome("task", "svc_tasks.commands.task:task", "Lists, runs, shows, watches and cancels tasks."),
+        CommandHome("cron", "svc_tasks.commands.cron:cron", "Lists, adds and changes schedules of tasks."),
     ),
 )

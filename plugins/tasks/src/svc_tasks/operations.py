@@ -21,7 +21,8 @@ from svc_tasks.models import (
 )
 
 if TYPE_CHECKING:
-    from svc.plugin import Call, Service
+    from svc.plugin import Call
+    from svc_cli import Service
 
 __all__ = [
     "FOLLOW_SECONDS",

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from svc_portal.api import PortalPage, StateCard
 
     from svc.plugin import (
-        CommandRegistry,
         ContentCheck,
         HealthCheck,
         JobRegistry,
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
     "svc_enable",
-    "svc_register_commands",
     "svc_register_content_checks",
     "svc_register_event_types",
     "svc_register_gauge_sources",
@@ -32,12 +29,6 @@ __all__ = [
     "svc_register_portal_pages",
     "svc_register_state_cards",
 ]
-
-COMMANDS = {
-    "task": ("svc_tasks.commands.task:task", "Lists, runs, shows, watches and cancels tasks."),
-    "cron": ("svc_tasks.commands.cron:cron", "Lists, adds and changes schedules of tasks."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -74,15 +65,6 @@ def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> Non
     from svc_tasks.health import TaskHealth
 
     health_checks.add(TaskHealth())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of tasks and schedules."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
 
 
 @hookimpl

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, CompletionHome, PluginDescriptor, SyncRule, SystemPath
 from svc_users.configuration import UsersConfiguration
 
 __all__ = ["PLUGIN"]
@@ -23,5 +23,17 @@ PLUGIN = PluginDescriptor(
         SystemPath("groups", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
         SystemPath("grants", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
         SystemPath("grants-by-path", BackupRule.INCLUDE, sync=SyncRule.REMOVAL_WINS),
+    ),
+    commands=(
+        CommandHome("user", "svc_users.commands.user:user", "Makes, lists, changes and deactivates users."),
+        CommandHome("group", "svc_users.commands.group:group", "Makes, lists, changes and deletes groups."),
+        CommandHome(
+            "grant", "svc_users.commands.grant:grant", "Grants paths to groups and users, and takes back."
+        ),
+        CommandHome("access", "svc_users.commands.access:access", "Explains what a user may do to a path."),
+    ),
+    completions=(
+        CompletionHome("user", "svc_users.commands.completing:users"),
+        CompletionHome("group", "svc_users.commands.completing:groups"),
     ),
 )

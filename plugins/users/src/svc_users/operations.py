@@ -32,7 +32,8 @@ from svc_users.models import (
 )
 
 if TYPE_CHECKING:
-    from svc.plugin import Call, Service
+    from svc.plugin import Call
+    from svc_cli import Service
 
 __all__ = [
     "change_group",

@@ -11,35 +11,14 @@ if TYPE_CHECKING:
     from svc_metrics.api import GaugeSource
     from svc_portal.api import EntryAction, PortalPage
 
-    from svc.plugin import CommandRegistry, NamedRegistry
+    from svc.plugin import NamedRegistry
 
 __all__ = [
-    "COMMANDS",
-    "svc_register_commands",
     "svc_register_entry_actions",
     "svc_register_event_types",
     "svc_register_gauge_sources",
     "svc_register_portal_pages",
 ]
-
-COMMANDS = {
-    "user": ("svc_users.commands.user:user", "Makes, lists, changes and deactivates users."),
-    "group": ("svc_users.commands.group:group", "Makes, lists, changes and deletes groups."),
-    "grant": ("svc_users.commands.grant:grant", "Grants paths to groups and users, and takes back."),
-    "access": ("svc_users.commands.access:access", "Explains what a user may do to a path."),
-}
-"""Where each command is, and its line in the help."""
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of users, groups, grants and their explanation."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
-    for kind in ("user", "group"):
-        commands.complete(kind, f"svc_users.commands.completing:{kind}s")
 
 
 @hookimpl

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
 from svc.plugin import ROOT_USER_ID, Database
 from svc.plugins import Plugins, disable, initialize
+from svc_cli import main
 from svc_testing import Server, start_server
 
 from ..conftest import NOBODY  # noqa: TID252

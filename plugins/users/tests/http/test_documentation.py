@@ -6,7 +6,7 @@ from pathlib import Path
 
 import svc_users.api
 from svc_testing import PluginPagesContract
-from svc_users import models, plugin
+from svc_users import models
 from svc_users.configuration import UsersConfiguration
 from svc_users.records import Grant, Group, User
 
@@ -23,4 +23,3 @@ class TestPages(PluginPagesContract):
     )
     records = (("/users/by-id/", User), ("/groups/by-name/", Group), ("/grants/<group key>/", Grant))
     api = svc_users.api
-    commands = plugin.COMMANDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.plugin import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugin import BackupRule, CommandHome, CompletionHome, PluginDescriptor, SyncRule, SystemPath
 from svc_versions.configuration import VersionsConfiguration
 
 __all__ = ["PLUGIN"]
@@ -34,5 +34,22 @@ PLUGIN = PluginDescriptor(
         SystemPath("versions", BackupRule.SKIP),
         SystemPath("versions/lifecycle", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
         SystemPath("versions/snapshots", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
+    ),
+    commands=(
+        CommandHome(
+            "snapshot", "svc_versions.commands.snapshot:snapshot", "Makes, lists and restores snapshots."
+        ),
+        CommandHome("fork", "svc_versions.commands.fork:fork", "Makes, lists, promotes and abandons forks."),
+        CommandHome(
+            "merge", "svc_versions.commands.merge:merge", "Merges a fork or snapshot into HEAD or a fork."
+        ),
+        CommandHome(
+            "restore", "svc_versions.commands.restore:restore", "Puts a file or directory back as it was."
+        ),
+    ),
+    completions=(
+        CompletionHome("snapshot", "svc_versions.commands.completing:snapshots"),
+        CompletionHome("fork", "svc_versions.commands.completing:forks"),
+        CompletionHome("version", "svc_versions.commands.completing:versions"),
     ),
 )

@@ -11,25 +11,15 @@ if TYPE_CHECKING:
     from svc_metrics.api import GaugeSource
     from svc_portal.api import PortalPage
 
-    from svc.plugin import CommandRegistry, JobRegistry, NamedRegistry, View
+    from svc.plugin import JobRegistry, NamedRegistry, View
 
 __all__ = [
-    "COMMANDS",
     "svc_background",
-    "svc_register_commands",
     "svc_register_event_types",
     "svc_register_gauge_sources",
     "svc_register_portal_pages",
     "svc_register_views",
 ]
-
-COMMANDS = {
-    "snapshot": ("svc_versions.commands.snapshot:snapshot", "Makes, lists and restores snapshots."),
-    "fork": ("svc_versions.commands.fork:fork", "Makes, lists, promotes and abandons forks."),
-    "merge": ("svc_versions.commands.merge:merge", "Merges a fork or snapshot into HEAD or a fork."),
-    "restore": ("svc_versions.commands.restore:restore", "Puts a file or directory back as it was."),
-}
-"""Where each command is, and its line in the help."""
 
 
 @hookimpl
@@ -38,17 +28,6 @@ def svc_register_views(views: NamedRegistry[View]) -> None:
     from svc_versions.ancestry import JumpsView
 
     views.add(JumpsView())
-
-
-@hookimpl
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds the commands of snapshots, forks, restore and merge."""
-    from svc.plugin import LazyCommand
-
-    for name, (home, summary) in COMMANDS.items():
-        commands.add(LazyCommand(name, home, summary))
-    for kind in ("snapshot", "fork", "version"):
-        commands.complete(kind, f"svc_versions.commands.completing:{kind}s")
 
 
 @hookimpl

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from svc.cli import main
 from svc.plugin import Database
 from svc.plugins import Plugins, disable, initialize
+from svc_cli import main
 
 from ..conftest import contents, write  # noqa: TID252
 

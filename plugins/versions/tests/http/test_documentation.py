@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from svc_testing import PluginPagesContract
-from svc_versions import plugin
 from svc_versions.ancestry import JumpsView
 from svc_versions.configuration import VersionsConfiguration
 from svc_versions.documents import ForkDocument, SnapshotDocument
 from svc_versions.models import Lifecycle, MergeBody, NewFork, NewSnapshot, PathRestoreBody, Retention
 from svc_versions.retention import RetentionJob
-
-OWN_COMMANDS = {name: plugin.COMMANDS[name] for name in ("snapshot", "fork", "merge", "restore")}
 
 
 class TestPages(PluginPagesContract):
@@ -24,7 +21,6 @@ class TestPages(PluginPagesContract):
     configuration = VersionsConfiguration
     bodies = (NewSnapshot, NewFork, MergeBody, PathRestoreBody, Lifecycle, Retention)
     records = (("/versions/snapshots/<name>", SnapshotDocument), ("/versions/forks/<name>", ForkDocument))
-    commands = OWN_COMMANDS
 
     def test_views_and_jobs_are_described(self) -> None:
         page = (self.docs / self.plugin_page).read_text(encoding="utf-8")

@@ -25,9 +25,7 @@ class Faults:
     """Counts the failures of code of plugins in requests; what fails again and again is a finding."""
 
     def __init__(self, descriptors: Mapping[str, PluginDescriptor]) -> None:
-        self._packages = {
-            descriptor.module.partition(".")[0]: plugin_id for plugin_id, descriptor in descriptors.items()
-        }
+        self._packages = {descriptor.package: plugin_id for plugin_id, descriptor in descriptors.items()}
         self._times: dict[tuple[str, str], deque[float]] = {}
         self._last: dict[tuple[str, str], str] = {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from svc.errors import ServiceUnavailable
+from svc.errors import DatabaseClosed, ServiceUnavailable
 from svc.executor import current_executor
 from svc.findings import Finding, describe_failure
 from svc.plugins import HealthReport, HealthStatus, plugin_findings
@@ -114,6 +114,9 @@ class CheckRun:
         except TimeoutError:
             late = HealthReport(HealthStatus.DEGRADED, "The check does not answer.")
             return CheckAnswer(name, plugin_id, late)
+        except DatabaseClosed:
+            # Below the check, by a server that stops: no failure of the check.
+            answer = CheckAnswer(name, plugin_id, HealthReport(HealthStatus.DEGRADED, "The server stops."))
         except Exception as error:  # noqa: BLE001 - a check that fails is a finding
             _log.warning(
                 "health check failed", exc_info=error, extra={"fields": {"check": name, "plugin": plugin_id}}

@@ -1,7 +1,7 @@
 """The plugin framework: everything with an opinion in svc is added through it.
 
-From entry points of installed distributions it makes frozen registries of routes, commands, auth modes and
-other families, and a list of what is wrong with which plugin. A database records which it has enabled.
+From entry points of installed distributions it makes frozen registries of routes, auth modes and other
+families, and a list of what is wrong with which plugin. A database records which it has enabled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,15 @@ from svc.plugins.contracts import (
     Rights,
     ScopedRule,
 )
-from svc.plugins.descriptor import BackupRule, PluginDescriptor, StartOption, SyncRule, SystemPath
+from svc.plugins.descriptor import (
+    BackupRule,
+    CommandHome,
+    CompletionHome,
+    PluginDescriptor,
+    StartOption,
+    SyncRule,
+    SystemPath,
+)
 from svc.plugins.discovery import PluginProblem, ProblemKind, forget_installed, parse_allowed
 from svc.plugins.enabling import (
     EnabledPlugin,
@@ -58,7 +66,6 @@ from svc.plugins.lifecycle import ActivePlugins, PluginContext, register_views
 from svc.plugins.loading import Plugins, load_descriptors, load_plugins
 from svc.plugins.needs import all_needed
 from svc.plugins.registry import (
-    CommandRegistry,
     NamedRegistry,
     Route,
     RouteRegistry,
@@ -80,7 +87,8 @@ __all__ = [
     "AuthMode",
     "BackgroundJob",
     "BackupRule",
-    "CommandRegistry",
+    "CommandHome",
+    "CompletionHome",
     "Confidential",
     "ContentCheck",
     "Credentials",

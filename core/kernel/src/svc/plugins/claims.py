@@ -1,4 +1,4 @@
-"""What belongs to one plugin alone: options, auth modes, error codes, and paths of the system tree.
+"""What belongs to one plugin alone: commands, options, auth modes, error codes, and paths of the system tree.
 
 Descriptors claim names in the order of registration. What is claimed stays claimed though the plugin's code
 turn out to be broken, so that whoever reads descriptors alone comes to the same owners.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import svc.errors
 from svc.errors import PluginError, SvcError
+from svc.kernel_commands import KERNEL_COMMANDS
 from svc.paths import Path
 from svc.plugins.descriptor import PluginDescriptor
 
@@ -74,6 +75,8 @@ def _names_of(descriptor: PluginDescriptor) -> Iterator[Claim]:
     yield from (("option", option.name) for option in descriptor.options)
     yield from (("auth mode", name) for name in descriptor.auth_modes)
     yield from (("error code", code) for code in descriptor.error_codes)
+    yield from (("command", command.name) for command in descriptor.commands)
+    yield from (("completion", completion.kind) for completion in descriptor.completions)
 
 
 def _twice(names: Iterable[Claim]) -> Iterator[Claim]:
@@ -87,6 +90,8 @@ def _twice(names: Iterable[Claim]) -> Iterator[Claim]:
 def _is_of_kernel(kind: str, name: str) -> bool:
     if kind == "option":
         return name in RESERVED_OPTIONS
+    if kind == "command":
+        return any(command.name == name for command in KERNEL_COMMANDS)
     return kind == "error code" and name in _kernel_codes()
 
 

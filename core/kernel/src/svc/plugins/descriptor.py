@@ -25,6 +25,8 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "PLUGIN_SET_GROUP",
     "BackupRule",
+    "CommandHome",
+    "CompletionHome",
     "PluginDescriptor",
     "StartOption",
     "SystemPath",
@@ -40,6 +42,7 @@ PLUGIN_SET_GROUP = "svc.plugin_sets"
 _ID = re.compile(r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*")
 _FRONT_PAGE = re.compile(r"(/[a-z0-9-]+)+/?")
 _IMPLEMENTATION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
+_HOME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -83,6 +86,35 @@ class StartOption(Struct, frozen=True):
     def target(self) -> str:
         """The name of the setting that it sets."""
         return self.setting or self.key
+
+
+class CommandHome(Struct, frozen=True):
+    """A command below ``svc``: ``svc --help`` shows it, and only its call imports it.
+
+    Attributes:
+        name: the word after ``svc``.
+        home: where the click command or group is: ``package.module:attribute``.
+        summary: its line in the help, as its own help begins.
+    """
+
+    name: str
+    home: str
+    summary: str
+
+
+class CompletionHome(Struct, frozen=True):
+    """How a shell completes the values of parameters of all commands.
+
+    Attributes:
+        kind: what they are called: ``user`` is for ``--user``, for the metavar USER, and for NAME of commands
+            below ``svc user``.
+        home: ``package.module:function``, imported when a shell asks. It is called with the ``Source`` that
+            the command line names and with what was typed, and yields values; of those that begin so 200 at
+            most are taken. What it raises is dropped, and it has a second.
+    """
+
+    kind: str
+    home: str
 
 
 class BackupRule(Enum):
@@ -144,8 +176,8 @@ class SystemPath(Struct, frozen=True):
 class PluginDescriptor(Struct, frozen=True):
     """The name, version and needs of a plugin, and what the kernel must know of it.
 
-    Names that it claims (options, auth modes, error codes, paths of the system tree) are its alone: of two
-    plugins that claim one, the later is out of use.
+    Names that it claims (commands, options, auth modes, error codes, paths of the system tree) are its alone:
+    of two plugins that claim one, the later is out of use.
 
     Attributes:
         id: ``files`` or ``family.name``: lower-case words of letters, digits and hyphens, joined by dots.
@@ -156,7 +188,8 @@ class PluginDescriptor(Struct, frozen=True):
         configuration: the msgspec struct of its settings, or None when there is nothing to set. Fields
             whose type is ``svc.plugins.Secret`` are never shown.
         implementation: ``module`` or ``module:attribute``: where the hook implementations are. A module
-            and an instance are used as they are; a class is instantiated without arguments.
+            and an instance are used as they are; a class is instantiated without arguments. None where the
+            plugin has operations or commands and no hooks.
         operations: modules that declare operations of the plugin; each is served, and called by its commands.
         reload: whether the plugin may be enabled in a running server; False means that it takes part
             from the next start on. Disabling always takes effect at once.
@@ -175,6 +208,8 @@ class PluginDescriptor(Struct, frozen=True):
         front_page: the path to which browsers are sent that open the address of a server; None: it has none.
         names_users: name of its operation that shows the user of an id, with a ``username``: commands name
             users by it; None: it has none.
+        commands: the commands that it adds below ``svc``.
+        completions: the values that it completes at a shell, whichever command takes them.
         command_group: the heading above its commands in ``svc --help``: one of ``Files``, ``Versions``,
             ``Search``, ``People``, ``Running it``, ``Clusters`` and ``Plugins``, or one of its own.
 
@@ -186,7 +221,7 @@ class PluginDescriptor(Struct, frozen=True):
     version: str
     summary: str
     api: tuple[int, int]
-    implementation: str
+    implementation: str | None = None
     configuration: type[Struct] | None = None
     operations: tuple[str, ...] = ()
     reload: bool = True
@@ -202,6 +237,8 @@ class PluginDescriptor(Struct, frozen=True):
     is_of_node: bool = False
     front_page: str | None = None
     names_users: str | None = None
+    commands: tuple[CommandHome, ...] = ()
+    completions: tuple[CompletionHome, ...] = ()
     command_group: str = "More"
 
     def __post_init__(self) -> None:
@@ -211,7 +248,9 @@ class PluginDescriptor(Struct, frozen=True):
         for name, value in texts.items():
             if not _is_text(value) or not value.strip() or "\n" in value:
                 raise PluginError(f"The {name} of plugin {self.id} must be one line of text.")
-        if not _is_text(self.implementation) or not _IMPLEMENTATION.fullmatch(self.implementation):
+        if self.implementation is not None and not (
+            _is_text(self.implementation) and _IMPLEMENTATION.fullmatch(self.implementation)
+        ):
             raise PluginError(
                 f"The implementation of plugin {self.id} must be 'module' or 'module:attribute'."
             )
@@ -242,14 +281,10 @@ class PluginDescriptor(Struct, frozen=True):
                 raise PluginError(f"The plugin {self.id} has no setting {option.target!r} for its option.")
 
     @property
-    def module(self) -> str:
-        """The module that holds the implementation."""
-        return self.implementation.partition(":")[0]
-
-    @property
-    def attribute(self) -> str | None:
-        """The attribute of the module that is the implementation; None when the module itself is."""
-        return self.implementation.partition(":")[2] or None
+    def package(self) -> str:
+        """The package that holds what the plugin adds; "" where it adds nothing."""
+        homes = (self.implementation, *self.operations, *(command.home for command in self.commands))
+        return next((home.partition(":")[0].partition(".")[0] for home in homes if home is not None), "")
 
     def declared_operations(self) -> Iterator[DeclaredOperation[..., Any]]:
         """Yields the operations of the plugin; imports the modules that declare them."""
@@ -269,6 +304,17 @@ def _is_option(option: StartOption) -> bool:
     if not all(_is_text(text) and text.strip() and "\n" not in text for text in texts):
         return False
     return _OPTION.fullmatch(option.name) is not None
+
+
+def _is_command(command: CommandHome) -> bool:
+    names = all(map(_is_text, (command.name, command.home, command.summary)))
+    is_line = names and bool(command.summary.strip()) and "\n" not in command.summary
+    return is_line and bool(_OPTION.fullmatch(command.name) and _HOME.fullmatch(command.home))
+
+
+def _is_completion(completion: CompletionHome) -> bool:
+    names = all(map(_is_text, (completion.kind, completion.home)))
+    return names and bool(_OPTION.fullmatch(completion.kind) and _HOME.fullmatch(completion.home))
 
 
 def _is_system_path(owned: SystemPath) -> bool:
@@ -308,6 +354,8 @@ _DECLARATIONS: tuple[tuple[str, type, Callable[..., bool]], ...] = (
     ("response_headers", str, _matches(_HEADER)),
     ("error_codes", str, _matches(_CODE)),
     ("system_paths", SystemPath, _is_system_path),
+    ("commands", CommandHome, _is_command),
+    ("completions", CompletionHome, _is_completion),
 )
 """The fields that declare something, each with the type of its values and what they must be."""
 

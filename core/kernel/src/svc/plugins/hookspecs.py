@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         RequestObserver,
     )
     from svc.plugins.lifecycle import PluginContext
-    from svc.plugins.registry import CommandRegistry, NamedRegistry, RouteRegistry
+    from svc.plugins.registry import NamedRegistry, RouteRegistry
 
 __all__ = ["hookimpl", "hookspec"]
 
@@ -39,15 +39,6 @@ def svc_register_routes(routes: RouteRegistry) -> None:
     Called at boot in the processes that serve or check routes. Every responder declares the operation and
     the path that it needs; one without a declaration disables the plugin. In a database where the plugin is
     not enabled, its routes answer 404.
-    """
-
-
-@hookspec
-def svc_register_commands(commands: CommandRegistry) -> None:
-    """Adds commands below ``svc``: ``commands.add(hello, needs_database=True)``.
-
-    Called at boot of the command line and of the server. A command that needs a database opens it by
-    ``svc.cli.open_database``, which refuses one in which the plugin is not enabled.
     """
 
 

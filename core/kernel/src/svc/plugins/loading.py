@@ -114,8 +114,8 @@ def load_plugins(
     installed; code of others is never imported. ``check_route`` raises ``PluginError`` to refuse a route.
 
     ``families`` are the registries to fill: those of the kernel by the names of ``Registries``, those of
-    drivers as ``driver:family``; None for all. A short command fills ``commands`` alone, and so imports
-    neither what answers requests nor the families of drivers. The background process, which answers no
+    drivers as ``driver:family``; None for all. A short command fills none, and so imports neither what
+    answers requests nor the families of drivers. The background process, which answers no
     requests, leaves theirs empty by ``without``. ``known`` is what a whole boot of the same plugins found
     wrong: what is out of use there is so here, although the reason may be in a registry that stays empty.
     """
@@ -275,6 +275,8 @@ class _Boot:
     ) -> Mapping[str, Callable[..., Any]]:
         drivers = {name: driven.driver for name, driven in self.registries.driven.items()}
         known = KnownFamilies(drivers, is_complete=self.families is None)
+        if implementation is None:
+            return {}
         problems = check_implementation(descriptor, implementation, known)
         if problems:
             raise _Refused(problems[0].kind, " ".join(problem.message for problem in problems))
@@ -380,16 +382,19 @@ def _check_api(descriptor: PluginDescriptor) -> None:
 
 
 def _import_implementation(descriptor: PluginDescriptor) -> object:
+    if descriptor.implementation is None:
+        return None
     where = f"The implementation {descriptor.implementation!r} of the plugin {descriptor.id!r}"
+    module, _, attribute = descriptor.implementation.partition(":")
     try:
-        with plugin_step(descriptor.id, f"the import of {descriptor.module}"):
-            implementation: object = importlib.import_module(descriptor.module)
+        with plugin_step(descriptor.id, f"the import of {module}"):
+            implementation: object = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         logger.info("plugin %s cannot be imported", descriptor.id, exc_info=error)
         raise _Refused(ProblemKind.BROKEN, f"{where} cannot be imported: {describe_error(error)}.") from error
-    if descriptor.attribute is not None:
+    if attribute:
         try:
-            implementation = getattr(implementation, descriptor.attribute)
+            implementation = getattr(implementation, attribute)
         except AttributeError:
             raise _Refused(ProblemKind.BROKEN, f"{where} does not exist.") from None
     if not isinstance(implementation, type):

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from svc.errors import PluginError
 from svc.plugins.contracts import AuthMode, ContentCheck, HealthCheck, RequestObserver
 from svc.plugins.families import Family
-from svc.plugins.registry import CommandRegistry, NamedRegistry, Registry, RouteCheck, RouteRegistry
+from svc.plugins.registry import NamedRegistry, Registry, RouteCheck, RouteRegistry
 
 if TYPE_CHECKING:
     from svc.database import View
@@ -32,7 +32,6 @@ class Registries(Struct, frozen=True):
     """The registries of all families: one attribute for each that the kernel drives, and those of plugins."""
 
     routes: RouteRegistry = field(default_factory=RouteRegistry)
-    commands: CommandRegistry = field(default_factory=CommandRegistry)
     auth_modes: NamedRegistry[AuthMode] = field(
         default_factory=lambda: NamedRegistry("auth mode", AuthMode, lambda mode: (mode.name, *mode.aliases))
     )

@@ -16,13 +16,9 @@ from msgspec import Struct
 from svc.errors import PluginError
 
 if TYPE_CHECKING:
-    import click
-
     from svc.operations import DeclaredOperation, Weight
 
 __all__ = [
-    "Command",
-    "CommandRegistry",
     "NamedRegistry",
     "Registered",
     "Registry",
@@ -229,7 +225,6 @@ HTTP_METHODS = (
     *("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"),
     *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT"),
 )
-KERNEL_COMMANDS = ("start", "background", "status", "info", "verify", "plugins", "api", "completion")
 
 RouteCheck = Callable[[Route], None]
 _FIELD = re.compile(r"\{[^}:]*(:[^}]*)?\}")
@@ -341,56 +336,6 @@ def _kernel_shapes() -> frozenset[str]:
     return frozenset(_shape(route.template) for route in kernel_routes()) - {ROOT_TEMPLATE}
 
 
-class Command(Struct, frozen=True):
-    """A command of the command line; one that needs a database needs its plugin enabled in that."""
-
-    command: click.Command
-    needs_database: bool
-    plugin_id: str
-
-
-class CommandRegistry(Registry[Command]):
-    """The commands of all plugins, by name."""
-
-    def __init__(self) -> None:
-        super().__init__("command", KERNEL_COMMANDS)
-        self.completions: dict[str, str] = {}
-
-    def add(self, command: click.Command, *, needs_database: bool = True) -> None:
-        """Adds a command below ``svc``.
-
-        Args:
-            command: a click command or group with a name.
-            needs_database: whether it works on a database.
-
-        Raises:
-            PluginError: it is not a click command, its name is taken, or the boot is over.
-        """
-        import click  # here, because a server that only answers requests needs none of it
-
-        if not _is_instance(command, click.Command) or not command.name:
-            raise PluginError(f"{_shown(command)} is not a click command with a name.")
-        self._insert(command.name, Command(command, needs_database, self._owner_now()))
-
-    def complete(self, kind: str, home: str) -> None:
-        """Lets a shell complete the values of parameters of all commands.
-
-        Args:
-            kind: what they are called: ``user`` is for ``--user``, for the metavar USER, and for NAME of
-                commands below ``svc user``.
-            home: ``package.module:function``, imported when a shell asks. It is called with the ``Source``
-                that the command line names and with what was typed, and yields values; of those that begin
-                so 200 at most are taken. What it raises is dropped, and it has a second.
-
-        Raises:
-            PluginError: the kind is taken, or the boot is over.
-        """
-        self._require_open()
-        if kind in self.completions:
-            raise PluginError(f"Another plugin completes {kind!r} already.", duplicate=True)
-        self.completions[kind] = home
-
-
 def _shape(template: str) -> str:
     return _FIELD.sub(lambda match: "{}", template)
 
@@ -403,10 +348,6 @@ def _text_stem(route: Route) -> str:
 
 def _is_template(value: object) -> bool:
     return isinstance(value, str) and value.startswith("/") and not any(map(str.isspace, value))
-
-
-def _is_instance(value: object, kind: type) -> bool:
-    return isinstance(value, kind)
 
 
 def _shown(thing: object) -> str:

@@ -5,6 +5,7 @@ What nobody declares is in no backup, and is taken from none: it may be a secret
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from svc.database.references import is_reference
@@ -12,9 +13,11 @@ from svc.hashing import Hash
 from svc.paths import Path
 from svc.plugins.claims import overlap
 from svc.plugins.descriptor import BackupRule, PluginDescriptor, SyncRule, SystemPath
+from svc.plugins.discovery import parse_allowed
+from svc.plugins.loading import load_descriptors
 from svc.tree import Entry, EntryKind, NodeReader, entries
 
-__all__ = ["SystemPaths"]
+__all__ = ["SystemPaths", "declared_system_paths"]
 
 _KERNEL = (
     SystemPath("plugins", BackupRule.INCLUDE, sync=SyncRule.LAST_WRITER),
@@ -106,6 +109,11 @@ class SystemPaths:
             deeper = any(len(owned.parts) > len(path) for owned in declared)
             if rule is BackupRule.INCLUDE or deeper or path == (_REFERENCES,):
                 open_directory(path, entry.hash, declared)
+
+
+def declared_system_paths() -> SystemPaths:
+    """Returns who owns which path of the system tree, by the plugins that ``SVC_PLUGINS`` allows."""
+    return SystemPaths(load_descriptors(parse_allowed(os.environ.get("SVC_PLUGINS"))))
 
 
 def _lies_at_or_below(path: Path, owned: Path) -> bool:

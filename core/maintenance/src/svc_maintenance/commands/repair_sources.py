@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from svc.cli.source import Source, is_server_url
 from svc.errors import (
     AuthRequired,
     CorruptRecord,
@@ -17,6 +16,7 @@ from svc.errors import (
     SvcError,
 )
 from svc.hashing import Hash
+from svc_cli.source import Source, is_server_url
 from svc_maintenance.repair import FileSource, RepairSource
 
 __all__ = ["ServerSource", "open_source"]

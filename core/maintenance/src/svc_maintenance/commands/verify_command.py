@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from svc.cli.opening import open_database
-from svc.cli.options import database_option, json_option
-from svc.cli.output import print_json
 from svc.errors import UsageError, VerificationFailed
+from svc_cli.opening import open_database
+from svc_cli.options import database_option, json_option
+from svc_cli.output import print_json
 
 if TYPE_CHECKING:
     from svc_maintenance.repair import RepairReport
@@ -55,7 +55,7 @@ def verify(database: str, repair: bool, sources: tuple[str, ...], as_json: bool)
 
 
 def _verify(database: str, as_json: bool) -> None:
-    from svc.cli.progress import progress_bar
+    from svc_cli.progress import progress_bar
     from svc_maintenance.verification import verify as verify_database
 
     with open_database(database, read_only=True) as opened, progress_bar("Verifying") as progress:
@@ -87,9 +87,9 @@ def _verify(database: str, as_json: bool) -> None:
 def _repair(database: str, sources: Sequence[str], as_json: bool) -> None:
     from contextlib import ExitStack
 
-    from svc.cli.progress import progress_bar
-    from svc.cli.source import is_server_url
     from svc.log import scheme_of
+    from svc_cli.progress import progress_bar
+    from svc_cli.source import is_server_url
     from svc_maintenance.commands.repair_sources import open_source
     from svc_maintenance.repair import repair as repair_database
 

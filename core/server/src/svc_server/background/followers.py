@@ -12,7 +12,7 @@ import msgspec
 from svc.database import Database, ViewReader
 from svc.findings import Finding
 from svc.plugins.lifecycle import failing_view
-from svc.processes.state_file import ViewState
+from svc_cli.processes.state_file import ViewState
 from svc_server.background.failures import describe_failure, trace_of, wait_after
 
 __all__ = ["Feed", "Gathering", "ViewFollower"]

@@ -14,7 +14,7 @@ from msgspec import Struct
 from svc.errors import PluginError
 from svc.findings import Finding
 from svc.plugins import BackgroundJob, Extension, Family, PluginContext
-from svc.processes.state_file import JobState
+from svc_cli.processes.state_file import JobState
 from svc_server.background.failures import LONGEST_WAIT_S, describe_failure, trace_of, wait_after
 
 if TYPE_CHECKING:

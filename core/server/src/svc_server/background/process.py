@@ -18,16 +18,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from svc.cli.opening import require_backend
 from svc.database import Database
 from svc.errors import SvcError
 from svc.log import NO_BACKENDS, StorageBackend, scheme_of
 from svc.log.creation import make_state_directory
 from svc.metrics import begin_metrics
 from svc.plugins import PluginProblem, Plugins, plugin_findings
-from svc.processes.election import Candidate
-from svc.processes.registration import Registration
-from svc.processes.state_file import BackgroundState, StateFile
+from svc_cli.opening import require_backend
+from svc_cli.processes.election import Candidate
+from svc_cli.processes.registration import Registration
+from svc_cli.processes.state_file import BackgroundState, StateFile
 from svc_server.assembly import boot_plugins
 from svc_server.background.work import BackgroundWork
 from svc_server.diagnosis import Reporter

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from svc.plugins import PluginProblem
-from svc.processes.election import is_elected
+from svc_cli.processes.election import is_elected
 from svc_server.background.failures import wait_after
 from svc_server.options import ServerSettings
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from svc.database import Database
 from svc.findings import Finding
 from svc.plugins import ActivePlugins, EnabledPlugin, Plugins, enabled_plugins, plugin_findings
-from svc.processes.state_file import BackgroundState
+from svc_cli.processes.state_file import BackgroundState
 from svc_server.background.failures import describe_failure, trace_of
 from svc_server.background.followers import Feed, ViewFollower
 from svc_server.background.jobs import JobList, JobRunner

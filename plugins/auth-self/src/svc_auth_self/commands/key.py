@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc_auth_self.models import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, KeyQuery, NewKey, NewSigningKey
+from svc_auth_self.operations import create_key, list_keys, revoke_key, rotate_signing_key
+from svc_cli import (
     Service,
     Source,
     json_option,
@@ -16,8 +18,6 @@ from svc.plugin import (
     terminal_text,
     time_text,
 )
-from svc_auth_self.models import DEFAULT_KEY_DAYS, LONGEST_KEY_DAYS, KeyQuery, NewKey, NewSigningKey
-from svc_auth_self.operations import create_key, list_keys, revoke_key, rotate_signing_key
 from svc_users.operations import id_of_user
 
 __all__ = ["key"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from svc.plugin import database_option, json_option, open_database, print_json
 from svc_auth_self.root_key import reset_root_key
+from svc_cli import database_option, json_option, open_database, print_json
 
 __all__ = ["reset"]
 

@@ -12,7 +12,15 @@ import msgspec
 
 from svc.errors import SvcError, UsageError
 from svc.operations.system import show_caller
-from svc.plugin import Source, json_option, print_json, print_result, source_options, terminal_text, time_text
+from svc_cli import (
+    Source,
+    json_option,
+    print_json,
+    print_result,
+    source_options,
+    terminal_text,
+    time_text,
+)
 from svc_client import Client, CredentialStore, SignIn
 
 __all__ = ["login", "logout", "whoami"]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from svc.errors import UsageError
-from svc.plugin import Database, Source, json_option, parse_path, print_json, source_options
+from svc.plugin import Database, parse_path
 from svc_backup.commands.export import write_with_progress
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import print_report
@@ -18,6 +18,7 @@ from svc_backup.models import DiffQuery, PatchReport
 from svc_backup.operations import diff_versions
 from svc_backup.output_files import refuse_existing
 from svc_backup.reports import patch_lines, patch_report
+from svc_cli import Source, json_option, print_json, source_options
 
 __all__ = ["diff"]
 

@@ -8,19 +8,7 @@ from typing import Any
 import click
 
 from svc.errors import InvalidInput, UsageError
-from svc.plugin import (
-    Database,
-    Hash,
-    Source,
-    declared_system_paths,
-    json_option,
-    parse_hash,
-    parse_time,
-    print_json,
-    require_root_key,
-    root_key_options,
-    source_options,
-)
+from svc.plugin import Database, Hash, declared_system_paths, parse_hash, parse_time
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import print_report, progress_bar
 from svc_backup.format import Outgoing, plan_export, plan_patch
@@ -29,6 +17,14 @@ from svc_backup.models import DiffQuery, ExportQuery, ExportReport, PatchReport
 from svc_backup.operations import diff_versions, export_version
 from svc_backup.output_files import refuse_existing, write_file
 from svc_backup.reports import export_lines, export_report, patch_lines, patch_report
+from svc_cli import (
+    Source,
+    json_option,
+    print_json,
+    require_root_key,
+    root_key_options,
+    source_options,
+)
 
 __all__ = ["export", "write_with_progress"]
 

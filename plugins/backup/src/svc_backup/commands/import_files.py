@@ -15,18 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from svc.errors import Forbidden, InvalidInput, NotFound, PreconditionFailed, UsageError
-from svc.plugin import (
-    Confidential,
-    Database,
-    Source,
-    declared_system_paths,
-    json_option,
-    print_json,
-    require_root_key,
-    root_key_options,
-    source_options,
-    terminal_text,
-)
+from svc.plugin import Confidential, Database, declared_system_paths
 from svc_backup.chains import ordered
 from svc_backup.commands.options import PLUGIN_ID, quiet_option
 from svc_backup.commands.output import Progress, print_report, progress_bar
@@ -37,6 +26,15 @@ from svc_backup.operations import promote_version
 from svc_backup.promoting import promote_version as promote_root
 from svc_backup.reports import import_lines, import_report
 from svc_backup.restoring import restored_database
+from svc_cli import (
+    Source,
+    json_option,
+    print_json,
+    require_root_key,
+    root_key_options,
+    source_options,
+    terminal_text,
+)
 
 __all__ = ["import_files"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from svc.plugin import terminal_text
+from svc_cli import terminal_text
 
 __all__ = ["Progress", "print_report", "progress_bar"]
 

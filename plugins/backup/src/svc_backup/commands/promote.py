@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET
 
 from svc.errors import UsageError
-from svc.plugin import Source, json_option, print_json, source_options
 from svc_backup.commands.output import print_report
 from svc_backup.models import PromoteBody
 from svc_backup.operations import promote_version
+from svc_cli import Source, json_option, print_json, source_options
 
 __all__ = ["promote"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import UNSET
 
-from svc.plugin import (
+from svc_cli import (
     Source,
     json_option,
     print_json,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from svc.plugin import Source, UserNames, json_option, source_options, terminal_text, time_text
+from svc_cli import Source, UserNames, json_option, source_options, terminal_text, time_text
 from svc_events.api import Event
 from svc_events.following import OF_STREAMS, events_of_file, events_of_server
 

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from svc.plugin import Database, extensions_of
+from svc.plugin import Database
+from svc_cli import extensions_of
 from svc_events.api import EVENT_SINKS, EVENT_TYPES, GAP, EventFeed, EventSink, Place, deliver_again
 from svc_events.sinks import courier, job
 from svc_events.sinks.job import SinkRunner, Sinks

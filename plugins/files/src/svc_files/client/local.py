@@ -15,13 +15,12 @@ from svc.plugin import (
     EntryKind,
     Hold,
     Path,
-    Service,
     Transaction,
     Version,
-    extensions_of,
     format_path,
     is_system_path,
 )
+from svc_cli import Service, extensions_of
 from svc_files.client.importer import SinkImporter
 from svc_files.client.local_sink import LocalSink, ref_of
 from svc_files.client.source import ByteReader

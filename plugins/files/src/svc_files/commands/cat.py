@@ -9,7 +9,8 @@ from typing import BinaryIO
 import click
 
 from svc.errors import Conflict, CorruptRecord
-from svc.plugin import EntryKind, Source, content_hasher, format_path, parse_path, source_options
+from svc.plugin import EntryKind, content_hasher, format_path, parse_path
+from svc_cli import Source, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.options import open_store, read_point_options
 

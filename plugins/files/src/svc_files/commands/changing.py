@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import click
 
 from svc.errors import AlreadyExists, Conflict, NotFound, UsageError
-from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
+from svc.plugin import EntryKind, Path, format_path, parse_path
+from svc_cli import Source, source_options, terminal_text
 from svc_files.client import FileStore, ReadPoint
 from svc_files.commands.options import fork_option, json_option, open_store
 from svc_files.commands.output import count_of, json_line

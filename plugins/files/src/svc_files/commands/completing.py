@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.plugin import EntryKind, Source, is_system_path, parse_path
+from svc.plugin import EntryKind, is_system_path, parse_path
+from svc_cli import Source
 from svc_files.commands.options import open_store
 
 __all__ = ["paths"]

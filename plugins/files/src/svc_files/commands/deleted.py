@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from svc.plugin import Source, format_path, parse_path, print_table, source_options, terminal_text, time_text
+from svc.plugin import format_path, parse_path
+from svc_cli import Source, print_table, source_options, terminal_text, time_text
 from svc_files.commands.options import json_option
 from svc_files.commands.output import json_line, size_text
 from svc_files.models import DeletedQuery

@@ -8,7 +8,8 @@ import click
 from msgspec import Struct
 
 from svc.errors import Conflict, SvcError
-from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options
+from svc.plugin import EntryKind, Path, format_path, parse_path
+from svc_cli import Source, source_options
 from svc_files.client import FileStore, ReadPoint
 from svc_files.commands.dumper import Dumper, DumpOptions
 from svc_files.commands.exclusion import Exclusion, exclude_option

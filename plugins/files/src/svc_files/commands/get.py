@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import click
 
 from svc.errors import CorruptRecord, RangeNotSatisfiable, ServiceUnavailable, UsageError
-from svc.plugin import Source, content_hasher, format_path, parse_path, source_options
+from svc.plugin import content_hasher, format_path, parse_path
+from svc_cli import Source, source_options
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.cat import stat_file, whole_file, write_pieces
 from svc_files.commands.options import json_option, open_store, read_point_options

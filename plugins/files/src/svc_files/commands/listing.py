@@ -7,16 +7,8 @@ from collections.abc import Iterable, Iterator
 import click
 
 from svc.errors import NotFound
-from svc.plugin import (
-    EntryKind,
-    Path,
-    Source,
-    format_path,
-    parse_path,
-    source_options,
-    terminal_text,
-    time_text,
-)
+from svc.plugin import EntryKind, Path, format_path, parse_path
+from svc_cli import Source, source_options, terminal_text, time_text
 from svc_files.client import FileInfo, FileStore, ReadPoint
 from svc_files.commands.options import json_option, open_store, read_point_options
 from svc_files.commands.output import count_of, json_line, size_text

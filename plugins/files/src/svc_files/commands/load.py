@@ -14,7 +14,8 @@ from click.core import ParameterSource
 from msgspec import Struct
 
 from svc.errors import SvcError
-from svc.plugin import Path, Source, format_path, parse_path, source_options
+from svc.plugin import Path, format_path, parse_path
+from svc_cli import Source, source_options
 from svc_files.client import FileStore, Importer, ImportOptions, ReadPoint
 from svc_files.commands.exclusion import Exclusion, exclude_option
 from svc_files.commands.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from svc.errors import SvcError
-from svc.plugin import Source, say_in_shell_words, text_encoding
+from svc.plugin import text_encoding
+from svc_cli import Source, say_in_shell_words
 from svc_files.client import FileStore, LocalStore, ReadPoint
 
 __all__ = [

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from svc.errors import Conflict, Forbidden, InsufficientStorage, NotFound, SvcError
-from svc.plugin import counted as count_of
-from svc.plugin import terminal_text
+from svc_cli import counted as count_of
+from svc_cli import terminal_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress

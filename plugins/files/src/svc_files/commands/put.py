@@ -10,7 +10,8 @@ import click
 from msgspec.structs import replace
 
 from svc.errors import Conflict, Forbidden, InvalidInput, NotFound, UsageError
-from svc.plugin import EntryKind, Path, Source, format_path, parse_path, source_options, terminal_text
+from svc.plugin import EntryKind, Path, format_path, parse_path
+from svc_cli import Source, source_options, terminal_text
 from svc_files.client import FileStore, PutOptions, ReadPoint, SourceUnreadable, Stored, open_source
 from svc_files.client.source import DescriptorReader, time_in_ms
 from svc_files.commands.options import fork_option, json_option, open_store

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from svc.errors import NotFound, UsageError
-from svc.plugin import Path, Source, format_path, parse_path, source_options
+from svc.plugin import Path, format_path, parse_path
+from svc_cli import Source, source_options
 from svc_files.client import FileStore, ReadPoint
 from svc_files.commands.options import fork_option, json_option, open_store
 from svc_files.commands.output import count_of, json_line

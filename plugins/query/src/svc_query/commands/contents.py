@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from svc.errors import NotFound, ServiceUnavailable, SvcError
-from svc.plugin import EntryKind, Path, Service, Source, Version, counted, parse_path
+from svc.plugin import EntryKind, Path, Version, parse_path
+from svc_cli import Service, Source, counted
 from svc_query.answers import answer_form
 from svc_query.commands.sampling import MAXIMUM_SAMPLE, Spread, parse_plainly
 from svc_query.models import QueryBody

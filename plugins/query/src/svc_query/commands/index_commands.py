@@ -9,13 +9,11 @@ import click
 import msgspec
 
 from svc.errors import AlreadyExists, NotFound
-from svc.plugin import (
-    Path,
+from svc.plugin import Path, format_path, parse_path
+from svc_cli import (
     Service,
     Source,
-    format_path,
     json_option,
-    parse_path,
     print_json,
     print_table,
     source_options,

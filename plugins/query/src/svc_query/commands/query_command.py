@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc.plugin import format_path, parse_path
+from svc_cli import (
     Service,
     Source,
     counted,
-    format_path,
     json_option,
-    parse_path,
     print_json,
     source_options,
     terminal_text,

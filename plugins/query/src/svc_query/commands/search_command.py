@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from svc.plugin import Source, counted, format_path, json_option, parse_path, print_json, source_options
+from svc.plugin import format_path, parse_path
+from svc_cli import Source, counted, json_option, print_json, source_options
 from svc_query.answers import FoundBySearch
 from svc_query.commands.contents import Document, fitting, open_queries, patiently, say_progress
 from svc_query.commands.options import filter_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from svc.plugin import terminal_text
+from svc_cli import terminal_text
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from svc.plugin import counted, terminal_text, time_text
+from svc_cli import counted, terminal_text, time_text
 
 __all__ = ["status_lines"]
 

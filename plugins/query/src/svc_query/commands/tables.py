@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svc.plugin import print_table, terminal_text, time_text
+from svc_cli import print_table, terminal_text, time_text
 
 if TYPE_CHECKING:
     from rich.text import Text

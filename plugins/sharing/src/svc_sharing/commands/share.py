@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from svc.errors import UsageError
-from svc.plugin import (
-    Operation,
+from svc.plugin import Operation
+from svc_cli import (
     Source,
     counted,
     json_option,

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from svc.errors import Conflict, NotFound
-from svc.plugin import (
-    Path,
+from svc.plugin import Path, format_path, parse_path
+from svc_cli import (
     Source,
-    format_path,
     json_option,
-    parse_path,
     print_json,
     print_result,
     print_table,

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from svc.plugin import (
+from svc_cli import (
     Source,
     json_option,
     print_json,

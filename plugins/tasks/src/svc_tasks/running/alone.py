@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc.errors import NotFound, ServiceUnavailable
-from svc.plugin import Database, extensions_of, read_settings
+from svc.plugin import Database, read_settings
+from svc_cli import extensions_of
 from svc_tasks.answers import present_answer, task_answer
 from svc_tasks.api import TASK_TYPES, find_task
 from svc_tasks.descriptor import PLUGIN
@@ -17,7 +18,7 @@ from svc_tasks.operations import FOLLOW_SECONDS, tell_progress
 from svc_tasks.running.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from svc.plugin import Source
+    from svc_cli import Source
 
 __all__ = ["follow_in_file"]
 

@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 
 from svc.errors import InvalidInput, SvcError
-from svc.plugin import Secret, extensions_of, open_database
+from svc.plugin import Secret
+from svc_cli import extensions_of, open_database
 from svc_tasks.api import TASK_TYPES, Task, TaskCancelled, TaskStopped
 from svc_tasks.queue import Queue
 from svc_tasks.running.context import Channel, LogToSupervisor, RunContext, json_of

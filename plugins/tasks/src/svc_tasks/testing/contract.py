@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from svc.errors import InvalidInput
-from svc.plugin import Database, extensions_of
+from svc.plugin import Database
+from svc_cli import extensions_of
 from svc_tasks.api import TASK_TYPES, Json, Task, TaskType
 from svc_tasks.queue import Queue
 from svc_tasks.records import record_file

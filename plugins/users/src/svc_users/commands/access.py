@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from svc.plugin import Source, json_option, parse_path, print_json, print_table, source_options, terminal_text
+from svc.plugin import parse_path
+from svc_cli import Source, json_option, print_json, print_table, source_options, terminal_text
 from svc_users.models import AccessLevel, AccessQuery
 from svc_users.operations import explain_access
 

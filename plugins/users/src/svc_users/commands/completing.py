@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.plugin import Source
+from svc_cli import Source
 from svc_users.operations import list_groups, list_users
 
 __all__ = ["groups", "users"]

@@ -6,11 +6,11 @@ import click
 import msgspec
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc.plugin import parse_path
+from svc_cli import (
     Service,
     Source,
     json_option,
-    parse_path,
     print_json,
     print_result,
     print_table,

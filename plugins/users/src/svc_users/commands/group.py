@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc_cli import (
     Service,
     Source,
     counted,

@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc_cli import (
     Source,
     json_option,
     print_json,

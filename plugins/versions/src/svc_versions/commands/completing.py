@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.plugin import Source
+from svc_cli import Source
 from svc_versions.operations import list_forks, list_snapshots
 
 __all__ = ["forks", "snapshots", "versions"]

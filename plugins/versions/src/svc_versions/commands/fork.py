@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET
 
 from svc.errors import Conflict
-from svc.plugin import (
+from svc_cli import (
     Source,
     json_option,
     print_json,

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from svc.errors import Conflict, NotFound
-from svc.plugin import Service, Source, json_option, print_json, source_options, terminal_text
+from svc_cli import Service, Source, json_option, print_json, source_options, terminal_text
 from svc_versions.models import MergeBody, Resolution
 from svc_versions.names import HEAD
 from svc_versions.operations import merge_versions, show_fork

@@ -6,14 +6,12 @@ import click
 import msgspec
 
 from svc.errors import NotFound
-from svc.plugin import (
+from svc.plugin import format_path, is_system_path, parse_path
+from svc_cli import (
     Service,
     Source,
     counted,
-    format_path,
-    is_system_path,
     json_option,
-    parse_path,
     print_json,
     print_result,
     source_options,

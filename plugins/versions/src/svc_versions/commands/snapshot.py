@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from svc.errors import UsageError
-from svc.plugin import (
+from svc_cli import (
     Source,
     json_option,
     print_json,
