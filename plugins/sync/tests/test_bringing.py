@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from svc_sync.exchange.bringing import bring_own
 from svc_sync.exchange.losers import Losers
+from svc_sync.exchange.membership import prepare_join, take_admission
+from svc_sync.models import Admission
 
+from svc.errors import Conflict
 from svc.plugin import reference_path
 
 from .nodes import Node, Nodes, agree  # noqa: TID252
@@ -176,3 +181,39 @@ def test_a_snapshot_of_an_empty_node_that_the_cluster_has_too_is_not_lost(nodes:
     for node in (a, b, c):
         assert node.database.system().get(reference_path("snapshots/s")) is not None
         assert dict(node.database.refs("snapshots"))[kept] == root
+
+
+def test_who_is_joined_meanwhile_joins_nobody(nodes: Nodes) -> None:
+    a, b, other = nodes.new(), nodes.new(), nodes.new()
+    for node in (a, other):
+        node.put("f", b"of a" if node is a else b"of the other")
+    request = prepare_join(a.database, "", "", brings=True)
+    admission = a.link(b).call("/sync/join", request, Admission)
+    other.join_with_data(a)
+    a.pull(other)
+    with pytest.raises(Conflict, match="already"):
+        take_admission(a.database, request, admission, "http://member", brings=True)
+    assert losers(a, "f") == {b"of the other"}
+
+
+def test_who_is_let_in_by_another_member_meanwhile_brings_nothing_by_the_first(nodes: Nodes) -> None:
+    a, b, c = a_cluster_and_a_stranger(nodes)
+    b.put("only-b", b"of b")
+    asked = False
+
+    def on_question(question: str) -> None:
+        nonlocal asked
+        if question == "registers" and not asked:
+            asked = True
+            request = prepare_join(c.database, "", "", brings=True)
+            admission = c.link(b).call("/sync/join", request, Admission)
+            take_admission(c.database, request, admission, "http://b", brings=True)
+
+    c.on_question = on_question
+    with pytest.raises(Conflict, match="meanwhile"):
+        c.join_with_data(a)
+    c.on_question = lambda question: None
+    bring_own(c.database, c.link(b))
+    nodes.heal()
+    agree(a, b, c)
+    assert [a.read("only-b"), a.read("here", "z")] == [b"of b", b"of c"]

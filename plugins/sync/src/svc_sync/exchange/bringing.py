@@ -12,6 +12,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from svc.errors import Conflict
 from svc.plugin import Database, Entry, Path, attempt
 from svc_sync.clock import vt_of
 from svc_sync.cluster import Member
@@ -42,6 +43,7 @@ def bring_own(database: Database, link: Link) -> NodeRecord:
     Raises:
         NotFound: the member keeps the version no more, or a content was gone before it travelled.
         InvalidInput: the member has sent what no node sends.
+        Conflict: another member has let this node in meanwhile.
     """
     node = find_node(database.system())
     assert node is not None
@@ -55,6 +57,8 @@ def bring_own(database: Database, link: Link) -> NodeRecord:
     joined = replace(node, copying=None)
 
     def decide(snapshot: Snapshot) -> Iterator[dict[Path, Register]]:
+        if snapshot.node != node:
+            raise Conflict("Another member has let this node in meanwhile.")
         return _brought(snapshot, seen, node.writer)
 
     attempt(lambda: take_over(database, seen, trees, root, joined, decide), "This node")

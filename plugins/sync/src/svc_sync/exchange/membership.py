@@ -173,7 +173,11 @@ def is_alone(database: Database) -> bool:
     if node is None:
         return True
     state, _ = read_state(database.system())
-    return node.copying is None and len(state.cluster.members) == 1 and not state.cluster.removed
+    return node.copying is None and _is_lone(state)
+
+
+def _is_lone(state: State) -> bool:
+    return len(state.cluster.members) == 1 and not state.cluster.removed
 
 
 def prepare_join(
@@ -238,7 +242,8 @@ def take_admission(
 
     def once() -> None:
         before = stamp(database)
-        is_in = before.node.copying is None and before.node.cluster_id == admission.cluster_id
+        # Others may have joined this one since it asked.
+        is_in = before.node.copying is None and not _is_lone(before.state)
         if before.node.node_id != request.node_id or is_in:
             raise Conflict("This node belongs to a cluster already.")
         require_room(database, scope, brings=brings)
