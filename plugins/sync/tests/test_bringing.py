@@ -217,3 +217,23 @@ def test_who_is_let_in_by_another_member_meanwhile_brings_nothing_by_the_first(n
     nodes.heal()
     agree(a, b, c)
     assert [a.read("only-b"), a.read("here", "z")] == [b"of b", b"of c"]
+
+
+def test_a_name_that_two_members_gave_comes_with_both_versions(nodes: Nodes) -> None:
+    a, b = nodes.cluster(2)
+    a.put("x", b"1")
+    nodes.heal()
+    for node in (a, b):
+        node.put(f"of-{node.node_id}", b"1")
+        with node.database.transaction() as changes:
+            changes.set_ref("snapshots/s", node.root)
+        node.put("later", b"%d" % node.node_id)
+    nodes.heal()
+    c = nodes.new()
+    c.put("own", b"of c")
+    c.join_with_data(a)
+    nodes.heal()
+    agree(a, b, c)
+    names = [dict(node.database.refs("snapshots")) for node in (a, b, c)]
+    assert names[0] == names[1] == names[2]
+    assert len(names[0]) == 2

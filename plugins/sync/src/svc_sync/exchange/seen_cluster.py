@@ -30,7 +30,7 @@ from svc_sync.exchange.store import SEEN, Places, RegisterStore, forget_returnin
 from svc_sync.exchange.trees import TreeCopier, has_version
 from svc_sync.pages import is_current
 from svc_sync.registers import Register, Rule, join, winner
-from svc_sync.scopes import Scope, is_of_user, register_path_text
+from svc_sync.scopes import REFERENCES, Scope, is_of_user, register_path_text
 from svc_sync.tree import FULL, Leaf, apply
 from svc_sync.values import Document, Reference, Value
 
@@ -178,6 +178,11 @@ def see_cluster(
             if isinstance(value, Reference) and not has_version(database, value.root):
                 trees(value.root, [copied])
     _read_registers(database, link, seen, cluster_id, member)
+    for _, register in seen.registers().below(REFERENCES) if scope.is_whole else ():
+        for version in register.versions.values():
+            # Also what has lost a name: it stands under another one.
+            if isinstance(version.value, Reference) and not has_version(database, version.value.root):
+                trees(version.value.root, [copied])
     for page in pages_of(seen.registers().items()):
         apply_page(database, seen, trees, root, [path for path, _ in page if is_of_user(path)])
     return seen, trees
