@@ -273,3 +273,16 @@ def test_a_first_copy_that_broke_off_behind_its_files_goes_on(nodes: Nodes, ques
     agree(a, b)
     nodes.heal()
     assert dict(b.database.refs("snapshots")) == dict(a.database.refs("snapshots"))
+
+
+def test_a_version_in_which_a_file_became_an_empty_directory_is_copied(nodes: Nodes) -> None:
+    a, b = nodes.cluster(2)
+    a.put("x", b"1")
+    nodes.heal()
+    a.delete("x")
+    a.mkdir("x")
+    name(a, "snapshots/s")
+    a.put("later", b"2")
+    nodes.heal()
+    agree(a, b)
+    assert dict(b.database.refs("snapshots")) == dict(a.database.refs("snapshots"))
