@@ -26,7 +26,7 @@ from svc_sync.values import Value
 from svc import Database
 from svc.plugin import Path
 
-__all__ = ["DirectConnection", "Node", "Nodes", "agree"]
+__all__ = ["Cut", "DirectConnection", "Node", "Nodes", "agree"]
 
 
 class DirectConnection(Connection):
@@ -47,6 +47,10 @@ class DirectConnection(Connection):
         return answer(self.database, question, payload)
 
 
+class Cut(Exception):
+    """A question that got no answer."""
+
+
 class Node:
     """A database with the steps of an exchange."""
 
@@ -63,6 +67,16 @@ class Node:
     @property
     def root(self) -> bytes:
         return self.database.head().root
+
+    def cut_at(self, number: int) -> None:
+        """Cuts the node off at its question of a number, counted from now on and from 1."""
+        numbers = itertools.count(1)
+
+        def on_question(question: str) -> None:
+            if next(numbers) == number:
+                raise Cut
+
+        self.on_question = on_question
 
     def link(self, other: Node) -> Link:
         return Link(self.database, DirectConnection(other.database, self.on_question))

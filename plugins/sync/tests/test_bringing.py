@@ -11,7 +11,7 @@ from svc_sync.models import Admission
 from svc.errors import Conflict
 from svc.plugin import reference_path
 
-from .nodes import Node, Nodes, agree  # noqa: TID252
+from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
 
 
 def losers(node: Node, *path: str) -> set[bytes]:
@@ -126,19 +126,8 @@ def test_a_join_that_breaks_off_leaves_what_is_here_and_begins_anew_with_any_mem
     a, b, c = a_cluster_and_a_stranger(nodes)
     before = c.root
 
-    class Cut(Exception):
-        pass
-
     for asked in range(1, 12):
-        left = asked
-
-        def on_question(question: str) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Cut
-
-        c.on_question = on_question
+        c.cut_at(asked)
         try:
             c.join_with_data(a if asked % 2 else b)
         except Cut:

@@ -11,7 +11,7 @@ from svc_sync.exchange.trees import PARTIAL, TreeCopier, forget_partial_trees
 
 from svc.plugin import collect, reference_path
 
-from .nodes import Node, Nodes, agree  # noqa: TID252
+from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
 
 
 def name(node: Node, ref: str, root: bytes | None = None) -> None:
@@ -153,9 +153,6 @@ def test_the_name_comes_with_its_tree_or_not_at_all(nodes: Nodes) -> None:
     name(a, "snapshots/s")
     a.delete("gone")
 
-    class Cut(Exception):
-        pass
-
     def on_question(question: str) -> None:
         if question == "objects":
             raise Cut
@@ -246,9 +243,6 @@ def test_two_threads_that_copy_one_tree_do_not_mix_it(
 @pytest.mark.parametrize("question", [1, 2, 3, 4, 5])
 def test_a_first_copy_that_broke_off_behind_its_files_goes_on(nodes: Nodes, question: int) -> None:
     """Behind the last part of the tree come documents, names, and trees of names: each may fail."""
-
-    class Cut(Exception):
-        pass
 
     a, b = nodes.new(), nodes.new()
     a.put("x", b"1")

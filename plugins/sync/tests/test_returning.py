@@ -12,7 +12,7 @@ from svc_sync.exchange.trees import TreeCopier
 from svc.errors import Conflict, NotFound
 from svc.plugin import reference_path
 
-from .nodes import Node, Nodes, agree  # noqa: TID252
+from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
 
 
 def contents(node: Node, name: str) -> set[bytes]:
@@ -190,20 +190,9 @@ def test_a_return_that_breaks_off_changes_nothing_and_begins_anew(nodes: Nodes) 
     remove_member(a.database, c.node_id)
     a.put("large", b"0123456789abcdef" * 50_000)
 
-    class Cut(Exception):
-        pass
-
     for asked in range(1, 30):
-        left = asked
-
-        def on_question(question: str) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Cut
-
         before = c.leaves(), c.snapshot().node
-        c.on_question = on_question
+        c.cut_at(asked)
         try:
             c.rejoin(a)
         except Cut:
@@ -230,9 +219,6 @@ def test_a_return_that_was_interrupted_goes_on_by_itself(nodes: Nodes) -> None:
         b.pull(a)
     assert refused.value.stale == "put_back"
     assert returns_by_itself(b.database, refused.value)
-
-    class Cut(Exception):
-        pass
 
     def on_question(question: str) -> None:
         if question == "tree":

@@ -21,6 +21,8 @@ _KINDS = "kinds"
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".*", _KINDS)
 _SHARED = ("setup.cfg", "pyproject.toml", "src/svc_hello/py.typed", "tests/conftest.py")
 """Files of the whole sample that each kind has too."""
+_REQUIRED = "    svc-cli >= 0.1\n    svc-core >= 0.1\n    click >= 8.5\n"
+"""What the whole sample requires; a kind has no command."""
 
 _README = """\
 # {distribution}
@@ -95,9 +97,7 @@ def _copy_kind(template: FilePath, made: FilePath, kind: str) -> None:
     text = setup.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^description = .*$", f"description = {said['description']}", text)
     needed = "".join(f"    {name} >= 0.1\n" for name in said["requires"])
-    setup.write_text(
-        text.replace("    svc-core >= 0.1\n", f"    svc-core >= 0.1\n{needed}"), encoding="utf-8"
-    )
+    setup.write_text(text.replace(_REQUIRED, f"    svc-core >= 0.1\n{needed}"), encoding="utf-8")
     values = {"distribution": "svc-hello", "plugin_id": "contrib.hello", "kind": kind}
     readme = _README.format(description=said["description"], **values)
     (made / "README.md").write_text(readme, encoding="utf-8")

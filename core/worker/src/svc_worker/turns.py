@@ -171,7 +171,8 @@ class _Rounds:
         self._paused: OrderedDict[Hashable, tuple[deque[_Place], deque[_Place]]] = OrderedDict()
         # Those of the next round, by greenlet: who pauses again waits for another look at the sockets.
         self._coming: dict[Any, tuple[Hashable, bool, Waiter]] = {}
-        self._client_of: dict[Any, Hashable] = {}
+        # Of those of this round, by greenlet: the client, and the place in one of its two queues.
+        self._places: dict[Any, tuple[Hashable, deque[_Place], _Place]] = {}
         self._timer: tuple[Any, Any] = (None, None)
         self._looked_at = 0.0
 
@@ -200,15 +201,12 @@ class _Rounds:
         coming = self._coming.pop(greenlet, None)
         if coming is not None:
             return coming[2]
-        client = self._client_of.pop(greenlet, None)
-        if client is None:
+        found = self._places.pop(greenlet, None)
+        if found is None:
             return None
-        queues = self._paused[client]
-        place = next(one for queue in queues for one in queue if one[0] is greenlet)
-        for queue in queues:
-            if place in queue:
-                queue.remove(place)
-        if not any(queues):
+        client, queue, place = found
+        queue.remove(place)
+        if not any(self._paused[client]):
             del self._paused[client]
         return place[1]
 
@@ -223,13 +221,14 @@ class _Rounds:
         """Runs in the hub, behind a look at the sockets."""
         began = self._looked_at = time.monotonic()
         for greenlet, (client, begins, waiter) in self._coming.items():
-            self._paused.setdefault(client, (deque(), deque()))[begins].append((greenlet, waiter))
-            self._client_of[greenlet] = client
+            queue, place = self._paused.setdefault(client, (deque(), deque()))[begins], (greenlet, waiter)
+            queue.append(place)
+            self._places[greenlet] = client, queue, place
         self._coming.clear()
         while self._paused:
             client, (going_on, beginning) = next(iter(self._paused.items()))
             greenlet, waiter = (going_on or beginning).popleft()
-            del self._client_of[greenlet]
+            del self._places[greenlet]
             if going_on or beginning:
                 self._paused.move_to_end(client)
             else:

@@ -42,13 +42,8 @@ def in_turn(responder: Responder, weight: Weight) -> Responder:
         return responder
 
     def respond_in_turn(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
-        executor = current_executor()
-        work_for_caller(req.context)  # type: ignore[arg-type]  # the pipeline's own
-        executor.begin_dear_work()
-        try:
+        with dear_work(req.context):  # type: ignore[arg-type]  # the pipeline's own
             responder(req, resp, **arguments)
-        finally:
-            executor.end_dear_work()
 
     def respond_for_caller(req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
         work_for_caller(req.context)  # type: ignore[arg-type]  # the pipeline's own

@@ -23,7 +23,7 @@ from svc_sync.exchange.losers import LOSERS, holding_losers, keep_losers, losers
 from svc_sync.exchange.marks import note_return, write_mark
 from svc_sync.exchange.membership import note_peers, read_admission
 from svc_sync.exchange.reading import VersionTree, leaf_of
-from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, new_identity, put_state
+from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, new_identity, put_state
 from svc_sync.exchange.references import plan_all_references, put_references
 from svc_sync.exchange.seen_cluster import SeenCluster, pages_of, see_cluster, value_at
 from svc_sync.exchange.store import (
@@ -179,24 +179,7 @@ def take_over(
     if not seen.scope.is_whole:
         seen.require_same_rest(snapshot.tree)
     outcome = _outcome(database, snapshot, seen, trees, root, node.writer, decide(snapshot))
-    own = snapshot.state
-    known = row_of_returned(seen.known, own.known, distrusted)
-    vt = max(own.vt, seen.vt, *known.values(), outcome.vt)
-    head = database.head()
-    state = replace(
-        own,
-        sequence=head.sequence,
-        root=outcome.root,
-        vt=vt,
-        known={**known, node.writer: vt},
-        cluster=seen.cluster,
-        is_level=False,
-        partial=None,
-        partial_vt=0,
-        pruned={},
-        pruned_scoped={},
-        has_documents=True,
-    )
+    state = _state_after(database, snapshot, seen, outcome, node.writer, distrusted)
     held = _keep_losers(database, seen, snapshot, outcome)
     system = database.system()
     made = RegisterStore(system, MADE)
@@ -215,6 +198,33 @@ def take_over(
         forget_returning(changes, system)
         changes.put_system(NODE, msgspec.json.encode(node), condition=same_content(system.get(NODE)))
         put_state(changes, own_row(database, node, state), snapshot.entry)
+
+
+def _state_after(
+    database: Database,
+    snapshot: Snapshot,
+    seen: SeenCluster,
+    outcome: _Outcome,
+    writer: int,
+    distrusted: tuple[int, ...],
+) -> State:
+    own = snapshot.state
+    known = row_of_returned(seen.known, own.known, distrusted)
+    vt = max(own.vt, seen.vt, *known.values(), outcome.vt)
+    return replace(
+        own,
+        sequence=database.head().sequence,
+        root=outcome.root,
+        vt=vt,
+        known={**known, writer: vt},
+        cluster=seen.cluster,
+        is_level=False,
+        partial=None,
+        partial_vt=0,
+        pruned={},
+        pruned_scoped={},
+        has_documents=True,
+    )
 
 
 def _outcome(

@@ -178,7 +178,7 @@ def see_cluster(
             if isinstance(value, Reference) and not has_version(database, value.root):
                 trees(value.root, [copied])
     _read_registers(database, link, seen, cluster_id, member)
-    for _, register in seen.registers().below(REFERENCES) if scope.is_whole else ():
+    for _, register in seen.registers().below(REFERENCES):
         for version in register.versions.values():
             # Also what has lost a name: it stands under another one.
             if isinstance(version.value, Reference) and not has_version(database, version.value.root):

@@ -202,10 +202,8 @@ def put_leaves(database: Database, ref: str, leaves: Iterable[tuple[Path, Value]
             if gone is not None and path[: len(gone)] != gone:
                 gone = None
             there = None if gone is not None else version.get(path)
-            is_other_kind = there is not None and (
-                there.kind is EntryKind.DIRECTORY or isinstance(value, Directory)
-            )
-            if there is not None and (value is None or is_other_kind):
+            is_no_content = value is None or isinstance(value, Directory)
+            if there is not None and (is_no_content or there.kind is EntryKind.DIRECTORY):
                 changes.delete(path, recursive=True)
                 gone = path
             if value is not None:
