@@ -15,7 +15,9 @@ import pytest
 import svc.errors
 from svc.database import Database
 from svc.errors import NotFound, PluginMissing, SvcError, UsageError
+from svc.plugins import CommandHome, load_descriptors
 from svc_cli import main, open_database
+from svc_cli.lazy_command import load_command
 from svc_cli.output import counted, readable_bytes, readable_time
 from svc_cli.program import GROUPS, root
 
@@ -338,3 +340,13 @@ def test_a_place_that_takes_no_files_is_not_called_missing(capsys: pytest.Captur
     assert "the directory /proc takes no files" in capsys.readouterr().err
     assert run("start", "--auth", "disabled", "-D", "none/x.svcdb") == 3
     assert "none does not exist" in capsys.readouterr().err
+
+
+COMMANDS = [home for descriptor in load_descriptors() for home in descriptor.commands]
+
+
+@pytest.mark.parametrize("home", COMMANDS, ids=[home.name for home in COMMANDS])
+def test_a_command_of_a_plugin_has_the_name_and_the_line_that_the_list_shows(home: CommandHome) -> None:
+    command = load_command(home.home)
+    assert command.name == home.name
+    assert command.get_short_help_str(limit=100).rstrip(".") == home.summary.rstrip(".")

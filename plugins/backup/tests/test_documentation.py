@@ -12,11 +12,15 @@ import pytest
 from svc_backup.configuration import BackupConfiguration
 from svc_backup.reports import import_report
 from svc_backup.server_paths import DIRECTORY_VARIABLE
-from svc_testing import commands_of
+from svc_testing import PluginContract, commands_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 COMMANDS = list(commands_of("backup").values())
 SHARED = {"database", "url", "token", "tls_ca", "as_json"}
+
+
+class TestBackupPlugin(PluginContract):
+    plugin_id = "backup"
 
 
 def test_every_setting_has_its_row_and_default() -> None:

@@ -22,10 +22,12 @@ PLUGIN = PluginDescriptor(
         CommandHome(
             "gc",
             "svc_task_gc.commands:gc",
-            "Collects garbage: gives back the space of what no version needs.",
+            "Collects garbage: gives back the space of what no version needs any more.",
         ),
         CommandHome(
-            "compact", "svc_task_gc.commands:compact", "Copies a database without what its garbage takes."
+            "compact",
+            "svc_task_gc.commands:compact",
+            "Copies a database without what its garbage takes, and puts the copy in its place.",
         ),
     ),
 )
