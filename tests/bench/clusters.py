@@ -30,6 +30,8 @@ __all__ = ["changes", "cluster", "copies", "delays", "restores", "writes"]
 _TEN = 10
 _SIZE = 100
 _INTERRUPTIONS = 20
+_TWICE_MB = 5.4
+"""20 of these are 1% of 10 GiB."""
 _PEERS = 4
 
 
@@ -165,8 +167,10 @@ def copies(bench: Bench) -> None:
         bench.report.compare(work, own, "MB/s", "git clone by file://", cloned)
         with line_to(a) as line:
             _copy_with_interruptions(bench.directory / "c", line, whole)
-            twice = line.received / whole - 1
-    bench.report.limit(f"{work}: bytes that {_INTERRUPTIONS} kills let travel twice", [100 * twice], "%", 1)
+            twice = (line.received - whole) / _INTERRUPTIONS / 1e6
+    bench.report.limit(
+        f"{work}: what each of {_INTERRUPTIONS} kills lets travel twice", [twice], "MB", _TWICE_MB
+    )
 
 
 def delays(bench: Bench) -> None:

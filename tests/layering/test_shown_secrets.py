@@ -8,6 +8,7 @@ import importlib.util
 import pkgutil
 import re
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import msgspec
 import pytest
 
 from svc.confidential import Confidential
+from svc.operations.declaration import DeclaredOperation
 from svc.plugins import Secret
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +107,39 @@ def _kind_of(kind: type, name: str) -> object:
     """The annotated type of a field, as far as its own module knows it."""
     text = getattr(kind, "__annotations__", {}).get(name)
     return getattr(sys.modules[kind.__module__], text, None) if isinstance(text, str) else text
+
+
+def _parts(form: object, above: tuple[object, ...] = ()) -> Iterator[type]:
+    """A type, and all that its fields and arguments are made of."""
+    if form in above:
+        return
+    inner = list(typing.get_args(form))
+    if isinstance(form, type):
+        yield form
+        if issubclass(form, msgspec.Struct):
+            inner += [field.type for field in msgspec.structs.fields(form)]
+    for part in inner:
+        yield from _parts(part, (*above, form))
+
+
+def test_a_body_with_a_secret_in_it_is_confidential_itself() -> None:
+    """Only into such bodies is looked for what the log must not show."""
+    operations = {
+        value
+        for source in {kind.__module__.partition(".")[0] for kind in types()}
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == source
+        for value in vars(module).values()
+        if isinstance(value, DeclaredOperation)
+    }
+    bodies = {one.signature.body for one in operations}
+    with_secrets = [
+        body
+        for body in bodies
+        if any(part is not body and issubclass(part, Confidential) for part in _parts(body))
+    ]
+    assert len(bodies) > 30
+    assert all(isinstance(body, type) and issubclass(body, Confidential) for body in with_secrets)
 
 
 def test_a_field_that_is_added_later_is_hidden_until_somebody_says_that_it_may_be_seen() -> None:

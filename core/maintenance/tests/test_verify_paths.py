@@ -154,7 +154,7 @@ def test_a_verification_notes_damage_and_takes_back_what_is_whole(path: Path) ->
         assert not verify(database).ok
         assert database.objects.index.damaged(9) == [hash]
         assert database.objects.index.contains(whole)
-        assert database.put_chunk(hash, content)
+        assert database.put_chunks({hash: content})
         assert database.at().read_all(database.at().get(("a",))) == content
 
 

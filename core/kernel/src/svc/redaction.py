@@ -18,6 +18,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus
 
+from svc.confidential import Confidential
+
 __all__ = [
     "REDACTED",
     "conceal",
@@ -86,7 +88,10 @@ def leave_request() -> None:
 
 
 def conceal(value: Any) -> None:
-    """Adds to this request's credentials what its body holds under names of secrets, three levels deep."""
+    """Adds to this request's credentials what its body holds under names of secrets, three levels deep.
+
+    Looked into are bodies of a ``Confidential`` type and those without a type.
+    """
     environ = _request.get()
     if environ is None:
         return
@@ -205,8 +210,9 @@ def _secret_members(value: Any, depth: int) -> Iterator[str]:
 def _members(value: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(value, dict):
         return ((str(name), member) for name, member in value.items())
-    names = getattr(type(value), "__struct_fields__", ())
-    return ((name, getattr(value, name)) for name in names)
+    if isinstance(value, Confidential):
+        return ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return ()
 
 
 def _mask(text: str, credentials: tuple[str, ...]) -> str:

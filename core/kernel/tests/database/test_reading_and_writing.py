@@ -272,10 +272,12 @@ def test_chunks_uploaded_ahead_make_the_same_content_as_a_stream(database: Datab
     content = random.Random(1).randbytes(700_000)
     pieces = [content[start : start + 200_000] for start in range(0, len(content), 200_000)]
     hashes = [hash_object(ObjectKind.CHUNK, piece) for piece in pieces]
-    assert [database.put_chunk(hash, piece) for hash, piece in zip(hashes, pieces, strict=True)] == [True] * 4
-    assert database.put_chunk(hashes[0], pieces[0]) is False
+    assert [database.put_chunks({hash: piece}) for hash, piece in zip(hashes, pieces, strict=True)] == [
+        True
+    ] * 4
+    assert database.put_chunks({hashes[0]: pieces[0]}) is False
     with pytest.raises(InvalidInput):
-        database.put_chunk(hashes[0], b"other bytes")
+        database.put_chunks({hashes[0]: b"other bytes"})
     with pytest.raises(InvalidInput) as caught:
         database.content_of_chunks([hashes[0], b"\0" * 32])
     assert caught.value.details["missing"] == ["00" * 32]

@@ -138,7 +138,7 @@ def restore_client_chunks(database: Database, hashes: Iterable[Hash]) -> None:
         if not database.has_chunk(hash):
             content = read_client_chunk(database, hash, database.has_chunk)
             if content is not None:
-                database.put_chunk(hash, content)
+                database.put_chunks({hash: content})
 
 
 def _rows(commit: Commit, after: Version) -> Iterator[tuple[bytes, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -37,7 +37,7 @@ class TestClientChunksView(ViewContract):
             chunks = [random.Random(10 * number + part).randbytes(size) for part in range(4)]
             hashes = [blake3(chunk).digest() for chunk in chunks]
             for hash, chunk in zip(hashes, chunks, strict=True):
-                database.put_chunk(hash, chunk)
+                database.put_chunks({hash: chunk})
             content = database.content_of_chunks(hashes)
             with database.transaction() as transaction:
                 transaction.put((str(number),), content)
@@ -432,16 +432,16 @@ class TestChunksAsTheClientCutThem:
         """What a collection leaves: the file, its note, and no chunk that no file record names."""
         hashes = self.commit_cut(http, "/file", 262_144)
         collected = {bytes.fromhex(hash) for hash in hashes}
-        has_chunk, put_chunk = Database.has_chunk, Database.put_chunk
+        has_chunk, put_chunks = Database.has_chunk, Database.put_chunks
 
-        def put(database: Database, hash: bytes, content: bytes) -> bool:
-            collected.discard(hash)
-            return put_chunk(database, hash, content)
+        def put(database: Database, chunks: Mapping[bytes, bytes]) -> bool:
+            collected.difference_update(chunks)
+            return put_chunks(database, chunks)
 
         monkeypatch.setattr(
             Database, "has_chunk", lambda database, hash: hash not in collected and has_chunk(database, hash)
         )
-        monkeypatch.setattr(Database, "put_chunk", put)
+        monkeypatch.setattr(Database, "put_chunks", put)
         for hash, piece in zip(hashes, cut(CONTENT, 262_144), strict=True):
             assert http.get(f"/blobs/{hash}").content == piece
         assert needed(http, hashes) == []

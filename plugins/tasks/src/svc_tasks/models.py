@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from svc.plugin import Confidential
+
 __all__ = [
     "Json",
     "NewSchedules",
@@ -96,7 +98,7 @@ class TaskQuery(Struct, frozen=True):
     status: Annotated[str | None, Meta(description="Those that are so.")] = None
 
 
-class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Schedule(Confidential, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A schedule.
 
     Attributes:
@@ -107,10 +109,12 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         runs_on: of a cluster, whether each node enqueues its own tasks, as where it is left out, or one does.
     """
 
+    shown = ("id", "task_type", "schedule", "enabled", "runs_on")
+
     id: str
     task_type: str
     schedule: str
-    args: dict[str, Any] = {}
+    args: dict[str, Any] = field(default_factory=dict)
     enabled: bool = True
     runs_on: RunsOn | UnsetType = UNSET
 
@@ -120,8 +124,10 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.runs_on == "one_node"
 
 
-class ScheduleChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScheduleChange(Confidential, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What shall be different of a schedule; what is left out stays."""
+
+    shown = ("task_type", "schedule", "enabled", "runs_on")
 
     task_type: str | UnsetType = UNSET
     schedule: str | UnsetType = UNSET

@@ -43,7 +43,7 @@ from svc.objects.chunking import MAXIMUM_CHUNK, Readable
 from svc.objects.content import ChunkStream, ContentWriter, StoredContent, is_user_chunk
 from svc.objects.key_index import unpack_places
 from svc.objects.read_cache import CACHE_BYTES
-from svc.objects.store import EMPTY_ROOT, OFFERED_CHUNKS, ObjectStore, PendingObjects, add_object
+from svc.objects.store import EMPTY_ROOT, OFFERED_CHUNKS, ObjectStore, PendingObjects, add_chunks
 from svc.tree import Entry
 
 __all__ = ["Database"]
@@ -341,30 +341,31 @@ class Database(VersionAccess, CollectionAccess):
             raise NotFound("There is no such chunk.", hash=hash.hex())
         return self._state.objects.read(hash, ObjectKind.CHUNK)
 
-    def put_chunk(self, hash: Hash, content: bytes) -> bool:
-        """Stores a chunk durably; returns False when it was there.
+    def put_chunks(self, chunks: Mapping[Hash, bytes]) -> bool:
+        """Stores chunks durably, in one commit; returns False when all were there.
 
         Args:
-            hash: what the client says it is.
-            content: at most 256 KiB.
+            chunks: by what the client says that their hashes are; each of at most 256 KiB.
 
         Raises:
-            InvalidInput: the bytes have another hash, or are too many.
+            InvalidInput: bytes have another hash, or are too many.
         """
         self._require_writable()
-        if len(content) > MAXIMUM_CHUNK or not content:
-            raise InvalidInput(f"A chunk has 1 to {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
-        if hash_object(ObjectKind.CHUNK, content) != hash:
-            raise InvalidInput("The bytes do not have this hash.", hash=hash.hex())
-        OFFERED_CHUNKS.add()
+        for hash, content in chunks.items():
+            if len(content) > MAXIMUM_CHUNK or not content:
+                raise InvalidInput(f"A chunk has 1 to {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
+            if hash_object(ObjectKind.CHUNK, content) != hash:
+                raise InvalidInput("The bytes do not have this hash.", hash=hash.hex())
+        OFFERED_CHUNKS.add(len(chunks))
         with self._holds.take():
-            self._pins.add((hash,))
-            if self._state.objects.index.contains(hash):
-                return False
-            pending = PendingObjects()
-            add_object(pending, ObjectKind.CHUNK, hash, content)
-            self._committer.submit(CommitRequest(HEAD_NAME, [], pending))
-        return True
+            self._pins.add(chunks)
+            contains = self._state.objects.index.contains
+            new = {hash: content for hash, content in chunks.items() if not contains(hash)}
+            if new:
+                pending = PendingObjects()
+                add_chunks(pending, new)
+                self._committer.submit(CommitRequest(HEAD_NAME, [], pending))
+        return bool(new)
 
     def content_of_chunks(
         self, hashes: list[Hash], *, size: int | None = None, content_hash: Hash | None = None

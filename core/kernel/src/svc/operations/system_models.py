@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from svc.confidential import Confidential
 from svc.findings import Finding
 
 __all__ = [
@@ -131,10 +132,10 @@ class PluginList(Struct, frozen=True):
     plugins: list[PluginInfo]
 
 
-class PluginSettings(Struct, frozen=True):
+class PluginSettings(Confidential, frozen=True):
     """The settings that a plugin is enabled with."""
 
-    configuration: dict[str, Any] = {}
+    configuration: dict[str, Any] = field(default_factory=dict)
 
 
 class DescribedSettings(Struct, frozen=True, kw_only=True):
@@ -161,11 +162,13 @@ class DescribedSettings(Struct, frozen=True, kw_only=True):
     needed_by: list[str]
 
 
-class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
+class SettingsChange(Confidential, frozen=True, forbid_unknown_fields=True):
     """Settings to change, and dotted names of those whose defaults shall hold again."""
 
-    configuration: dict[str, Any] = {}
-    unset: list[str] = []
+    shown = ("unset",)
+
+    configuration: dict[str, Any] = field(default_factory=dict)
+    unset: list[str] = field(default_factory=list)
 
 
 class DisabledPlugin(Struct, frozen=True):

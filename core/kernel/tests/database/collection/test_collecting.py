@@ -197,7 +197,7 @@ def test_uploads_that_nobody_finished_go_and_those_under_way_stay(database: Data
 
 def test_chunks_that_clients_uploaded_ahead_stay_for_a_day(database: Database) -> None:
     content = data(1, 100_000)
-    database.put_chunk(hash_content(content), content)
+    database.put_chunks({hash_content(content): content})
     told, other = data(2, 5000), data(3, 5000)
     put(database, "told", told)
     put(database, "other", other)
@@ -213,7 +213,7 @@ def test_chunks_that_clients_uploaded_ahead_stay_for_a_day(database: Database) -
     collect(database, upload_hours=0)
     assert not database.has_chunk(hash_content(content))
     assert not database.has_chunk(hash_content(told))
-    assert database.put_chunk(hash_content(content), content)
+    assert database.put_chunks({hash_content(content): content})
     assert database.chunk(hash_content(content)) == content
 
 

@@ -34,7 +34,7 @@ def store_chunk(req: falcon.Request, resp: falcon.Response, hash: str) -> None:
     _authorize_upload(call, path)
     if len(content) > MAXIMUM_CHUNK:
         raise PayloadTooLarge(f"A chunk has at most {MAXIMUM_CHUNK} bytes.", limit=MAXIMUM_CHUNK)
-    created = call.database.put_chunk(expected, content)
+    created = call.database.put_chunks({expected: content})
     note_upload(call, expected)
     # Whether somebody else had it is not for everyone to know.
     known = not created and may_use_chunk(call, expected)

@@ -21,12 +21,13 @@ from svc.plugin import (
 from svc_sync.exchange.losers import Losers
 from svc_sync.exchange.messages import ObjectsAnswer, ObjectsMessage
 
-__all__ = ["INLINE_BYTES", "Fetcher", "Finder", "Inline", "answer_objects"]
+__all__ = ["INLINE_BYTES", "MOST_BYTES", "Fetcher", "Finder", "Inline", "answer_objects"]
 
 SMALL_BYTES = 64 << 10
 INLINE_BYTES = 1 << 20
 MOST_CHUNKS = 64
 MOST_BYTES = 4 << 20
+"""So much is sent at once; and what of a first copy or a large file is brought anew after an interruption."""
 MOST_HASHES = 8_192
 
 
@@ -202,7 +203,10 @@ class Fetcher:
                 return
 
     def _chunks(self, path: Path, value: Entry, hashes: list[Hash]) -> Iterator[bytes]:
-        """Yields the bytes of chunks in order: those of this database, and those that are asked for."""
+        """Yields the bytes of chunks in order: those of this database, and those that are asked for.
+
+        Those of a large file are kept as they come: who is interrupted finds them here.
+        """
         missing = [hash for hash in dict.fromkeys(hashes) if not self._database.has_chunk(hash)]
         came: dict[Hash, bytes] = {}
         while missing:
@@ -210,8 +214,10 @@ class Fetcher:
             answer = self._ask(asked)
             if not answer.chunks or len(answer.chunks) > len(missing):
                 raise InvalidInput("The other node does not send the chunks that it has named.")
-            for chunk in answer.chunks:
-                came[hash_content(chunk)] = chunk
+            new = {hash_content(chunk): chunk for chunk in answer.chunks}
+            if value.size > MOST_BYTES and new.keys() <= set(missing):
+                self._database.put_chunks(new)
+            came.update(new)
             missing = missing[len(answer.chunks) :]
         for hash in hashes:
             if hash not in came and not self._database.has_chunk(hash):

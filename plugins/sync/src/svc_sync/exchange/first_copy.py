@@ -22,7 +22,7 @@ from svc.plugin import (
 )
 from svc_sync.checking import check_value
 from svc_sync.exchange.commits import stamp
-from svc_sync.exchange.contents import Fetcher
+from svc_sync.exchange.contents import MOST_BYTES, Fetcher
 from svc_sync.exchange.copying_documents import copy_documents
 from svc_sync.exchange.documents import take_copied
 from svc_sync.exchange.links import Link
@@ -36,6 +36,7 @@ from svc_sync.exchange.messages import (
 )
 from svc_sync.exchange.parts import begin_part, follow_rest
 from svc_sync.exchange.pulling import greet, pull
+from svc_sync.exchange.reading import leaf_of
 from svc_sync.exchange.records import (
     ACTOR,
     COPY,
@@ -52,6 +53,7 @@ from svc_sync.exchange.references import take_copied_references
 from svc_sync.exchange.trees import PARTIAL
 from svc_sync.registers import winner
 from svc_sync.scopes import Scope
+from svc_sync.values import Value
 
 __all__ = ["continue_copy"]
 
@@ -139,23 +141,45 @@ def _copy_tree(
             (read_path(text), winner(read_register(leaf, now))[1].value) for text, leaf in answer.leaves
         ]
         leaves = [row for row in leaves if scope.takes(row[0])]
-        system = database.system()
-        entry, copied = system.get(NODE), system.get(reference_path(COPY))
+        copied = database.system().get(reference_path(COPY))
         assert copied is not None
         present = database.version_of(copied.hash)
+        # The last page comes again if what follows it has failed, and one that was interrupted.
+        leaves = [row for row in leaves if leaf_of(present.get(row[0])) != row[1]]
         require_directories(present, (path for path, _ in leaves))
         after = copying.after if answer.after is None else answer.after
         copying = replace(copying, after=after)
-        node = replace(node, copying=copying)
-        transaction = database.transaction(actor=ACTOR, message="first copy", ref=COPY, checks_contents=False)
-        with transaction as changes:
-            for path, value in leaves:
-                # The last part comes again if what follows it has failed.
-                _put_leaf(changes, path, value, fetch, present.get(path))
-            changes.put_system(NODE, msgspec.json.encode(node), condition=same_content(entry))
+        parts = _parts(leaves)
+        for then in (*[node] * (len(parts) - 1), replace(node, copying=copying)):
+            system = database.system()
+            if find_node(system) != node:
+                return None  # it has joined anew meanwhile
+            transaction = database.transaction(
+                actor=ACTOR, message="first copy", ref=COPY, checks_contents=False
+            )
+            with transaction as changes:
+                for path, value in parts.pop(0):
+                    _put_leaf(changes, path, value, fetch, present.get(path))
+                record = msgspec.json.encode(then)
+                changes.put_system(NODE, record, condition=same_content(system.get(NODE)))
+            node = then
         if answer.after is None:
             return node
     return None
+
+
+def _parts(leaves: list[tuple[Path, Value]]) -> list[list[tuple[Path, Value]]]:
+    """Cuts a page where its files are many bytes: an interruption costs no more. At least one part."""
+    parts: list[list[tuple[Path, Value]]] = [[]]
+    size = 0
+    for path, value in leaves:
+        own = value.size if isinstance(value, Entry) else 0
+        if size + own > MOST_BYTES and parts[-1]:
+            parts.append([])
+            size = 0
+        parts[-1].append((path, value))
+        size += own
+    return parts
 
 
 def _follow_own(database: Database, node: NodeRecord, scope: Scope) -> NodeRecord:
