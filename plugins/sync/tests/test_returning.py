@@ -207,6 +207,29 @@ def test_a_return_that_breaks_off_changes_nothing_and_begins_anew(nodes: Nodes) 
     assert len(a.snapshot().state.cluster.members) == 3
 
 
+def test_what_lost_here_while_a_node_returns_is_carried_too(nodes: Nodes) -> None:
+    """A third member does not know yet that the node was removed."""
+    a, b, c = nodes.cluster(3)
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    b.put("x", b"of b")
+    c.put("x", b"of c")
+    is_merged = False
+
+    def on_question(question: str) -> None:
+        nonlocal is_merged
+        if question == "registers" and not is_merged:
+            is_merged = True
+            c.pull(b)
+
+    c.on_question = on_question
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    assert is_merged
+    assert len(a.conflicts()) == 1
+
+
 def test_a_return_that_was_interrupted_goes_on_by_itself(nodes: Nodes) -> None:
     """The member that lets a node in removes its former life: that is no removal on purpose."""
     a, b, c = nodes.cluster(3)

@@ -25,7 +25,7 @@ from svc_sync.exchange.membership import note_peers, read_admission
 from svc_sync.exchange.reading import VersionTree, leaf_of
 from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, new_identity, put_state
 from svc_sync.exchange.references import plan_all_references, put_references
-from svc_sync.exchange.seen_cluster import SeenCluster, pages_of, see_cluster, value_at
+from svc_sync.exchange.seen_cluster import Contents, SeenCluster, pages_of, see_cluster, value_at
 from svc_sync.exchange.store import (
     MADE,
     OWN,
@@ -241,7 +241,7 @@ def _outcome(
     with database.transaction(actor=ACTOR, message="begin to carry over") as changes:
         copy_registers(changes, database.system(), SEEN, MADE)
     outcome = _Outcome(trees.edit(root, _NOTHING, seen.contents.of, base=base))
-    contents = contents_of(snapshot, seen)
+    contents = contents_of(database, snapshot, seen)
     for carried in pages:
         times = (register.context.get(writer, 0) for register in carried.values())
         outcome.vt = max(outcome.vt, *times, 0)
@@ -303,22 +303,21 @@ def _carry_page(
         outcome.root = trees.edit(root, edits, contents)
 
 
-def contents_of(snapshot: Snapshot, seen: SeenCluster) -> Callable[[Path, Entry], Entry | StoredContent]:
-    """Returns what finds a content in this node's tree as it is by now, or as it was when the copy began."""
+def contents_of(
+    database: Database, snapshot: Snapshot, seen: SeenCluster
+) -> Callable[[Path, Entry], Entry | StoredContent]:
+    """Returns what finds a content in what this node has by now, or had when the copy began."""
+    here = Contents(database, snapshot.tree)
 
     def find(path: Path, value: Entry) -> Entry | StoredContent:
-        found = snapshot.tree.entry(path)
-        is_same = found is not None and (found.hash, found.size) == (value.hash, value.size)
-        if found is not None and is_same and found.kind is value.kind:
-            return replace(value, record=found.record)
-        return seen.contents.of(path, value)
+        return here.find(path, value) or seen.contents.of(path, value)
 
     return find
 
 
 def _keep_losers(database: Database, seen: SeenCluster, snapshot: Snapshot, outcome: _Outcome) -> Hash | None:
     tree = VersionTree(database.version_of(outcome.root))
-    contents = contents_of(snapshot, seen)
+    contents = contents_of(database, snapshot, seen)
     needed: list[tuple[Path, Dot]] = []
     for page in pages_of(seen.registers(MADE).items()):
         lost: dict[tuple[Path, Dot], tuple[Entry, Entry | StoredContent | None]] = {}

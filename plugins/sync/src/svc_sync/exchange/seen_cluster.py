@@ -57,12 +57,12 @@ class Contents:
 
     def take(self, path: Path, value: Entry, fetch: Fetcher) -> None:
         """Fetches a content that is not here."""
-        if self._find(path, value) is None and (value.hash, value.size) not in self._fetched:
+        if self.find(path, value) is None and (value.hash, value.size) not in self._fetched:
             self._fetched[value.hash, value.size] = fetch(path, value)
 
     def of(self, path: Path, value: Entry) -> Entry | StoredContent:
         """Returns an entry with the value's times and the record of this database, or what was stored."""
-        found = self._find(path, value)
+        found = self.find(path, value)
         if found is not None:
             return found
         stored = self._fetched.get((value.hash, value.size))
@@ -70,7 +70,8 @@ class Contents:
             raise InvalidInput("A content was neither here nor named by the other node.")
         return stored
 
-    def _find(self, path: Path, value: Entry) -> Entry | None:
+    def find(self, path: Path, value: Entry) -> Entry | None:
+        """Returns what ``of`` returns of a content that was here; None of any other."""
         if value.kind is not EntryKind.FILE or value.size == 0:
             return value
         for entry in (*(tree.entry(path) for tree in self._trees), self._losers.find(path, value.hash)):
