@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from svc.errors import InvalidInput, SvcError
+from svc.errors import Conflict, InvalidInput, SvcError
 from svc.plugin import (
     EMPTY_ROOT,
     Database,
     Entry,
     Origin,
     Path,
+    Transaction,
     attempt,
     reference_path,
     same_content,
@@ -30,6 +32,7 @@ from svc_sync.exchange.membership import require_directories, require_room
 from svc_sync.exchange.merging import put_value
 from svc_sync.exchange.messages import (
     ObjectsMessage,
+    TreeAnswer,
     TreeMessage,
     read_path,
     read_register,
@@ -42,6 +45,7 @@ from svc_sync.exchange.records import (
     COPY,
     NODE,
     STAMPED,
+    Copying,
     NodeRecord,
     find_node,
     now_ms,
@@ -78,7 +82,7 @@ def continue_copy(
         is_stopping: whether to leave off.
 
     Raises:
-        Conflict: files were stored here meanwhile.
+        Conflict: files were stored here meanwhile, or the node has joined anew.
         NotFound: the member keeps the version no more: join again.
     """
     node = find_node(database.system())
@@ -117,55 +121,70 @@ def _scope(database: Database, node: NodeRecord) -> Scope:
 def _copy_tree(
     database: Database, link: Link, node: NodeRecord, is_stopping: Callable[[], bool]
 ) -> NodeRecord | None:
-    """Copies the leaves of the kept version in order of their paths, a page a transaction."""
-    copying = node.copying
-    assert copying is not None
+    """Copies the leaves of the kept version in order of their paths; returns None if it was left off."""
     scope = _scope(database, node)
-    if copying.after is None and (not scope.is_whole or database.system().get(reference_path(COPY)) is None):
-        copying = replace(copying, own=EMPTY_ROOT if scope.is_whole else database.head().root)
-        assert copying.own is not None
-        begin_part(database, COPY, scope, copying.own)
+    assert node.copying is not None
+    if node.copying.own is None:
+        own = EMPTY_ROOT if scope.is_whole else database.head().root
+        begin_part(database, COPY, scope, own)
+        node = _put_part(database, node, replace(node.copying, own=own), lambda changes: None)
     else:
         node = _follow_own(database, node, scope)
+    while not is_stopping():
         copying = node.copying
         assert copying is not None
-    while not is_stopping():
-        asked = TreeMessage(
-            cluster_id=node.cluster_id, asker=node.writer, root=copying.root, after=copying.after
+        answer = link.tree(
+            TreeMessage(cluster_id=node.cluster_id, asker=node.writer, root=copying.root, after=copying.after)
         )
-        answer = link.tree(asked)
-        message = ObjectsMessage(cluster_id=node.cluster_id, asker=node.writer, root=copying.root)
-        fetch = Fetcher(database, link.objects, message, answer.contents)
-        now = now_ms()
-        leaves = [
-            (read_path(text), winner(read_register(leaf, now))[1].value) for text, leaf in answer.leaves
-        ]
-        leaves = [row for row in leaves if scope.takes(row[0])]
-        copied = database.system().get(reference_path(COPY))
-        assert copied is not None
-        present = database.version_of(copied.hash)
-        # The last page comes again if what follows it has failed, and one that was interrupted.
-        leaves = [row for row in leaves if leaf_of(present.get(row[0])) != row[1]]
-        require_directories(present, (path for path, _ in leaves))
-        after = copying.after if answer.after is None else answer.after
-        copying = replace(copying, after=after)
-        parts = _parts(leaves)
-        for then in (*[node] * (len(parts) - 1), replace(node, copying=copying)):
-            system = database.system()
-            if find_node(system) != node:
-                return None  # it has joined anew meanwhile
-            transaction = database.transaction(
-                actor=ACTOR, message="first copy", ref=COPY, checks_contents=False
-            )
-            with transaction as changes:
-                for path, value in parts.pop(0):
-                    _put_leaf(changes, path, value, fetch, present.get(path))
-                record = msgspec.json.encode(then)
-                changes.put_system(NODE, record, condition=same_content(system.get(NODE)))
-            node = then
+        node = _put_page(database, link, node, answer, scope)
         if answer.after is None:
             return node
     return None
+
+
+def _put_page(
+    database: Database, link: Link, node: NodeRecord, answer: TreeAnswer, scope: Scope
+) -> NodeRecord:
+    """Puts the leaves of a page."""
+    copying = node.copying
+    assert copying is not None
+    message = ObjectsMessage(cluster_id=node.cluster_id, asker=node.writer, root=copying.root)
+    fetch = Fetcher(database, link.objects, message, answer.contents)
+    now = now_ms()
+    leaves = [(read_path(text), winner(read_register(leaf, now))[1].value) for text, leaf in answer.leaves]
+    copied = database.system().get(reference_path(COPY))
+    assert copied is not None
+    present = database.version_of(copied.hash)
+    # The last page comes again if what follows it has failed, and one that was interrupted.
+    leaves = [
+        (path, value) for path, value in leaves if scope.takes(path) and leaf_of(present.get(path)) != value
+    ]
+    require_directories(present, (path for path, _ in leaves))
+
+    def put(changes: Transaction, part: list[tuple[Path, Value]]) -> None:
+        for path, value in part:
+            _put_leaf(changes, path, value, fetch, present.get(path))
+
+    *parts, last = _parts(leaves)
+    for part in parts:
+        _put_part(database, node, copying, partial(put, part=part))
+    after = copying.after if answer.after is None else answer.after
+    return _put_part(database, node, replace(copying, after=after), partial(put, part=last))
+
+
+def _put_part(
+    database: Database, node: NodeRecord, copying: Copying, put: Callable[[Transaction], None]
+) -> NodeRecord:
+    """One transaction: leaves, and how far the copy is."""
+    system = database.system()
+    if find_node(system) != node:
+        raise Conflict("This node has joined anew meanwhile.")
+    then = replace(node, copying=copying)
+    transaction = database.transaction(actor=ACTOR, message="first copy", ref=COPY, checks_contents=False)
+    with transaction as changes:
+        put(changes)
+        changes.put_system(NODE, msgspec.json.encode(then), condition=same_content(system.get(NODE)))
+    return then
 
 
 def _parts(leaves: list[tuple[Path, Value]]) -> list[list[tuple[Path, Value]]]:

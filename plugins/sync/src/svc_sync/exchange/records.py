@@ -65,7 +65,7 @@ class Copying(Struct, frozen=True, kw_only=True):
         after: behind what the copy goes on: the last path that is here, or what the member has said.
         has_tree: whether the tree is here, so that only registers are missing.
         documents_after: the last document of the system tree that is here, as the text of a register's path.
-        own: of a node that takes a part only, its tree when the copy began: the rest of it stays.
+        own: its tree when the copy began, of a node that takes a part only: the rest of it stays; else empty.
         brings: whether the node adds what it holds to what the cluster does.
     """
 
