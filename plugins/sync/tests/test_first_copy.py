@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 from svc_sync.exchange import first_copy, membership
 from svc_sync.exchange.contents import INLINE_BYTES, MOST_BYTES
+from svc_sync.exchange.records import NODE, find_node
 from svc_sync.models import Admission
 
-from .nodes import Cut, Nodes  # noqa: TID252
+from .nodes import Cut, Nodes, agree  # noqa: TID252
 
 
 @pytest.mark.parametrize("globs", [None, ("/d/**",)])
@@ -39,3 +42,27 @@ def test_an_interruption_costs_a_few_mebibytes_however_large_files_and_pages_are
     assert a.leaves() == b.leaves()
     assert interruptions
     assert received < 1.02 * sum(sizes) + interruptions * (MOST_BYTES + INLINE_BYTES)
+
+
+def test_what_an_older_svc_has_begun_is_gone_on_with(nodes: Nodes) -> None:
+    """It noted its own tree with the first page only, and never if that had failed once."""
+    a, b = nodes.new(), nodes.new()
+    with a.database.transaction() as changes:
+        for number in range(2_500):
+            changes.put(("d", f"{number:04}"), b"%d" % number)
+    request = membership.prepare_join(b.database, "", "", None)
+    admission = b.link(a).call("/sync/join", request, Admission)
+    membership.take_admission(b.database, request, admission, "http://member")
+    b.cut_at(3)
+    with pytest.raises(Cut):
+        first_copy.continue_copy(b.database, b.link(a))
+    node = find_node(b.database.system())
+    assert node is not None
+    assert node.copying is not None
+    assert node.copying.after is not None
+    with b.database.transaction() as changes:
+        older = replace(node, copying=replace(node.copying, own=None))
+        changes.put_system(NODE, msgspec.json.encode(older))
+    b.cut_at(0)
+    assert first_copy.continue_copy(b.database, b.link(a))
+    agree(a, b)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from svc.plugin import Page
+from svc.plugin import Confidential, Page
 
 __all__ = [
     "AggregateBody",
@@ -162,8 +162,10 @@ class SaveSearchBody(Struct, frozen=True, forbid_unknown_fields=True):
     request: Document
 
 
-class IndexConfigurationBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be indexed of a directory, as ``indexes.json`` has it."""
+class IndexConfigurationBody(Confidential, frozen=True, forbid_unknown_fields=True):
+    """What is to be indexed of a directory, as ``indexes.json`` has it. Options of an index may be secret."""
+
+    shown = ("path",)
 
     path: str
     configuration: Document

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
+from svc.plugin import Confidential
+
 __all__ = [
     "AbandonedFork",
     "Counts",
@@ -62,8 +64,10 @@ class SnapshotList(Struct, frozen=True):
     snapshots: list[Snapshot]
 
 
-class NewSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
-    """A snapshot to be made: of HEAD, or of a fork, or of a version."""
+class NewSnapshot(Confidential, frozen=True, forbid_unknown_fields=True):
+    """A snapshot to be made: of HEAD, or of a fork, or of a version. What is kept with it may be secret."""
+
+    shown = ("name", "fork", "version")
 
     name: str
     metadata: Annotated[dict[str, Any] | None, Meta(description="What to keep with it.")] = None

@@ -124,7 +124,8 @@ def _copy_tree(
     """Copies the leaves of the kept version in order of their paths; returns None if it was left off."""
     scope = _scope(database, node)
     assert node.copying is not None
-    if node.copying.own is None:
+    # An svc before this one noted its own tree with the first page only.
+    if node.copying.own is None and node.copying.after is None:
         own = EMPTY_ROOT if scope.is_whole else database.head().root
         begin_part(database, COPY, scope, own)
         node = _put_part(database, node, replace(node.copying, own=own), lambda changes: None)
