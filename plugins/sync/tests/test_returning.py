@@ -9,7 +9,7 @@ from svc_sync.exchange.membership import remove_member
 from svc_sync.exchange.pulling import MeetingRefused
 from svc_sync.exchange.trees import TreeCopier
 
-from svc.errors import Conflict, NotFound
+from svc.errors import Conflict, NotFound, ServiceUnavailable
 from svc.plugin import reference_path
 
 from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
@@ -228,6 +228,31 @@ def test_what_lost_here_while_a_node_returns_is_carried_too(nodes: Nodes) -> Non
     agree(a, b, c)
     assert is_merged
     assert len(a.conflicts()) == 1
+
+
+def test_two_returns_at_once_do_not_mix_what_they_see(nodes: Nodes) -> None:
+    """A server that is asked to return, and its background process, which returns by itself."""
+    a, b, c = nodes.cluster(3)
+    nodes.heal()
+    a.put("x", b"of a")
+    remove_member(a.database, c.node_id)
+    refused = 0
+
+    def on_question(question: str) -> None:
+        nonlocal refused
+        if question == "registers" and not refused:
+            refused += 1
+            with pytest.raises(ServiceUnavailable, match="already"):
+                c.rejoin(b)
+
+    c.on_question = on_question
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    assert refused
+    c.rejoin(b)
+    nodes.heal()
+    agree(a, b, c)
 
 
 def test_a_return_that_was_interrupted_goes_on_by_itself(nodes: Nodes) -> None:

@@ -13,11 +13,12 @@ from itertools import chain
 from msgspec.structs import replace
 
 from svc.errors import Conflict
-from svc.plugin import Database, Entry, Path, attempt
+from svc.plugin import Database, Entry, Hash, Path, attempt
 from svc_sync.clock import vt_of
 from svc_sync.cluster import Member
 from svc_sync.exchange.commits import Snapshot, read_snapshot
 from svc_sync.exchange.links import Link
+from svc_sync.exchange.marks import only_return
 from svc_sync.exchange.parts import leaves_below
 from svc_sync.exchange.reading import VersionTree
 from svc_sync.exchange.records import NodeRecord, find_node
@@ -44,14 +45,19 @@ def bring_own(database: Database, link: Link) -> NodeRecord:
         NotFound: the member keeps the version no more, or a content was gone before it travelled.
         InvalidInput: the member has sent what no node sends.
         Conflict: another member has let this node in meanwhile.
+        ServiceUnavailable: another thread or process is at it.
     """
     node = find_node(database.system())
     assert node is not None
     assert node.copying is not None
+    with only_return(database):
+        return _bring_own(database, link, node, node.copying.root)
+
+
+def _bring_own(database: Database, link: Link, node: NodeRecord, root: Hash) -> NodeRecord:
     forget_partial_trees(database)
     before = read_snapshot(database)
     member = Member(node.writer, node.node_id, before.scope.globs)
-    root = node.copying.root
     own = VersionTree(database.at())
     seen, trees = see_cluster(database, link, own, member, root, before.state.cluster, node.cluster_id)
     joined = replace(node, copying=None)

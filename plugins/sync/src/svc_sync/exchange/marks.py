@@ -7,11 +7,17 @@ newer one, and without that directory, members that have seen later commits tell
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from msgspec import Struct
 
+from svc.errors import ServiceUnavailable
 from svc.plugin import Database, StateFile
 
-__all__ = ["begun_return", "has_mark", "note_return", "write_mark"]
+__all__ = ["begun_return", "has_mark", "note_return", "only_return", "write_mark"]
 
 
 class _Mark(Struct, frozen=True):
@@ -47,6 +53,26 @@ def begun_return(database: Database, writer: int) -> bool | None:
     """Whether the log was an older copy when the return of a writer began; None: it has not begun."""
     found = _return_file(database).read()
     return found[0].distrusts_log if found is not None and found[0].writer == writer else None
+
+
+@contextmanager
+def only_return(database: Database) -> Iterator[None]:
+    """Lets one thread of one process at a time keep aside what a member holds.
+
+    Raises:
+        ServiceUnavailable: another one is at it.
+    """
+    directory = database.state_directory / "sync"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(directory / "return.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ServiceUnavailable("This node is joining the cluster already.", retry_after=1) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _return_file(database: Database) -> StateFile[_Return]:

@@ -20,7 +20,7 @@ from svc_sync.exchange.commits import Snapshot, own_row, stamp
 from svc_sync.exchange.documents import replace_document, rule_of
 from svc_sync.exchange.links import Link
 from svc_sync.exchange.losers import LOSERS, holding_losers, keep_losers, losers_of
-from svc_sync.exchange.marks import note_return, write_mark
+from svc_sync.exchange.marks import note_return, only_return, write_mark
 from svc_sync.exchange.membership import note_peers, read_admission
 from svc_sync.exchange.reading import VersionTree, leaf_of
 from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, new_identity, put_state
@@ -84,10 +84,12 @@ def rejoin(
 
     Raises:
         Conflict: the member lacks something that this node has forgotten, or belongs to another cluster.
+        ServiceUnavailable: this node is returning already, by another thread or process.
     """
     for number in range(_TRIES):
         try:
-            return _rejoin(database, link, address, distrusts_log, is_copy, own_address, label)
+            with only_return(database):
+                return _rejoin(database, link, address, distrusts_log, is_copy, own_address, label)
         except NotFound:
             # A content or version was gone at the member before it travelled.
             if number == _TRIES - 1:
