@@ -124,11 +124,11 @@ def _parts(form: object, above: tuple[object, ...] = ()) -> Iterator[type]:
 
 def test_a_body_with_a_secret_in_it_is_confidential_itself() -> None:
     """Only into such bodies is looked for what the log must not show."""
+    sources = {kind.__module__.partition(".")[0] for kind in types()}
     operations = {
         value
-        for source in {kind.__module__.partition(".")[0] for kind in types()}
         for name, module in list(sys.modules.items())
-        if name.partition(".")[0] == source
+        if name.partition(".")[0] in sources
         for value in vars(module).values()
         if isinstance(value, DeclaredOperation)
     }

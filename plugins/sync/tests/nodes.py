@@ -81,16 +81,29 @@ class Node:
     def link(self, other: Node) -> Link:
         return Link(self.database, DirectConnection(other.database, self.on_question))
 
-    def join(self, member: Node, *globs: str) -> None:
-        request = membership.prepare_join(self.database, "", "", globs or None)
+    def do_once_before(self, question: str, act: Callable[[], None]) -> list[Callable[[], None]]:
+        """Does something before the node's next question of a kind; what is returned is empty then."""
+        waiting = [act]
+
+        def on_question(asked: str) -> None:
+            if asked == question and waiting:
+                waiting.pop()()
+
+        self.on_question = on_question
+        return waiting
+
+    def enter(self, member: Node, *globs: str, brings: bool = False) -> None:
+        """Is let in by a member, and has nothing of the cluster yet."""
+        request = membership.prepare_join(self.database, "", "", globs or None, brings=brings)
         admission = self.link(member).call("/sync/join", request, Admission)
-        membership.take_admission(self.database, request, admission, "http://member")
+        membership.take_admission(self.database, request, admission, "http://member", brings=brings)
+
+    def join(self, member: Node, *globs: str) -> None:
+        self.enter(member, *globs)
         assert first_copy.continue_copy(self.database, self.link(member))
 
     def join_with_data(self, member: Node, *globs: str) -> None:
-        request = membership.prepare_join(self.database, "", "", globs or None, brings=True)
-        admission = self.link(member).call("/sync/join", request, Admission)
-        membership.take_admission(self.database, request, admission, "http://member", brings=True)
+        self.enter(member, *globs, brings=True)
         bringing.bring_own(self.database, self.link(member))
 
     def rejoin(self, member: Node, **how: Any) -> None:

@@ -188,17 +188,7 @@ def test_who_is_joined_meanwhile_joins_nobody(nodes: Nodes) -> None:
 def test_who_is_let_in_by_another_member_meanwhile_brings_nothing_by_the_first(nodes: Nodes) -> None:
     a, b, c = a_cluster_and_a_stranger(nodes)
     b.put("only-b", b"of b")
-    asked = False
-
-    def on_question(question: str) -> None:
-        nonlocal asked
-        if question == "registers" and not asked:
-            asked = True
-            request = prepare_join(c.database, "", "", brings=True)
-            admission = c.link(b).call("/sync/join", request, Admission)
-            take_admission(c.database, request, admission, "http://b", brings=True)
-
-    c.on_question = on_question
+    c.do_once_before("registers", lambda: c.enter(b, brings=True))
     with pytest.raises(Conflict, match="meanwhile"):
         c.join_with_data(a)
     c.on_question = lambda question: None

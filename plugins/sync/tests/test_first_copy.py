@@ -7,27 +7,24 @@ import random
 import msgspec
 import pytest
 from msgspec.structs import replace
-from svc_sync.exchange import first_copy, membership
+from svc_sync.exchange import first_copy
 from svc_sync.exchange.contents import INLINE_BYTES, MOST_BYTES
 from svc_sync.exchange.records import NODE, find_node
-from svc_sync.models import Admission
 
 from .nodes import Cut, Nodes, agree  # noqa: TID252
 
 
-@pytest.mark.parametrize("globs", [None, ("/d/**",)])
+@pytest.mark.parametrize("globs", [(), ("/d/**",)])
 @pytest.mark.parametrize(
     ("sizes", "questions"), [([24 << 20], 7), ([700_000] * 36, 16), ([3 << 20, 9] * 8, 8)]
 )
 def test_an_interruption_costs_a_few_mebibytes_however_large_files_and_pages_are(
-    nodes: Nodes, sizes: list[int], questions: int, globs: tuple[str, ...] | None
+    nodes: Nodes, sizes: list[int], questions: int, globs: tuple[str, ...]
 ) -> None:
     a, b = nodes.new(), nodes.new()
     for number, size in enumerate(sizes):
         a.put(f"d/{number}", random.Random(number).randbytes(size))
-    request = membership.prepare_join(b.database, "", "", globs)
-    admission = b.link(a).call("/sync/join", request, Admission)
-    membership.take_admission(b.database, request, admission, "http://member")
+    b.enter(a, *globs)
     received = interruptions = 0
     is_complete = False
     while not is_complete:
@@ -50,9 +47,7 @@ def test_what_an_older_svc_has_begun_is_gone_on_with(nodes: Nodes) -> None:
     with a.database.transaction() as changes:
         for number in range(2_500):
             changes.put(("d", f"{number:04}"), b"%d" % number)
-    request = membership.prepare_join(b.database, "", "", None)
-    admission = b.link(a).call("/sync/join", request, Admission)
-    membership.take_admission(b.database, request, admission, "http://member")
+    b.enter(a)
     b.cut_at(3)
     with pytest.raises(Cut):
         first_copy.continue_copy(b.database, b.link(a))

@@ -214,19 +214,11 @@ def test_what_lost_here_while_a_node_returns_is_carried_too(nodes: Nodes) -> Non
     remove_member(a.database, c.node_id)
     b.put("x", b"of b")
     c.put("x", b"of c")
-    is_merged = False
-
-    def on_question(question: str) -> None:
-        nonlocal is_merged
-        if question == "registers" and not is_merged:
-            is_merged = True
-            c.pull(b)
-
-    c.on_question = on_question
+    waiting = c.do_once_before("registers", lambda: c.pull(b))
     c.rejoin(a)
     nodes.heal()
     agree(a, b, c)
-    assert is_merged
+    assert not waiting
     assert len(a.conflicts()) == 1
 
 
@@ -236,20 +228,16 @@ def test_two_returns_at_once_do_not_mix_what_they_see(nodes: Nodes) -> None:
     nodes.heal()
     a.put("x", b"of a")
     remove_member(a.database, c.node_id)
-    refused = 0
 
-    def on_question(question: str) -> None:
-        nonlocal refused
-        if question == "registers" and not refused:
-            refused += 1
-            with pytest.raises(ServiceUnavailable, match="already"):
-                c.rejoin(b)
+    def return_by_another() -> None:
+        with pytest.raises(ServiceUnavailable, match="already"):
+            c.rejoin(b)
 
-    c.on_question = on_question
+    waiting = c.do_once_before("registers", return_by_another)
     c.rejoin(a)
     nodes.heal()
     agree(a, b, c)
-    assert refused
+    assert not waiting
     c.rejoin(b)
     nodes.heal()
     agree(a, b, c)
