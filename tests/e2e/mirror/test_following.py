@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,16 +18,18 @@ WITHIN_S = 60.0
 
 
 class Spy(Client):
-    """Keeps what is sent to begin streams, and the streams."""
+    """Keeps what is sent to begin streams, and the streams; none begins before it may."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.begun: list[str | None] = []
         self.streams: list[Response] = []
+        self.may_stream = threading.Event()
 
     def request(self, method: str, url: str, **how: Any) -> Response:
         headers = how.get("headers") or {}
         if url == "/system/events":
+            self.may_stream.wait(WITHIN_S)
             self.begun.append(headers.get("Last-Event-ID"))
         response = super().request(method, url, **how)
         if url == "/system/events":
@@ -51,6 +54,7 @@ def test_the_server_is_asked_when_it_tells_and_after_a_lost_stream(spy: Spy, are
     follower = Follower(spy, area)
     try:
         assert follower.must_ask(), "nobody has told anything yet"
+        spy.may_stream.set()
         until(lambda: bool(spy.streams) and follower.must_ask())
         assert not follower.must_ask()
         spy.files.put(f"{area}/x", b"1")
@@ -72,6 +76,7 @@ def test_the_server_is_asked_when_it_tells_and_after_a_lost_stream(spy: Spy, are
 def test_a_server_without_streams_is_asked_each_time(new_server: Any) -> None:
     server = new_server("quiet", "--plugins", "auth.disabled,files,mirror")
     with Spy(server.url) as client:
+        client.may_stream.set()
         follower = Follower(client, "/")
         try:
             until(lambda: bool(client.begun))
