@@ -73,7 +73,7 @@ def test_a_search_finds_pages_without_any_other_host(documented: Documented, pag
     page.goto(f"{documented.server.url}/docs/search.html?q=compare-and-swap")
     found = page.locator("#search-results ul.search li a")
     expect(found.first).to_be_visible()
-    page.wait_for_function("document.querySelectorAll('#search-results p.context').length > 0")
+    expect(page.locator("#search-results p.context").first).to_be_attached()
     keep_picture(page, "search")
     assert any("/docs/http/" in one.evaluate("one => one.href") for one in found.all())
     found.first.click()

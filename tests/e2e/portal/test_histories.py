@@ -97,8 +97,9 @@ def test_pictures_stand_beside_each_other(
     page.goto(f"{portal.url}/portal/compare/time/pixel.png?from=beginning&to=HEAD")
     page.goto(f"{portal.url}/portal/compare/time/pixel.png?from={past['versions'][1]}&to=HEAD")
     assert page.locator("img").count() == 4
-    loaded = "() => [...document.images].every(one => one.complete && one.naturalWidth === 1)"
-    page.wait_for_function(loaded)
+    for picture in page.locator("img").all():
+        expect(picture).to_have_js_property("complete", True)
+        expect(picture).to_have_js_property("naturalWidth", 1)
     keep_picture(page, "pictures")
     # Over each other, by how much the slider says.
     upper = page.locator(".over .upper")
