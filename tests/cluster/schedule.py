@@ -22,7 +22,8 @@ __all__ = ["Schedule"]
 
 INDEXES = {"glob": "**/*.json", "indexes": [{"name": "kind", "type": "exact", "value_type": "integer"}]}
 AGREEMENT_S = 400.0
-JOIN_S = 200.0
+JOIN_S = 400.0
+"""Who joins copies the tree of each snapshot, of which there may be 200 by then."""
 _COLLECTION_S = 200.0
 """It answers at its end, which takes long where ten processes share a core."""
 _MOST_NODES = 6

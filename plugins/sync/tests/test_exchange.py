@@ -411,3 +411,19 @@ def test_what_loses_is_kept_while_another_thread_tidies(
     assert Losers(b.database).at(path, row.dot) is not None
     c.pull(b)
     assert len(c.conflicts()) == 1
+
+
+def test_what_was_taken_back_while_a_merge_was_on_its_way_is_no_write_after_it(nodes: Nodes) -> None:
+    a, b = nodes.cluster(2)
+    a.put("path", b"of a" * 100_000)
+
+    def write_and_take_back() -> None:
+        b.put("path/below", b"of b")
+        b.delete("path")
+
+    waiting = b.do_once_before("objects", write_and_take_back)
+    b.pull(a)
+    assert not waiting
+    nodes.heal()
+    agree(a, b)
+    assert b.read("path") == b"of a" * 100_000

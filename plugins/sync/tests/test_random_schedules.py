@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from svc_sync.exchange import contents, resolving, seen_cluster
+from svc_sync.exchange import contents, resolving, seen_cluster, taking_over
 from svc_sync.exchange.losers import Losers
 from svc_sync.exchange.membership import remove_member
 from svc_sync.exchange.pulling import MeetingRefused
@@ -65,6 +67,8 @@ class Story:
         kind = g.choice(("put", "put", "put", "delete", "delete", "mkdir", "move", "restore", "link"))
         before, path = self.shown(node), self.path()
         scope = self.scopes.get(id(node), Scope())
+        if kind == "restore" and not node.database.head().sequence:
+            return
         if not scope.is_whole and (kind in ("move", "restore") or not scope.takes(tuple(path.split("/")))):
             return
         self.number += 1
@@ -146,13 +150,39 @@ class Story:
             stale.on_question = lambda question: None
             one.on_question = lambda question: None
             try:
-                stale.rejoin(host)
+                with self.writing_before_tries(stale):
+                    stale.rejoin(host)
             except Conflict as error:
                 self.what.append(f"{self.nodes.all.index(stale)} may not join anew: {error}")
                 return
             self.what.append(f"{self.nodes.all.index(stale)} joins anew")
         except Forbidden:
             one.on_question = lambda question: None
+
+    def let_join(self, joiner: Node, member: Node) -> None:
+        """With nothing, or with data of its own."""
+        writes = self.random.choice((0, 5))
+        for _ in range(writes):
+            self.write(joiner)
+        if not writes:
+            joiner.join(member)
+            return
+        with self.writing_before_tries(joiner):
+            joiner.join_with_data(member)
+
+    @contextmanager
+    def writing_before_tries(self, node: Node) -> Iterator[None]:
+        """While a node takes over what it has seen, somebody writes, so that it has to try again."""
+        hold_losers = taking_over.holding_losers
+
+        def write_too(*arguments: Any) -> Any:
+            for _ in range(self.random.choice((0, 1, 3)) if self.random.random() < 0.7 else 0):
+                self.write(node)
+            return hold_losers(*arguments)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(taking_over, "holding_losers", write_too)
+            yield
 
     def meet_once(self, one: Node, other: Node) -> None:
         g = self.random
@@ -190,8 +220,8 @@ class Story:
                 joiner = self.nodes.new()
                 if id(node) in self.scopes:
                     node = self.nodes.all[0]
-                joiner.join(node)
                 self.what.append("join")
+                self.let_join(joiner, node)
             elif chance < 0.06:
                 self.remove(node)
             elif chance < 0.55:

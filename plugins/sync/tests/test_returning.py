@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from svc_sync.entering import returns_by_itself
-from svc_sync.exchange import marks, pulling
+from svc_sync.exchange import marks, pulling, returning, taking_over
 from svc_sync.exchange.membership import remove_member
 from svc_sync.exchange.pulling import MeetingRefused
 from svc_sync.exchange.trees import TreeCopier
@@ -329,3 +331,41 @@ def test_only_versions_that_have_a_name_can_be_asked_for(nodes: Nodes) -> None:
     a.snapshot()
     assert copier(old, []) == old
     copier.let_go()
+
+
+def test_a_second_try_decides_on_what_was_written_since_alone(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = nodes.cluster(3)
+    for number in range(50):
+        c.put(f"files/{number}", b"1")
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    nodes.all.remove(c)
+    nodes.heal()
+    nodes.all.append(c)
+    for number in range(50):
+        c.put(f"files/{number}", b"of c")
+    hold_losers, decide = taking_over.holding_losers, returning.carry_over
+    writes = iter(range(8))
+    decided = 0
+
+    def write_too(*arguments: Any) -> Any:
+        for number in writes:
+            c.put(f"files/{number}", b"written before a try")
+            break
+        return hold_losers(*arguments)
+
+    def count(*arguments: Any, **named: Any) -> Any:
+        nonlocal decided
+        decided += 1
+        return decide(*arguments, **named)
+
+    monkeypatch.setattr(taking_over, "holding_losers", write_too)
+    monkeypatch.setattr(returning, "carry_over", count)
+    c.rejoin(a)
+    assert decided == 50 + 8
+    nodes.heal()
+    agree(a, b, c)
+    assert a.read("files", "7") == b"written before a try"
+    assert a.read("files", "8") == b"of c"

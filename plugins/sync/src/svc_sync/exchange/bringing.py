@@ -20,15 +20,15 @@ from svc_sync.exchange.commits import Snapshot, read_snapshot
 from svc_sync.exchange.links import Link
 from svc_sync.exchange.marks import only_return
 from svc_sync.exchange.parts import leaves_below
-from svc_sync.exchange.reading import VersionTree
+from svc_sync.exchange.reading import VersionTree, leaf_of
 from svc_sync.exchange.records import NodeRecord, find_node
-from svc_sync.exchange.returning import take_over
 from svc_sync.exchange.seen_cluster import SeenCluster, pages_of, see_cluster
+from svc_sync.exchange.taking_over import TakeOver
 from svc_sync.exchange.trees import forget_partial_trees
 from svc_sync.joining import bring
 from svc_sync.registers import RESTATED_VT, Dot, Register
 from svc_sync.scopes import is_of_user
-from svc_sync.tree import FULL
+from svc_sync.tree import FULL, value_of
 from svc_sync.values import Directory, Value
 
 __all__ = ["bring_own"]
@@ -62,21 +62,23 @@ def _bring_own(database: Database, link: Link, node: NodeRecord, root: Hash) -> 
     seen, trees = see_cluster(database, link, own, member, root, before.state.cluster, node.cluster_id)
     joined = replace(node, copying=None)
 
-    def decide(snapshot: Snapshot) -> Iterator[dict[Path, Register]]:
+    def decide(snapshot: Snapshot, since: Snapshot | None) -> Iterator[dict[Path, Register | None]]:
         if snapshot.node != node:
             raise Conflict("Another member has let this node in meanwhile.")
-        return _brought(snapshot, seen, node.writer)
+        return _brought(snapshot, since, seen, node.writer)
 
-    attempt(lambda: take_over(database, seen, trees, root, joined, decide), "This node")
+    attempt(TakeOver(database, seen, trees, root, joined, decide), "This node")
     trees.let_go()
     return joined
 
 
-def _brought(snapshot: Snapshot, seen: SeenCluster, writer: int) -> Iterator[dict[Path, Register]]:
-    """Yields the registers of what is here and not in the cluster, some at a time."""
+def _brought(
+    snapshot: Snapshot, since: Snapshot | None, seen: SeenCluster, writer: int
+) -> Iterator[dict[Path, Register | None]]:
+    """Yields the registers of what is here and not in the cluster, some at a time; see ``Decide``."""
     theirs = seen.registers()
     latest = snapshot.state.vt
-    for page in pages_of(_own_values(snapshot, seen)):
+    for page in pages_of(_own_values(snapshot, seen) if since is None else _changed(snapshot, since, seen)):
         made = {
             path: bring(
                 theirs.get(path),
@@ -87,13 +89,23 @@ def _brought(snapshot: Snapshot, seen: SeenCluster, writer: int) -> Iterator[dic
             )
             for path, value in page
         }
-        yield {path: register for path, register in made.items() if register is not None}
+        yield {path: register for path, register in made.items() if register or since is not None}
 
 
 def _own_values(snapshot: Snapshot, seen: SeenCluster) -> Iterator[tuple[Path, Value]]:
     leaves = leaves_below(snapshot.tree.version, seen.scope, None)
     files = ((path, leaf) for path, leaf in leaves if seen.scope.takes(path))
     return chain(files, snapshot.references.rows(None) if seen.scope.is_whole else ())
+
+
+def _changed(snapshot: Snapshot, since: Snapshot, seen: SeenCluster) -> Iterator[tuple[Path, Value]]:
+    """Yields what stands where something else stood; all names, since there are few."""
+    for change in since.tree.version.diff(snapshot.tree.version):
+        if seen.scope.takes(change.path):
+            yield change.path, value_of(leaf_of(change.after))
+    if seen.scope.is_whole:
+        names = dict(snapshot.references.rows(None))
+        yield from ((path, names.get(path)) for path in {**dict(since.references.rows(None)), **names})
 
 
 def _time_of(value: Value, latest: int) -> int:

@@ -121,14 +121,15 @@ def stamp(database: Database, *, level: bool = False) -> Snapshot:
 
     Args:
         database: the database.
-        level: whether ``state.root`` is to be the tree of the snapshot.
+        level: whether ``state.root`` is to be the tree of the snapshot, and its documents those of the node.
 
     Raises:
         ServiceUnavailable: others change the state all the time.
     """
     ensure_node(database)
+    merges = _Merges(database)
     for _ in range(_MOST_ROUNDS):
-        found = attempt(lambda: _stamp_once(database, level), "The state of the cluster")
+        found = attempt(lambda: _stamp_once(database, level, merges), "The state of the cluster")
         if found is not None:
             return found
     raise ServiceUnavailable("There is more to stamp all the time.", retry_after=1)
@@ -176,7 +177,7 @@ def _sealed_identity(database: Database, sequence: int, identity: bytes) -> byte
     return seal(database.database_id, f"{sequence}-{identity.hex()}".encode(), _HEAD_PURPOSE)
 
 
-def _stamp_once(database: Database, level: bool) -> Snapshot | None:
+def _stamp_once(database: Database, level: bool, merges: _Merges) -> Snapshot | None:
     """Does one round; returns None when there are more."""
     head = database.head()
     system = database.version_of(head.system_root)
@@ -189,19 +190,22 @@ def _stamp_once(database: Database, level: bool) -> Snapshot | None:
     if is_alone:
         work = _Round(_passed(state, head.sequence, head.root), scope)
     else:
-        work = _gather(database, node, state, store, head.sequence, head.root)
+        merges.read(state.sequence, head.sequence)
+        work = _gather(database, node, state, store, head.sequence, head.root, merges)
         if work.is_last and scope.is_whole:
             _gather_system(database, node, work, store, system)
     behind = head.sequence - state.sequence
     must_write = bool(work.registers) or not work.is_last or behind > _IDLE_COMMITS
-    if not must_write and not (level and (not state.is_level or state.root != head.root)):
+    begins_documents = not is_alone and not state.has_documents and scope.is_whole
+    is_level = state.is_level and state.root == head.root and not begins_documents
+    if not must_write and (is_level or not level):
         return _snapshot(database, node, state, entry, system, head.root)
     after = own_row(database, node, work.state)
     try:
         with database.transaction(actor=ACTOR, message="stamp") as changes:
             if not work.state.partial:
                 changes.set_ref(STAMPED, work.state.root)
-            if not is_alone and not state.has_documents and scope.is_whole:
+            if begins_documents:
                 begin_documents(changes, system)
                 note_references(changes, present_references(database, system), system)
             note_documents(changes, work.documents, system)
@@ -225,7 +229,13 @@ def _passed(state: State, sequence: int, root: Hash) -> State:
 
 
 def _gather(
-    database: Database, node: NodeRecord, state: State, store: RegisterStore, until: int, root: Hash
+    database: Database,
+    node: NodeRecord,
+    state: State,
+    store: RegisterStore,
+    until: int,
+    root: Hash,
+    merges: _Merges,
 ) -> _Round:
     """Stamps commits up to a number, as many as one transaction may hold."""
     work = _Round(state, state.cluster.scope_of(node.writer))
@@ -234,7 +244,7 @@ def _gather(
             if count == ROUND_COMMITS or work.paths >= ROUND_PATHS:
                 work.is_last = False
                 return work
-            if not _stamp_commit(database, node, work, store, commit):
+            if not _stamp_commit(database, node, work, store, commit, merges):
                 work.is_last = False
                 return work
     except (VersionCollected, NotFound):
@@ -294,7 +304,12 @@ def _commits(database: Database, after: int, until: int) -> Iterator[Commit]:
 
 
 def _stamp_commit(
-    database: Database, node: NodeRecord, work: _Round, store: RegisterStore, commit: Commit
+    database: Database,
+    node: NodeRecord,
+    work: _Round,
+    store: RegisterStore,
+    commit: Commit,
+    merges: _Merges,
 ) -> bool:
     """Stamps one commit, or a part of it: False."""
     state = work.state
@@ -316,7 +331,7 @@ def _stamp_commit(
             return False
         after = change.path
         work.paths += 1
-        if change.path not in merged:
+        if change.path not in merged and not merges.follow(commit.sequence, change.path):
             old, new = leaf_of(change.before), leaf_of(change.after)
             if _stamp_path(work, store, change.path, Dot(vt, node.writer), old, new):
                 users.note(change.path)
@@ -353,6 +368,34 @@ def _stamp_path(work: _Round, store: RegisterStore, path: Path, dot: Dot, old: L
         return False
     work.registers[path] = register
     return True
+
+
+class _Merges:
+    """Which paths exchanges have changed behind what is stamped, and with which commit last.
+
+    A merge asks that a path is as it was when it was decided, not that nothing was written there: what was
+    written and taken back before it is no write that came after it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._last: dict[Path, int] = {}
+        self._whole = 0
+        self._until = 0
+
+    def read(self, after: int, until: int) -> None:
+        """Reads the commits behind a number that were not read yet."""
+        for commit in _commits(self._database, max(after, self._until), until):
+            merged = _merged_paths(commit)
+            if merged is None:
+                self._whole = commit.sequence
+            else:
+                self._last.update(dict.fromkeys(merged, commit.sequence))
+        self._until = max(self._until, until)
+
+    def follow(self, sequence: int, path: Path) -> bool:
+        """Whether an exchange has changed a path after a commit."""
+        return max(self._whole, self._last.get(path, 0)) > sequence
 
 
 class UsersOfCommit:

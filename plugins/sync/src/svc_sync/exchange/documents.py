@@ -106,6 +106,11 @@ class Documents:
                 if (old or new) is not None and rule_of((*SYSTEM, *path)) is not None:
                     yield (*SYSTEM, *path), old, new
 
+    def changed_since(self, other: Documents) -> Iterator[Path]:
+        """Yields the paths of registers whose documents were not stamped as in another state."""
+        for change in other._system.diff(self._system, STAMPED_DOCUMENTS):
+            yield (*SYSTEM, *change.path[len(STAMPED_DOCUMENTS) :])
+
     def walk(self, after: Path | None) -> Iterator[tuple[Path, Document]]:
         """Yields all that was stamped, in the order of paths, from behind the path of a register."""
         if self._system.get(STAMPED_DOCUMENTS) is None:

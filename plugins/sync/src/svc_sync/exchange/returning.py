@@ -7,58 +7,38 @@ is what it was; if it is interrupted, it begins anew, and what is here does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from svc.errors import Conflict, NotFound, SvcError
-from svc.plugin import Database, Entry, Hash, Path, StoredContent, Transaction, attempt, same_content
+from svc.errors import Conflict, NotFound
+from svc.plugin import Database, Hash, Path, attempt
 from svc_sync.cluster import Horizons, Member
-from svc_sync.exchange.commits import Snapshot, own_row, stamp
-from svc_sync.exchange.documents import replace_document, rule_of
+from svc_sync.exchange.commits import Snapshot, stamp
+from svc_sync.exchange.documents import rule_of
 from svc_sync.exchange.links import Link
-from svc_sync.exchange.losers import LOSERS, holding_losers, keep_losers, losers_of
 from svc_sync.exchange.marks import note_return, only_return, write_mark
 from svc_sync.exchange.membership import note_peers, read_admission
-from svc_sync.exchange.reading import VersionTree, leaf_of
-from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, new_identity, put_state
-from svc_sync.exchange.references import plan_all_references, put_references
-from svc_sync.exchange.seen_cluster import Contents, SeenCluster, pages_of, see_cluster, value_at
-from svc_sync.exchange.store import (
-    MADE,
-    OWN,
-    SEEN,
-    RegisterStore,
-    copy_registers,
-    forget_returning,
-    put_registers,
-)
-from svc_sync.exchange.trees import TreeCopier
-from svc_sync.joining import carry_over, may_return_through, row_of_returned
+from svc_sync.exchange.reading import leaf_of
+from svc_sync.exchange.records import NodeRecord, new_identity
+from svc_sync.exchange.seen_cluster import SeenCluster, pages_of, see_cluster
+from svc_sync.exchange.store import RegisterStore
+from svc_sync.exchange.taking_over import TakeOver
+from svc_sync.exchange.trees import has_version
+from svc_sync.joining import carry_over, may_return_through
 from svc_sync.models import Admission, JoinRequest
-from svc_sync.registers import Dot, Register
-from svc_sync.scopes import REFERENCES, SYSTEM, is_of_user
-from svc_sync.tree import Application, apply, value_of
-from svc_sync.values import Document, Value
+from svc_sync.registers import Register
+from svc_sync.scopes import is_of_user
+from svc_sync.tree import value_of
+from svc_sync.values import Value
 
-__all__ = ["rejoin", "take_over"]
+__all__ = ["rejoin"]
 
 _TRIES = 3
-_NOTHING = Application([], [], {})
-
-
-class _Outcome(Struct):
-    """What the node is to be; the registers are aside, at ``MADE``.
-
-    Attributes:
-        root: the tree.
-        vt: the latest of the virtual times of its new life.
-    """
-
-    root: Hash
-    vt: int = 0
+_MOST_NOTED = 500_000
+"""Of so many changes in the log it is kept in memory what they have touched: some 50 MB."""
 
 
 def rejoin(
@@ -143,219 +123,94 @@ def _rejoin(
     seen.vt = max(seen.vt, said.vt)
     distrusted = (old.writer,) if distrusts_log else ()
     node = replace(old, node_id=request.node_id, writer=request.writer, copying=None)
-
-    def decide(snapshot: Snapshot) -> Iterator[dict[Path, Register]]:
-        return _carried(database, snapshot, seen, node.writer, distrusted)
-
-    attempt(lambda: take_over(database, seen, trees, root, node, decide, distrusted), "This node")
+    carrying = _Carrying(database, seen, node.writer, distrusted)
+    attempt(TakeOver(database, seen, trees, root, node, carrying, distrusted), "This node")
     write_mark(database, node.writer)
     trees.let_go()
     note_peers(database, admission, address, node.node_id)
     return node
 
 
-def take_over(
-    database: Database,
-    seen: SeenCluster,
-    trees: TreeCopier,
-    root: Hash,
-    node: NodeRecord,
-    decide: Callable[[Snapshot], Iterable[dict[Path, Register]]],
-    distrusted: tuple[int, ...] = (),
-) -> None:
-    """One transaction: the node is what the cluster is, and has what it brings.
+class _Step(NamedTuple):
+    """What a commit has touched, and the tree after it."""
 
-    Args:
-        database: of this node.
-        seen: what the member holds.
-        trees: has copied its trees.
-        root: of the version that the member keeps for this node.
-        node: who this node is from then on.
-        decide: returns, page by page, the registers of what this node brings.
-        distrusted: its old writer, if its log was put back.
+    sequence: int
+    root: Hash
+    touched: frozenset[Path]
 
-    Raises:
-        PreconditionFailed: something was changed here meanwhile.
-    """
-    snapshot = stamp(database, level=True)
-    if not seen.scope.is_whole:
-        seen.require_same_rest(snapshot.tree)
-    outcome = _outcome(database, snapshot, seen, trees, root, node.writer, decide(snapshot))
-    state = _state_after(database, snapshot, seen, outcome, node.writer, distrusted)
-    held = _keep_losers(database, seen, snapshot, outcome)
-    system = database.system()
-    made = RegisterStore(system, MADE)
-    with database.transaction(actor=ACTOR, message="join the cluster anew", checks_contents=False) as changes:
-        changes.set_ref("HEAD", outcome.root, expected=snapshot.tree.version.root)
-        changes.set_ref(STAMPED, outcome.root)
-        if held is not None:
-            changes.set_ref(LOSERS, held, expected=held)
-        _put_documents(changes, snapshot, seen, made)
-        planned = plan_all_references(
-            snapshot.references, dict(made.below(REFERENCES)), seen.stable, seen.cluster
+
+class _Carrying:
+    """Decides for each of this node's registers, or for those that have changed since, what becomes of it."""
+
+    def __init__(
+        self, database: Database, seen: SeenCluster, writer: int, distrusted: Collection[int]
+    ) -> None:
+        self._database = database
+        self._seen = seen
+        self._writer = writer
+        self._distrusted = distrusted
+        self._histories = _Histories(database)
+
+    def __call__(self, snapshot: Snapshot, since: Snapshot | None) -> Iterator[dict[Path, Register | None]]:
+        """Yields what is brought, some at a time; see ``Decide``."""
+        registers = snapshot.registers
+        rows: Iterable[tuple[Path, Register | None]] = registers.items()
+        if since is not None:
+            rows = ((path, registers.get(path)) for path in registers.changed_since(since.registers))
+        horizons, theirs = Horizons(self._seen.cluster), self._seen.registers()
+        for page in pages_of(rows):
+            paths = [path for path, _ in page]
+            self._histories.look_at(paths, snapshot.state.sequence, keeps=since is not None)
+            made = {
+                path: None if register is None else self._carry(snapshot, horizons, theirs, path, register)
+                for path, register in page
+                if rule_of(path) is not None
+            }
+            yield {path: register for path, register in made.items() if register or since is not None}
+
+    def _carry(
+        self,
+        snapshot: Snapshot,
+        horizons: Horizons,
+        theirs: RegisterStore,
+        path: Path,
+        register: Register,
+    ) -> Register | None:
+        rule = rule_of(path)
+        assert rule is not None
+        return carry_over(
+            theirs.get(path),
+            self._seen.shown(path, theirs),
+            register,
+            writer=self._writer,
+            known=self._seen.known,
+            seen=snapshot.state.known,
+            forgotten=horizons.of(path),
+            stood=self._histories.of(path),
+            distrusted=self._distrusted,
+            rule=rule,
         )
-        local = {one.root: _local(snapshot, trees, one.root) for one in planned if one.root is not None}
-        put_references(changes, system, [(one, local.get(one.root or b"")) for one in planned])
-        copy_registers(changes, system, MADE, OWN)
-        forget_returning(changes, system)
-        changes.put_system(NODE, msgspec.json.encode(node), condition=same_content(system.get(NODE)))
-        put_state(changes, own_row(database, node, state), snapshot.entry)
-
-
-def _state_after(
-    database: Database,
-    snapshot: Snapshot,
-    seen: SeenCluster,
-    outcome: _Outcome,
-    writer: int,
-    distrusted: tuple[int, ...],
-) -> State:
-    own = snapshot.state
-    known = row_of_returned(seen.known, own.known, distrusted)
-    vt = max(own.vt, seen.vt, *known.values(), outcome.vt)
-    return replace(
-        own,
-        sequence=database.head().sequence,
-        root=outcome.root,
-        vt=vt,
-        known={**known, writer: vt},
-        cluster=seen.cluster,
-        is_level=False,
-        partial=None,
-        partial_vt=0,
-        pruned={},
-        pruned_scoped={},
-        has_documents=True,
-    )
-
-
-def _outcome(
-    database: Database,
-    snapshot: Snapshot,
-    seen: SeenCluster,
-    trees: TreeCopier,
-    root: Hash,
-    writer: int,
-    pages: Iterable[dict[Path, Register]],
-) -> _Outcome:
-    """Keeps aside what comes of the registers that this node brings; commits page by page."""
-    base = seen.tree.version.root
-    with database.transaction(actor=ACTOR, message="begin to carry over") as changes:
-        copy_registers(changes, database.system(), SEEN, MADE)
-    outcome = _Outcome(trees.edit(root, _NOTHING, seen.contents.of, base=base))
-    contents = contents_of(database, snapshot, seen)
-    for carried in pages:
-        times = (register.context.get(writer, 0) for register in carried.values())
-        outcome.vt = max(outcome.vt, *times, 0)
-        _carry_page(database, seen, trees, root, outcome, carried, contents)
-    return outcome
-
-
-def _carried(
-    database: Database, snapshot: Snapshot, seen: SeenCluster, writer: int, distrusted: tuple[int, ...]
-) -> Iterator[dict[Path, Register]]:
-    """Decides for each of this node's registers."""
-    horizons = Horizons(seen.cluster)
-    theirs = seen.registers()
-    for page in pages_of(snapshot.registers.items()):
-        carried: dict[Path, Register] = {}
-        histories = _Histories(database, [path for path, _ in page])
-        for path, register in page:
-            rule = rule_of(path)
-            if rule is None:
-                continue
-            made = carry_over(
-                theirs.get(path),
-                seen.shown(path, theirs),
-                register,
-                writer=writer,
-                known=seen.known,
-                seen=snapshot.state.known,
-                forgotten=horizons.of(path),
-                stood=histories.of(path),
-                distrusted=distrusted,
-                rule=rule,
-            )
-            if made is not None:
-                carried[path] = made
-        yield carried
-
-
-def _carry_page(
-    database: Database,
-    seen: SeenCluster,
-    trees: TreeCopier,
-    root: Hash,
-    outcome: _Outcome,
-    carried: dict[Path, Register],
-    contents: Callable[[Path, Entry], Entry | StoredContent],
-) -> None:
-    if not carried:
-        return
-    store = seen.registers(MADE)
-    tree = VersionTree(database.version_of(outcome.root))
-    edits = apply(
-        tree,
-        [path for path in carried if is_of_user(path)],
-        lambda path: carried.get(path) or store.get(path),
-    )
-    with database.transaction(actor=ACTOR, message="carry over") as changes:
-        put_registers(changes, store, {**carried, **edits.restated})
-    if edits.removed or edits.put:
-        outcome.root = trees.edit(root, edits, contents)
-
-
-def contents_of(
-    database: Database, snapshot: Snapshot, seen: SeenCluster
-) -> Callable[[Path, Entry], Entry | StoredContent]:
-    """Returns what finds a content in what this node has by now, or had when the copy began."""
-    here = Contents(database, snapshot.tree)
-
-    def find(path: Path, value: Entry) -> Entry | StoredContent:
-        return here.find(path, value) or seen.contents.of(path, value)
-
-    return find
-
-
-def _keep_losers(database: Database, seen: SeenCluster, snapshot: Snapshot, outcome: _Outcome) -> Hash | None:
-    tree = VersionTree(database.version_of(outcome.root))
-    contents = contents_of(database, snapshot, seen)
-    needed: list[tuple[Path, Dot]] = []
-    for page in pages_of(seen.registers(MADE).items()):
-        lost: dict[tuple[Path, Dot], tuple[Entry, Entry | StoredContent | None]] = {}
-        for path, register in page:
-            if is_of_user(path):
-                for dot, value in losers_of(register, value_of(tree.leaf(path))):
-                    lost[path, dot] = value, contents(path, value)
-        keep_losers(database, lost)
-        needed += lost
-    return holding_losers(database, needed)
-
-
-def _put_documents(
-    changes: Transaction, snapshot: Snapshot, seen: SeenCluster, registers: RegisterStore
-) -> None:
-    own = {path for path, _ in snapshot.documents.walk(None)}
-    named = {path for path in seen.stable if path[:2] == SYSTEM} | {
-        path for path, _ in registers.below(SYSTEM)
-    }
-    for path in sorted(own | named):
-        value = value_at(seen.stable, registers, path) if path in named else None
-        replace_document(changes, snapshot.documents, path, value if isinstance(value, Document) else None)
-
-
-def _local(snapshot: Snapshot, trees: TreeCopier, root: Hash) -> Hash:
-    local = trees.copied(root) or snapshot.references.local_root(root)
-    return root if local is None else local
 
 
 class _Histories:
     """What has stood at paths here: read when it is first asked for, of all paths of a page at once."""
 
-    def __init__(self, database: Database, paths: Collection[Path]) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._paths = paths
-        self._found: dict[Path, list[Value]] | None = None
+        self._paths: Collection[Path] = ()
+        self._needed = 0
+        self._read: dict[Path, int] = {}
+        self._found: dict[Path, list[Value]] = {}
+        self._steps: list[_Step] = []
+        self._noted = 0
+        self._until = 0
+
+    def look_at(self, paths: Collection[Path], sequence: int, *, keeps: bool) -> None:
+        """Says which paths come next, and up to which commit; whether what was read of others is kept."""
+        self._paths, self._needed = paths, sequence
+        if not keeps:
+            self._read.clear()
+            self._found.clear()
 
     def of(self, path: Path) -> Collection[Value]:
         """Returns what stood at a path."""
@@ -363,25 +218,44 @@ class _Histories:
 
     def values(self, path: Path) -> list[Value]:
         """Returns what stood at a path, read by now."""
-        if self._found is None:
-            self._found = self._read()
+        if self._read.get(path, -1) < self._needed:
+            new = [one for one in self._paths if one not in self._read]
+            known = [one for one in self._paths if -1 < self._read.get(one, -1) < self._needed]
+            for paths in (new, known):
+                if paths:
+                    self._read_behind(min(self._read.get(one, 0) for one in paths), paths)
         return self._found.get(path, [])
 
-    def _read(self) -> dict[Path, list[Value]]:
-        found: dict[Path, list[Value]] = {}
-        for commit in self._database.commits():
-            touched = {change.path for one in commit.transactions for change in one.changes}
+    def _read_behind(self, sequence: int, paths: Collection[Path]) -> None:
+        for step in self._steps_behind(sequence):
+            found = [
+                path
+                for path in paths
+                if is_of_user(path) and any(path[:depth] in step.touched for depth in range(len(path) + 1))
+            ]
+            if found and has_version(self._database, step.root):
+                version = self._database.version_of(step.root)
+                for path in found:
+                    self._found.setdefault(path, []).append(value_of(leaf_of(version.get(path))))
+        self._read.update(dict.fromkeys(paths, self._needed))
+
+    def _steps_behind(self, sequence: int) -> Iterator[_Step]:
+        """Yields what commits have touched; it is asked often, so of the first in the log that is kept."""
+        yield from self._steps[bisect_right(self._steps, sequence, key=lambda step: step.sequence) :]
+        is_full = self._noted >= _MOST_NOTED
+        for commit in self._database.commits(max(sequence, self._until) if is_full else self._until):
+            if not is_full:
+                self._until = commit.sequence
             if commit.root == commit.parent_root:
                 continue
-            try:
-                self._database.require_available(commit.root)
-            except SvcError:
-                continue
-            version = self._database.version_of(commit.root)
-            for path in self._paths:
-                if is_of_user(path) and any(path[:depth] in touched for depth in range(len(path) + 1)):
-                    found.setdefault(path, []).append(value_of(leaf_of(version.get(path))))
-        return found
+            touched = frozenset(change.path for one in commit.transactions for change in one.changes)
+            step = _Step(commit.sequence, commit.root, touched)
+            if not is_full:
+                self._steps.append(step)
+                self._noted += len(touched)
+                is_full = self._noted >= _MOST_NOTED
+            if step.sequence > sequence:
+                yield step
 
 
 class _Stood(Collection[Value]):

@@ -83,6 +83,12 @@ class RegisterStore:
         for path, entry in self._walk(after):
             yield path, decode_register(self._system.read_all(entry))
 
+    def changed_since(self, other: RegisterStore) -> Iterator[Path]:
+        """Yields the paths whose registers are not as in another state; the cost follows how many."""
+        for change in other._system.diff(self._system, self.places.registers):
+            if change.path[-1] == _LEAF:
+                yield self._named(change.path)
+
     def below(self, prefix: Path) -> Iterator[tuple[Path, Register]]:
         """Yields the registers below the path of one, in the order of paths."""
         place = (*self.places.registers, *_stored(prefix))

@@ -1,0 +1,254 @@
+"""How a node takes over what a member holds, with what it brings: in one transaction, while clients write.
+
+What it brings is decided for all that it has, which takes long, and kept aside. Where something was written
+here meanwhile, only that is decided anew before the next try: so the tries get shorter than the pauses of
+those who write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from svc.errors import PreconditionFailed
+from svc.plugin import Database, Entry, Hash, Path, StoredContent, Transaction, same_content
+from svc_sync.exchange.commits import Snapshot, own_row, stamp
+from svc_sync.exchange.documents import replace_document
+from svc_sync.exchange.losers import LOSERS, holding_losers, keep_losers, losers_of
+from svc_sync.exchange.reading import VersionTree
+from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, put_state
+from svc_sync.exchange.references import plan_all_references, put_references
+from svc_sync.exchange.seen_cluster import Contents, SeenCluster, pages_of, value_at
+from svc_sync.exchange.store import (
+    MADE,
+    OWN,
+    SEEN,
+    RegisterStore,
+    copy_registers,
+    forget_returning,
+    put_registers,
+)
+from svc_sync.exchange.trees import TreeCopier
+from svc_sync.joining import row_of_returned
+from svc_sync.registers import Dot, Register, restate
+from svc_sync.scopes import REFERENCES, SYSTEM, is_of_user
+from svc_sync.tree import Application, apply, value_of
+from svc_sync.values import Document
+
+__all__ = ["Decide", "TakeOver"]
+
+_NOTHING = Application([], [], {})
+
+Decide: TypeAlias = Callable[[Snapshot, Snapshot | None], Iterator[dict[Path, Register | None]]]
+"""Yields, page by page, the registers of what a node brings: of all that a snapshot has, or of what has
+changed since another one. Then None stands for paths at which the node brings nothing any more."""
+
+
+class _Aside(Struct):
+    """What the node is to be; the registers are aside, at ``MADE``.
+
+    Attributes:
+        root: the tree.
+        vt: the latest of the virtual times of its new life.
+        at: the state of the node that this is made of; None before it is complete.
+        affected: paths at which something may be shown or lose since losers were looked for.
+        lost: what loses, by path; None: not looked for.
+        documents: paths of documents that are not as they shall be; None: not looked for.
+    """
+
+    root: Hash
+    vt: int = 0
+    at: Snapshot | None = None
+    affected: set[Path] = msgspec.field(default_factory=set)
+    lost: dict[Path, list[Dot]] | None = None
+    documents: set[Path] | None = None
+
+
+class TakeOver:
+    """One try, when it is called: the node is what the cluster is, and has what it brings. Blocks; commits.
+
+    Calling it raises PreconditionFailed where something was changed here meanwhile: then it is called again.
+
+    Args:
+        database: of this node.
+        seen: what the member holds.
+        trees: has copied its trees.
+        root: of the version that the member keeps for this node.
+        node: who this node is from then on.
+        decide: what this node brings.
+        distrusted: its old writer, if its log was put back.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        seen: SeenCluster,
+        trees: TreeCopier,
+        root: Hash,
+        node: NodeRecord,
+        decide: Decide,
+        distrusted: Collection[int] = (),
+    ) -> None:
+        self._database = database
+        self._seen = seen
+        self._trees = trees
+        self._root = root
+        self._node = node
+        self._decide = decide
+        self._distrusted = distrusted
+        self._aside: _Aside | None = None
+
+    def __call__(self) -> None:
+        """Tries once."""
+        database, seen = self._database, self._seen
+        snapshot = stamp(database, level=True)
+        if not seen.scope.is_whole:
+            seen.require_same_rest(snapshot.tree)
+        aside = self._bring(snapshot)
+        held = self._hold_losers(snapshot, aside)
+        system = database.system()
+        made = RegisterStore(system, MADE)
+        with database.transaction(
+            actor=ACTOR, message="join the cluster anew", checks_contents=False
+        ) as changes:
+            changes.set_ref("HEAD", aside.root, expected=snapshot.tree.version.root)
+            changes.set_ref(STAMPED, aside.root)
+            if held is not None:
+                changes.set_ref(LOSERS, held, expected=held)
+            self._put_documents(changes, snapshot, aside, made)
+            planned = plan_all_references(
+                snapshot.references, dict(made.below(REFERENCES)), seen.stable, seen.cluster
+            )
+            local = {one.root: self._local(snapshot, one.root) for one in planned if one.root is not None}
+            put_references(changes, system, [(one, local.get(one.root or b"")) for one in planned])
+            copy_registers(changes, system, MADE, OWN)
+            forget_returning(changes, system)
+            changes.put_system(
+                NODE, msgspec.json.encode(self._node), condition=same_content(system.get(NODE))
+            )
+            put_state(changes, own_row(database, self._node, self._state(snapshot, aside)), snapshot.entry)
+
+    def _bring(self, snapshot: Snapshot) -> _Aside:
+        """Keeps aside what comes of what this node brings; commits page by page."""
+        aside, since = self._aside, None
+        if aside is None or aside.at is None:
+            with self._database.transaction(actor=ACTOR, message="begin to carry over") as changes:
+                copy_registers(changes, self._database.system(), SEEN, MADE)
+            base = self._seen.tree.version.root
+            aside = _Aside(self._trees.edit(self._root, _NOTHING, self._seen.contents.of, base=base))
+            self._aside = aside
+        else:
+            since = aside.at
+        contents = _contents_of(self._database, snapshot, self._seen)
+        for brought in self._decide(snapshot, since):
+            if brought:
+                self._put(aside, brought, contents)
+        if since is not None and aside.documents is not None:
+            aside.documents.update(snapshot.documents.changed_since(since.documents))
+            aside.documents.update(path for path in aside.affected if path[:2] == SYSTEM)
+        aside.at = snapshot
+        return aside
+
+    def _put(
+        self,
+        aside: _Aside,
+        brought: dict[Path, Register | None],
+        contents: Callable[[Path, Entry], Entry | StoredContent],
+    ) -> None:
+        seen, theirs, made = self._seen, self._seen.registers(), self._seen.registers(MADE)
+
+        def register_at(path: Path) -> Register | None:
+            if path not in brought:
+                return made.get(path)
+            return brought[path] or theirs.get(path) or restate(value_of(seen.shown(path, theirs)))
+
+        edits = apply(
+            VersionTree(self._database.version_of(aside.root)), filter(is_of_user, brought), register_at
+        )
+        registers = {path: register or theirs.get(path) for path, register in brought.items()}
+        with self._database.transaction(actor=ACTOR, message="carry over") as changes:
+            put_registers(changes, made, {**registers, **edits.restated})
+        if edits.removed or edits.put:
+            aside.root = self._trees.edit(self._root, edits, contents)
+        aside.affected.update(brought, edits.restated, edits.removed, (path for path, _ in edits.put))
+        times = (one.context.get(self._node.writer, 0) for one in brought.values() if one is not None)
+        aside.vt = max(aside.vt, *times, 0)
+
+    def _hold_losers(self, snapshot: Snapshot, aside: _Aside) -> Hash | None:
+        tree = VersionTree(self._database.version_of(aside.root))
+        contents = _contents_of(self._database, snapshot, self._seen)
+        made = self._seen.registers(MADE)
+        rows = made.items() if aside.lost is None else ((path, made.get(path)) for path in aside.affected)
+        aside.lost = aside.lost or {}
+        for page in pages_of(rows):
+            kept: dict[tuple[Path, Dot], tuple[Entry, Entry | StoredContent | None]] = {}
+            for path, register in page:
+                aside.lost.pop(path, None)
+                if register is not None and is_of_user(path):
+                    lost = losers_of(register, value_of(tree.leaf(path)))
+                    kept.update({(path, dot): (value, contents(path, value)) for dot, value in lost})
+                    if lost:
+                        aside.lost[path] = [dot for dot, _ in lost]
+            keep_losers(self._database, kept)
+        aside.affected.clear()
+        needed = ((path, dot) for path, dots in aside.lost.items() for dot in dots)
+        try:
+            return holding_losers(self._database, needed)
+        except PreconditionFailed:
+            aside.lost = None  # They are put there anew.
+            raise
+
+    def _put_documents(
+        self, changes: Transaction, snapshot: Snapshot, aside: _Aside, made: RegisterStore
+    ) -> None:
+        stable, documents = self._seen.stable, snapshot.documents
+        if aside.documents is None:
+            aside.documents = {path for path, _ in documents.walk(None)}
+            aside.documents.update(path for path, _ in made.below(SYSTEM))
+            aside.documents.update(path for path in stable if path[:2] == SYSTEM)
+        for path in sorted(aside.documents):
+            value = value_at(stable, made, path)
+            document = value if isinstance(value, Document) else None
+            if document == documents.value(path):
+                aside.documents.discard(path)
+            else:
+                replace_document(changes, documents, path, document)
+
+    def _state(self, snapshot: Snapshot, aside: _Aside) -> State:
+        own, seen, writer = snapshot.state, self._seen, self._node.writer
+        known = row_of_returned(seen.known, own.known, self._distrusted)
+        vt = max(own.vt, seen.vt, *known.values(), aside.vt)
+        return replace(
+            own,
+            sequence=self._database.head().sequence,
+            root=aside.root,
+            vt=vt,
+            known={**known, writer: vt},
+            cluster=seen.cluster,
+            is_level=False,
+            partial=None,
+            partial_vt=0,
+            pruned={},
+            pruned_scoped={},
+            has_documents=True,
+        )
+
+    def _local(self, snapshot: Snapshot, root: Hash) -> Hash:
+        local = self._trees.copied(root) or snapshot.references.local_root(root)
+        return root if local is None else local
+
+
+def _contents_of(
+    database: Database, snapshot: Snapshot, seen: SeenCluster
+) -> Callable[[Path, Entry], Entry | StoredContent]:
+    """Returns what finds a content in what this node has by now, or had when the copy began."""
+    here = Contents(database, snapshot.tree)
+
+    def find(path: Path, value: Entry) -> Entry | StoredContent:
+        return here.find(path, value) or seen.contents.of(path, value)
+
+    return find
