@@ -54,12 +54,12 @@ def write_family(base: Path) -> list[Path]:
     broken = {
         name.replace("acme_loud", "acme_broken"): text.replace("acme_loud", "acme_broken")
         .replace("acme.loud", "acme.broken")
-        .replace("greeting_styles.add(Loud())", "greeting_styles.add(Loud)")
+        .replace("class Loud(GreetingStyle)", "class Loud")
         for name, text in shown.items()
         if name.startswith("acme_loud/")
     }
-    assert len(broken) == 3
-    assert "add(Loud)" in broken["acme_broken/plugin.py"]
+    assert len(broken) == 2
+    assert "class Loud:" in broken["acme_broken/style.py"]
     return [
         write_distribution(base / "svc-greeter", "greeter", "svc_greeter", shown),
         write_distribution(base / "acme-loud", "acme.loud", "acme_loud", shown),

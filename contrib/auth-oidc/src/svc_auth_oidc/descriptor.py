@@ -12,7 +12,10 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Takes the bearer tokens of an OpenID Connect issuer",
     api=(1, 1),
-    implementation="svc_auth_oidc.plugin",
+    adds={
+        "auth_modes": ("svc_auth_oidc.mode:OidcAuthMode",),
+        "health_checks": ("svc_auth_oidc.health:IssuerCheck",),
+    },
     configuration=OidcSettings,
     needs=("users",),
     auth_modes=("oidc",),

@@ -13,7 +13,8 @@ PLUGIN = PluginDescriptor(
     summary="Events in a Redis stream",
     api=(1, 1),
     configuration=RedisConfiguration,
-    implementation="svc_events_redis.plugin",
+    adds={
+        "events:event_sinks": ("svc_events_redis.sink:RedisSink",),
+    },
     needs=("events",),
-    extends=("events:event_sinks",),
 )

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Finds the nearest neighbours of a vector",
     api=(1, 1),
-    implementation="svc_index_vector.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_index_vector.index_type:VectorIndexType",),
+        "query:query_operators": ("svc_index_vector.operator:NearestOperator",),
+    },
 )

@@ -11,7 +11,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="JSON Lines as tables in the portal",
     api=(1, 1),
-    implementation="svc_portal_jsonl.plugin",
+    adds={
+        "portal:previews": ("svc_portal_jsonl.showing:LinesPreview",),
+        "portal:portal_pages": ("svc_portal_jsonl.showing:LinesPage",),
+    },
     needs=("files",),
-    extends=("portal:portal_pages", "portal:previews"),
 )

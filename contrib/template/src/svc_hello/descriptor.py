@@ -24,7 +24,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Says hello over HTTP and at the shell",
     api=(1, 1),
-    implementation="svc_hello.plugin",
+    adds={
+        "views": ("svc_hello.activity:ActivityView",),
+    },
     operations=("svc_hello.operations",),
     commands=(
         CommandHome("hello", "svc_hello.commands:hello", "Says hello to NAME, in the words of a database."),

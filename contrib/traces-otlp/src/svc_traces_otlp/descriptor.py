@@ -14,4 +14,7 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=TracesConfiguration,
     implementation="svc_traces_otlp.plugin",
+    adds={
+        "request_observers": ("svc_traces_otlp.observer:OBSERVER",),
+    },
 )

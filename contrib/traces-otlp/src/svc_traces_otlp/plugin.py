@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its observer of requests."""
+"""What the plugin does when its use begins or ends."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import NamedRegistry, PluginContext, RequestObserver
+    from svc.plugin import PluginContext
 
-__all__ = ["svc_register_request_observers", "svc_stop"]
-
-
-@hookimpl
-def svc_register_request_observers(request_observers: NamedRegistry[RequestObserver]) -> None:
-    """Adds the observer."""
-    from svc_traces_otlp.observer import OBSERVER
-
-    request_observers.add(OBSERVER)
+__all__ = ["svc_stop"]
 
 
 @hookimpl

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import islice
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -86,8 +86,7 @@ def _listed(ctx: click.Context, param: click.Parameter, incomplete: str) -> Iter
             yield from sorted(boot_commands().installed)
             return
         if kind in homes:
-            module, _, attribute = homes[kind].partition(":")
-            yield from getattr(import_module(module), attribute)(_source(ctx), incomplete)
+            yield from resolve_name(homes[kind])(_source(ctx), incomplete)
             return
 
 

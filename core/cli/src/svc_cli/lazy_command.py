@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -50,10 +50,9 @@ class LazyCommand(click.Command):
 
 def load_command(home: str) -> click.Command:
     """Imports the command of a ``package.module:attribute``; UsageError where its distribution is missing."""
-    module, _, attribute = home.partition(":")
-    package = module.partition(".")[0]
+    package = home.partition(":")[0].partition(".")[0]
     try:
-        command = getattr(import_module(module), attribute)
+        command = resolve_name(home)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.family_material import Strangers
 
 from svc_testing.distributions import DistributionFactory
 
@@ -27,6 +28,11 @@ def distributions(tmp_path: Path) -> Iterator[DistributionFactory]:
     factory = DistributionFactory(tmp_path / "distributions")
     yield factory
     factory.close()
+
+
+@pytest.fixture
+def strangers(distributions: DistributionFactory) -> Strangers:
+    return Strangers(distributions)
 
 
 @pytest.fixture

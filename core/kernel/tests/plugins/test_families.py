@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from family_material import API, EXTENSION, HOOK, Strangers, added, only_problem
+from family_material import API, EXTENSION, HOOK, added, only_problem
 from svc.errors import PluginError
 from svc.plugins import (
     Family,
@@ -16,11 +16,6 @@ from svc.plugins import (
     load_plugins,
     plugin_findings,
 )
-
-
-@pytest.fixture
-def strangers(distributions) -> Strangers:
-    return Strangers(distributions)
 
 
 def test_extensions_of_two_distributions_are_registered_with_their_driver(strangers):

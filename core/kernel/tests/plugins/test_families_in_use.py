@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from family_material import API, DRIVER, EXTENSION, Strangers, only_problem, styles_of
+from family_material import API, DRIVER, EXTENSION, only_problem, styles_of
 from svc.database import Database
 from svc.errors import PluginError, PluginMissing
 from svc.plugins import (
@@ -27,11 +27,6 @@ from svc.plugins import (
 )
 from svc_cli import extensions_of
 from svc_testing import ExtensionContract, HookPagesContract, PluginContract
-
-
-@pytest.fixture
-def strangers(distributions) -> Strangers:
-    return Strangers(distributions)
 
 
 @pytest.fixture

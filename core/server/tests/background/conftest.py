@@ -21,7 +21,10 @@ from pathlib import Path
 from svc.plugin import View
 from svc.plugins import BackgroundJob, PluginDescriptor, hookimpl
 
-PLUGIN = PluginDescriptor("test.background", "1.0", "For tests", (1, 1), "svc_test_background")
+PLUGIN = PluginDescriptor(
+    "test.background", "1.0", "For tests", (1, 1), "svc_test_background",
+    adds={"jobs": ("svc_test_background:Counting",)},
+)
 
 
 class Names(View):
@@ -108,7 +111,6 @@ def svc_register_routes(routes):
 
 @hookimpl
 def svc_background(context, jobs):
-    jobs.add(Counting())
     jobs.add(Hanging())
 '''
 

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="No authentication: every request is root's; listens on loopback only",
     api=(1, 1),
-    implementation="svc_auth_disabled.plugin",
+    adds={
+        "auth_modes": ("svc_auth_disabled.mode:DisabledAuthMode",),
+    },
     auth_modes=("disabled", "false"),
 )

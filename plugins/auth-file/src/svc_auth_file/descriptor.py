@@ -12,6 +12,10 @@ PLUGIN = PluginDescriptor(
     summary="Sign-in of the users that a file names",
     api=(1, 1),
     implementation="svc_auth_file.plugin",
+    adds={
+        "auth_modes": ("svc_auth_file.mode:FileAuthMode",),
+        "health_checks": ("svc_auth_file.health:UsersFileCheck",),
+    },
     command_group="People",
     needs=("auth.self", "users"),
     auth_modes=("file",),

@@ -1,4 +1,4 @@
-"""The hooks of the plugin: its auth mode with the end of it, its health check and its commands."""
+"""What the plugin does when its use begins or ends."""
 
 from __future__ import annotations
 
@@ -7,25 +7,9 @@ from typing import TYPE_CHECKING
 from svc.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from svc.plugin import AuthMode, HealthCheck, NamedRegistry, PluginContext
+    from svc.plugin import PluginContext
 
-__all__ = ["svc_register_auth_modes", "svc_register_health_checks", "svc_stop"]
-
-
-@hookimpl
-def svc_register_auth_modes(auth_modes: NamedRegistry[AuthMode]) -> None:
-    """Adds ``--auth file://PATH``."""
-    from svc_auth_file.mode import FileAuthMode
-
-    auth_modes.add(FileAuthMode())
-
-
-@hookimpl
-def svc_register_health_checks(health_checks: NamedRegistry[HealthCheck]) -> None:
-    """Adds the check of the file."""
-    from svc_auth_file.health import UsersFileCheck
-
-    health_checks.add(UsersFileCheck())
+__all__ = ["svc_stop"]
 
 
 @hookimpl

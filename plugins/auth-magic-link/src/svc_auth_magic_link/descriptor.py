@@ -14,8 +14,15 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=MagicLinkSettings,
     implementation="svc_auth_magic_link.plugin",
+    adds={
+        "health_checks": ("svc_auth_magic_link.health:MagicLinkCheck",),
+        "jobs": ("svc_auth_magic_link.codes:PruningJob",),
+        "portal:sign_ins": (
+            "svc_auth_magic_link.portal.sign_in:AskForLink",
+            "svc_auth_magic_link.portal.sign_in:UseLink",
+        ),
+    },
     operations=("svc_auth_magic_link.operations",),
-    extends=("portal:sign_ins",),
     needs=("auth.self", "users"),
     options=(
         StartOption(

@@ -14,10 +14,22 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=AuthSelfConfiguration,
     implementation="svc_auth_self.plugin",
+    adds={
+        "auth_modes": ("svc_auth_self.mode:SelfContainedAuthMode",),
+        "health_checks": ("svc_auth_self.health:RootKeyCheck",),
+        "portal:portal_pages": (
+            "svc_auth_self.portal.keys:KeysPage",
+            "svc_auth_self.portal.sign_ins:SignInsPage",
+        ),
+        "portal:sign_ins": ("svc_auth_self.portal.sign_in:KeySignIn",),
+        "jobs": (
+            "svc_auth_self.jobs:SigningKeyJob",
+            "svc_auth_self.jobs:PruneJob",
+        ),
+    },
     command_group="People",
     operations=("svc_auth_self.operations",),
     needs=("users",),
-    extends=("portal:portal_pages", "portal:sign_ins"),
     options=(StartOption("jwt-expiry", "Seconds for which an access token is good.", metavar="SECONDS"),),
     auth_modes=("self-contained", "self"),
     response_headers=("X-Svc-Next-Key",),

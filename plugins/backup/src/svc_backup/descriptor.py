@@ -13,10 +13,14 @@ PLUGIN = PluginDescriptor(
     summary="Export, patch, import and promote of versions",
     api=(1, 1),
     configuration=BackupConfiguration,
-    implementation="svc_backup.plugin",
+    adds={
+        "portal:portal_pages": (
+            "svc_backup.portal.backups:BackupsPage",
+            "svc_backup.portal.backups:BackupPage",
+        ),
+    },
     command_group="Versions",
     operations=("svc_backup.operations",),
-    extends=("portal:portal_pages",),
     response_headers=("X-Svc-Version",),
     system_paths=(SystemPath("refs/imports", BackupRule.SKIP),),
     commands=(

@@ -11,7 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="The documentation, and a page that tries requests",
     api=(1, 1),
-    implementation="svc_docs.plugin",
+    adds={
+        "portal:portal_links": ("svc_docs.portal:DocumentationLink",),
+    },
     operations=("svc_docs.operations",),
-    extends=("portal:portal_links",),
 )

@@ -13,8 +13,11 @@ PLUGIN = PluginDescriptor(
     summary="Events as Server-Sent Events",
     api=(1, 1),
     configuration=SseConfiguration,
-    implementation="svc_events_sse.plugin",
+    adds={
+        "events:pulses": ("svc_events_sse.heartbeat:Heartbeat",),
+        "portal:portal_pages": ("svc_events_sse.portal.pages:EventsPage",),
+        "portal:state_cards": ("svc_events_sse.portal.pages:EventsCard",),
+    },
     operations=("svc_events.operations",),
     needs=("events",),
-    extends=("events:pulses", "portal:portal_pages", "portal:state_cards"),
 )

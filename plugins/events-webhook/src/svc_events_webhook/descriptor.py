@@ -13,11 +13,14 @@ PLUGIN = PluginDescriptor(
     summary="Events as signed requests to URLs",
     api=(1, 1),
     configuration=WebhookConfiguration,
-    implementation="svc_events_webhook.plugin",
+    adds={
+        "events:event_sinks": ("svc_events_webhook.sink:WebhookSink",),
+        "content_checks": ("svc_events_webhook.store:WebhookCheck",),
+        "health_checks": ("svc_events_webhook.sink:WebhookHealth",),
+    },
     command_group="Running it",
     operations=("svc_events_webhook.operations",),
     needs=("events", "users"),
-    extends=("events:event_sinks",),
     system_paths=(SystemPath("webhooks", BackupRule.SECRET, sync=SyncRule.LAST_WRITER),),
     commands=(
         CommandHome(

@@ -12,8 +12,13 @@ PLUGIN = PluginDescriptor(
     summary="What happens in the database, as events that plugins deliver",
     api=(1, 1),
     implementation="svc_events.plugin",
+    adds={
+        "jobs": ("svc_events.sinks.job:SinkJob",),
+        "health_checks": ("svc_events.sinks.states:SinkHealth",),
+        "metrics:gauge_sources": ("svc_events.sinks.gauges:SinkGauges",),
+        "events:event_types": ("svc_events.entries:EntryEvents",),
+    },
     command_group="Running it",
-    extends=("metrics:gauge_sources",),
     families="svc_events.api",
     # How far this machine has delivered: a copy elsewhere begins with what happens there.
     system_paths=(SystemPath("events", BackupRule.SKIP),),

@@ -13,11 +13,33 @@ PLUGIN = PluginDescriptor(
     summary="Files, links and blobs over HTTP and at the shell",
     api=(1, 1),
     configuration=FilesConfiguration,
-    implementation="svc_files.plugin",
+    adds={
+        "views": (
+            "svc_files.deleted_view:DeletedFilesView",
+            "svc_files.chunk_holders:ChunkHoldersView",
+            "svc_files.client_chunks:ClientChunksView",
+        ),
+        "portal:portal_pages": (
+            "svc_files.portal.pages:FilesPage",
+            "svc_files.portal.past:PastPage",
+            "svc_files.portal.removed:DeletedPage",
+        ),
+        "portal:entry_actions": (
+            "svc_files.portal.actions:RenameAction",
+            "svc_files.portal.actions:MoveAction",
+            "svc_files.portal.actions:CopyAction",
+            "svc_files.portal.actions:PastAction",
+            "svc_files.portal.actions:DeletedAction",
+        ),
+        "portal:previews": (
+            "svc_files.portal.previews:PREVIEWS",
+            "svc_files.portal.drawn:MarkdownPreview",
+            "svc_files.portal.drawn:CodePreview",
+        ),
+    },
     command_group="Files",
     operations=("svc_files.operations",),
     families="svc_files.api",
-    extends=("portal:portal_pages", "portal:entry_actions", "portal:previews"),
     retired=("count_maximum", "maximum_batch", "maximum_body", "maximum_json"),
     response_headers=(
         *("X-Svc-Content-Hash", "X-Svc-Created-At", "X-Svc-Entry-Type", "X-Svc-Path", "X-Svc-Size"),

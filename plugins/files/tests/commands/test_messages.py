@@ -64,7 +64,7 @@ class TestWhatIsToBeStored:
             Path(directory).chmod(0o755)
             # The interpreter's own files may be closed to others: all that is needed is imported before.
             program = (
-                "import os, sys, svc_cli, svc_files.plugin, svc_files.commands.put, svc_files.client\n"
+                "import os, sys, svc_cli, svc_files.descriptor, svc_files.commands.put, svc_files.client\n"
                 "from svc_cli.opening import boot_commands; boot_commands()\n"
                 "import http.client, encodings.idna, click\n"
                 "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"

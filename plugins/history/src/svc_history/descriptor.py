@@ -13,10 +13,22 @@ PLUGIN = PluginDescriptor(
     summary="Histories, the log, comparisons and blame",
     api=(1, 1),
     configuration=HistoryConfiguration,
-    implementation="svc_history.plugin",
+    adds={
+        "views": ("svc_history.view:HistoryView",),
+        "portal:portal_pages": (
+            "svc_history.portal.history:HistoryPage",
+            "svc_history.portal.comparison:ComparePage",
+            "svc_history.portal.blame:BlamePage",
+            "svc_history.portal.log:LogPage",
+            "svc_history.portal.log:CommitPage",
+        ),
+        "portal:entry_actions": (
+            "svc_history.portal.actions:HistoryAction",
+            "svc_history.portal.actions:BlameAction",
+        ),
+    },
     command_group="Versions",
     operations=("svc_history.operations",),
-    extends=("portal:portal_pages", "portal:entry_actions"),
     needs=("versions",),
     commands=(
         CommandHome("log", "svc_history.commands:log", "Lists commits, of everything or of a path."),

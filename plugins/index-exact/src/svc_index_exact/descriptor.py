@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Equality, ranges and order over the values of fields",
     api=(1, 1),
-    implementation="svc_index_exact.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_index_exact.index:ExactIndex",),
+        "query:query_operators": ("svc_index_exact.operators:OPERATORS",),
+    },
 )

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Full-text search, ranked by BM25",
     api=(1, 1),
-    implementation="svc_index_fulltext.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_index_fulltext.index_type:FulltextIndexType",),
+        "query:query_operators": ("svc_index_fulltext.operator:SearchOperator",),
+    },
 )

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Values that sound alike",
     api=(1, 1),
-    implementation="svc_index_phonetic.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_index_phonetic.index:PhoneticIndex",),
+        "query:query_operators": ("svc_index_phonetic.operators:PhoneticOperator",),
+    },
 )

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Substrings, similar and misspelt values",
     api=(1, 1),
-    implementation="svc_index_trigram.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_index_trigram.index:TrigramIndex",),
+        "query:query_operators": ("svc_index_trigram.operators:OPERATORS",),
+    },
 )

@@ -13,11 +13,15 @@ PLUGIN = PluginDescriptor(
     summary="What a server has done and how it is, for Prometheus",
     api=(1, 1),
     configuration=MetricsConfiguration,
-    implementation="svc_metrics.plugin",
+    adds={
+        "jobs": ("svc_metrics.rates:SamplingJob",),
+        "events:pulses": ("svc_metrics.pulse:MetricsPulse",),
+        "portal:portal_pages": ("svc_metrics.portal.pages:MetricsPage",),
+        "portal:state_cards": ("svc_metrics.portal.pages:MetricsCard",),
+    },
     command_group="Running it",
     operations=("svc_metrics.operations",),
     families="svc_metrics.api",
-    extends=("events:pulses", "portal:portal_pages", "portal:state_cards"),
     commands=(
         CommandHome(
             "stats",

@@ -11,6 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Reads fields from documents of many formats",
     api=(1, 1),
-    implementation="svc_parsers.plugin",
-    extends=("query:parsers",),
+    adds={
+        "query:parsers": ("svc_parsers.parsers:PARSERS",),
+    },
 )

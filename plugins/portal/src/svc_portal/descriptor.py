@@ -11,7 +11,17 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Pages for people, which plugins add to",
     api=(1, 1),
-    implementation="svc_portal.plugin",
+    adds={
+        "portal:portal_pages": (
+            "svc_portal.state:StatePage",
+            "svc_portal.plugin_pages:PluginsPage",
+            "svc_portal.plugin_pages:PluginPage",
+        ),
+        "portal:state_cards": (
+            "svc_portal.state:FindingsCard",
+            "svc_portal.state:ServerCard",
+        ),
+    },
     operations=("svc_portal.operations",),
     families="svc_portal.api",
     front_page="/portal/",

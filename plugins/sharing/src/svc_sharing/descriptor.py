@@ -13,10 +13,18 @@ PLUGIN = PluginDescriptor(
     summary="Shares with users and groups, and links that open without an account",
     api=(1, 1),
     configuration=SharingConfiguration,
-    implementation="svc_sharing.plugin",
+    adds={
+        "jobs": ("svc_sharing.pruning:PruneLinksJob",),
+        "events:event_types": ("svc_sharing.event_types:ShareEvents",),
+        "portal:portal_pages": (
+            "svc_sharing.portal.pages:SharedPage",
+            "svc_sharing.portal.pages:SharingPage",
+            "svc_sharing.portal.pages:LinksPage",
+        ),
+        "portal:entry_actions": ("svc_sharing.portal.pages:ShareAction",),
+    },
     command_group="People",
     operations=("svc_sharing.operations",),
-    extends=("events:event_types", "portal:entry_actions", "portal:portal_pages"),
     needs=("auth.self", "users"),
     # A link is nothing without its key, which no backup holds.
     system_paths=(SystemPath("share-links", BackupRule.SKIP, sync=SyncRule.REMOVAL_WINS),),

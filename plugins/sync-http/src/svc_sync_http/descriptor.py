@@ -14,10 +14,11 @@ PLUGIN = PluginDescriptor(
     summary="Nodes of a cluster talk over HTTP",
     api=(1, 1),
     configuration=SyncHttpConfiguration,
-    implementation="svc_sync_http.plugin",
+    adds={
+        "sync:sync_transports": ("svc_sync_http.transport:HttpTransport",),
+    },
     operations=("svc_sync_http.operations",),
     needs=("auth.self", "events", "sync", "users"),
-    extends=("sync:sync_transports",),
     options=(
         StartOption(
             "cluster-tls",

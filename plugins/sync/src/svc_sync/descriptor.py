@@ -14,17 +14,19 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=SyncConfiguration,
     implementation="svc_sync.plugin",
+    adds={
+        "jobs": ("svc_sync.job:SyncJob",),
+        "health_checks": ("svc_sync.health:SyncHealth",),
+        "metrics:gauge_sources": ("svc_sync.gauges:SyncGauges",),
+        "files:file_mounts": ("svc_sync.mount:ConflictsMount",),
+        "tasks:node_choices": ("svc_sync.choosing:LowestNode",),
+        "portal:portal_pages": ("svc_sync.portal.pages:ClusterPage",),
+        "portal:state_cards": ("svc_sync.portal.pages:PeersCard",),
+    },
     command_group="Clusters",
     operations=("svc_sync.operations",),
     families="svc_sync.api",
     needs=("auth.self", "events", "users"),
-    extends=(
-        "files:file_mounts",
-        "metrics:gauge_sources",
-        "portal:portal_pages",
-        "portal:state_cards",
-        "tasks:node_choices",
-    ),
     is_of_node=True,
     options=(
         StartOption(

@@ -11,7 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="A task that writes backups and keeps as many as it is told",
     api=(1, 1),
-    implementation="svc_task_backup.plugin",
-    extends=("tasks:task_types",),
+    adds={
+        "tasks:task_types": ("svc_task_backup.task:BACKUP",),
+    },
     needs=("backup", "tasks"),
 )

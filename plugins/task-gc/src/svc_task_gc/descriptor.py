@@ -13,10 +13,14 @@ PLUGIN = PluginDescriptor(
     summary="Garbage collection: as a task, by a route and at the shell",
     api=(1, 1),
     configuration=GcConfiguration,
-    implementation="svc_task_gc.plugin",
+    adds={
+        "tasks:task_types": ("svc_task_gc.task:GcTask",),
+        "events:event_types": ("svc_task_gc.event_types:GcEvents",),
+        "portal:portal_pages": ("svc_task_gc.portal.collection:CollectionPage",),
+        "portal:state_cards": ("svc_task_gc.portal.collection:CollectionCard",),
+    },
     command_group="Running it",
     operations=("svc_task_gc.operations",),
-    extends=("tasks:task_types", "events:event_types", "portal:portal_pages", "portal:state_cards"),
     needs=("versions",),
     commands=(
         CommandHome(

@@ -11,7 +11,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="A task that indexes files again",
     api=(1, 1),
-    implementation="svc_task_reindex.plugin",
-    extends=("tasks:task_types",),
+    adds={
+        "tasks:task_types": ("svc_task_reindex.task:REINDEX",),
+        "jobs": ("svc_task_reindex.following:ConfigurationsJob",),
+    },
     needs=("query", "tasks"),
 )

@@ -13,9 +13,13 @@ PLUGIN = PluginDescriptor(
     summary="A task that reads everything again and says what is damaged",
     api=(1, 1),
     configuration=VerifyConfiguration,
-    implementation="svc_task_verify.plugin",
+    adds={
+        "tasks:task_types": ("svc_task_verify.task:VerifyTask",),
+        "health_checks": ("svc_task_verify.health:DamageCheck",),
+        "portal:portal_pages": ("svc_task_verify.portal.verification:VerificationPage",),
+        "portal:state_cards": ("svc_task_verify.portal.verification:VerificationCard",),
+    },
     operations=("svc_task_verify.operations",),
-    extends=("tasks:task_types", "portal:portal_pages", "portal:state_cards"),
     # What is damaged in this file says nothing of a copy.
     system_paths=(SystemPath("task-verify", BackupRule.SKIP),),
 )

@@ -14,9 +14,25 @@ PLUGIN = PluginDescriptor(
     api=(1, 1),
     configuration=TasksConfiguration,
     implementation="svc_tasks.plugin",
+    adds={
+        "jobs": (
+            "svc_tasks.running.job:TaskRunner",
+            "svc_tasks.schedules.job:SchedulerJob",
+        ),
+        "content_checks": ("svc_tasks.schedules.checking:CronCheck",),
+        "health_checks": ("svc_tasks.health:TaskHealth",),
+        "metrics:gauge_sources": ("svc_tasks.gauges:TaskGauges",),
+        "events:event_types": ("svc_tasks.event_types:TaskEvents",),
+        "portal:portal_pages": (
+            "svc_tasks.portal.tasks:TasksPage",
+            "svc_tasks.portal.tasks:TaskPage",
+            "svc_tasks.portal.tasks:NewTaskPage",
+            "svc_tasks.portal.schedules:SchedulesPage",
+        ),
+        "portal:state_cards": ("svc_tasks.portal.card:TasksCard",),
+    },
     command_group="Running it",
     operations=("svc_tasks.operations",),
-    extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages", "portal:state_cards"),
     families="svc_tasks.api",
     # Work of this database on this machine: in a copy elsewhere it would be done twice.
     system_paths=(

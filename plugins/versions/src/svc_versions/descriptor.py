@@ -13,10 +13,24 @@ PLUGIN = PluginDescriptor(
     summary="Snapshots, forks, restore and merge",
     api=(1, 1),
     configuration=VersionsConfiguration,
-    implementation="svc_versions.plugin",
+    adds={
+        "views": ("svc_versions.ancestry:JumpsView",),
+        "metrics:gauge_sources": ("svc_versions.gauges:VersionGauges",),
+        "portal:portal_pages": (
+            "svc_versions.portal.pages:SnapshotsPage",
+            "svc_versions.portal.pages:SnapshotPage",
+            "svc_versions.portal.pages:ForksPage",
+            "svc_versions.portal.pages:ForkPage",
+            "svc_versions.portal.merging:MergePage",
+        ),
+        "jobs": (
+            "svc_versions.retention:RetentionJob",
+            "svc_versions.scheduling:ScheduleJob",
+        ),
+        "events:event_types": ("svc_versions.event_types:VersionEvents",),
+    },
     command_group="Versions",
     operations=("svc_versions.operations",),
-    extends=("events:event_types", "metrics:gauge_sources", "portal:portal_pages"),
     retired=("blame_size", "blame_scan"),
     response_headers=("X-Svc-Version",),
     system_paths=(

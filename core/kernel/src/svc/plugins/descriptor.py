@@ -7,12 +7,13 @@ kernel reads it at every start, so its module imports nothing but ``svc.plugins`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from svc.errors import PluginError
 from svc.paths import Path
@@ -52,6 +53,7 @@ _MAXIMUM_ID_LENGTH = 100
 FAMILY_NAME = r"[a-z][a-z0-9_]*"
 _FAMILIES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\.api")
 _EXTENDED = re.compile(rf"{_ID.pattern}:{FAMILY_NAME}")
+_FAMILY = re.compile(rf"({_ID.pattern}:)?{FAMILY_NAME}")
 
 
 class StartOption(Struct, frozen=True):
@@ -189,15 +191,19 @@ class PluginDescriptor(Struct, frozen=True):
             whose type is ``svc.plugins.Secret`` are never shown.
         implementation: ``module`` or ``module:attribute``: where the hook implementations are. A module
             and an instance are used as they are; a class is instantiated without arguments. None where the
-            plugin has operations or commands and no hooks.
+            plugin has no hooks.
+        adds: what it adds to families of extensions: for each, places as ``module:attribute``. A family of
+            the kernel goes by its name, such as ``views`` or ``jobs``; one that a plugin drives as
+            ``driver:family``. At a place is a class, which is instantiated without arguments, another
+            object, which is used as it is, or a tuple of these. Imported where the family is used.
         operations: modules that declare operations of the plugin; each is served, and called by its commands.
         reload: whether the plugin may be enabled in a running server; False means that it takes part
             from the next start on. Disabling always takes effect at once.
         retired: settings that earlier versions had. A database may still hold them; they are ignored.
         families: the module ``<package>.api`` with the families of extensions that the plugin drives, see
             ``svc.plugins.Family``; None when it drives none.
-        extends: the families of other plugins that it adds to, each as ``driver:family``. Where that driver
-            is not in use, the hook of the family rests.
+        extends: the families of other plugins that it adds to by hooks, each as ``driver:family``; those of
+            ``adds`` are among them without being said. Where a driver is not in use, what is for it rests.
         needs: ids of plugins that must be enabled wherever this one is.
         options: options of ``svc start`` that set settings of the plugin.
         auth_modes: names and aliases of the auth modes that it registers.
@@ -223,6 +229,7 @@ class PluginDescriptor(Struct, frozen=True):
     api: tuple[int, int]
     implementation: str | None = None
     configuration: type[Struct] | None = None
+    adds: Mapping[str, tuple[str, ...]] = {}
     operations: tuple[str, ...] = ()
     reload: bool = True
     retired: tuple[str, ...] = ()
@@ -261,6 +268,9 @@ class PluginDescriptor(Struct, frozen=True):
         if self.families is not None and not (_is_text(self.families) and _FAMILIES.fullmatch(self.families)):
             raise PluginError(f"The families of plugin {self.id} must be a module named '<package>.api'.")
         self._check_declarations()
+        self._check_additions()
+        others = (family for family in self.adds if ":" in family and not family.startswith(f"{self.id}:"))
+        force_setattr(self, "extends", tuple(dict.fromkeys((*self.extends, *others))))
 
     def _check_declarations(self) -> None:
         for field, kind, fits in _DECLARATIONS:
@@ -280,10 +290,24 @@ class PluginDescriptor(Struct, frozen=True):
             if option.target not in settings:
                 raise PluginError(f"The plugin {self.id} has no setting {option.target!r} for its option.")
 
+    def _check_additions(self) -> None:
+        if not isinstance(self.adds, Mapping):
+            raise PluginError(f"The adds of plugin {self.id} must map families to tuples of places.")
+        for family, places in self.adds.items():
+            if not _is_text(family) or not _FAMILY.fullmatch(family):
+                raise PluginError(f"The plugin {self.id} adds to {family!r}, which is no name of a family.")
+            fits = isinstance(places, tuple) and all(_is_text(one) and _HOME.fullmatch(one) for one in places)
+            if not fits or not places:
+                raise PluginError(
+                    f"What the plugin {self.id} adds to {family} must be a tuple of 'module:attribute'."
+                )
+
     @property
     def package(self) -> str:
         """The package that holds what the plugin adds; "" where it adds nothing."""
-        homes = (self.implementation, *self.operations, *(command.home for command in self.commands))
+        added = (place for places in self.adds.values() for place in places)
+        commands = (command.home for command in self.commands)
+        homes = (self.implementation, *self.operations, *added, *commands)
         return next((home.partition(":")[0].partition(".")[0] for home in homes if home is not None), "")
 
     def declared_operations(self) -> Iterator[DeclaredOperation[..., Any]]:

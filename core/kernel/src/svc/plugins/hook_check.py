@@ -22,6 +22,12 @@ __all__ = ["HOOK_NAMES", "KnownFamilies", "check_implementation"]
 HOOK_NAMES = frozenset(name for name in vars(hookspecs) if name.startswith("svc_"))
 """Names of the kernel's hooks."""
 
+KERNEL_FAMILIES = {
+    "jobs",
+    *(name.removeprefix(REGISTRATION_PREFIX) for name in HOOK_NAMES if name.startswith(REGISTRATION_PREFIX)),
+} - {"routes"}
+"""Families of the kernel to which a descriptor can add; routes are added as operations."""
+
 
 class KnownFamilies(Struct, frozen=True):
     """The families of plugins that a boot knows, each by its name with the plugin that drives it.
@@ -36,12 +42,12 @@ class KnownFamilies(Struct, frozen=True):
 def check_implementation(
     descriptor: PluginDescriptor, implementation: object, families: KnownFamilies
 ) -> list[PluginProblem]:
-    """Returns what is wrong with the hook implementations of an object; empty when all is well.
+    """Returns what is wrong with a plugin's hook implementations and additions; empty when all is well.
 
     A hook of a family with an unknown driver rests: checked, not missed. Calls nothing, reads no property.
     """
     check = _Check(descriptor, families)
-    problems = [*map(check.extended, descriptor.extends)]
+    problems = [*map(check.extended, descriptor.extends), *map(check.added, descriptor.adds)]
     problems += [check.function(name, function) for name, function in _functions(implementation)]
     return [problem for problem in problems if problem is not None]
 
@@ -71,6 +77,15 @@ class _Check:
             return None
         message = f"The plugin {self._id!r} extends {item!r}, and {driver!r} has no such family."
         return self._problem(ProblemKind.UNKNOWN_HOOK, message + _advice(family, known))
+
+    def added(self, family: str) -> PluginProblem | None:
+        driver, separator, _ = family.partition(":")
+        if separator:
+            return self.extended(family) if driver == self._id else None
+        if family in KERNEL_FAMILIES:
+            return None
+        message = f"The plugin {self._id!r} adds to {family!r}, and the kernel has no such family."
+        return self._problem(ProblemKind.UNKNOWN_HOOK, message + _advice(family, KERNEL_FAMILIES))
 
     def function(self, name: str, function: object) -> PluginProblem | None:
         options = getattr(function, "svc_impl", None)

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import logging
+import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ from svc.plugins.registry import RouteCheck
 from svc.plugins.steps import plugin_step
 from svc.redaction import text_of
 
-__all__ = ["Plugins", "load_descriptors", "load_plugins"]
+__all__ = ["Plugins", "load_additions", "load_descriptors", "load_plugins"]
 
 logger = logging.getLogger("svc.plugins")
 
@@ -275,11 +276,11 @@ class _Boot:
     ) -> Mapping[str, Callable[..., Any]]:
         drivers = {name: driven.driver for name, driven in self.registries.driven.items()}
         known = KnownFamilies(drivers, is_complete=self.families is None)
-        if implementation is None:
-            return {}
         problems = check_implementation(descriptor, implementation, known)
         if problems:
             raise _Refused(problems[0].kind, " ".join(problem.message for problem in problems))
+        if implementation is None:
+            return {}
         try:
             self.manager.register(implementation, name=descriptor.id)
         except (pluggy.PluginValidationError, ValueError) as error:
@@ -295,33 +296,41 @@ class _Boot:
         return found
 
     def _register(self, descriptor: PluginDescriptor, hooks: Mapping[str, Callable[..., Any]]) -> None:
-        hook_name = ""
+        step = ""
         try:
             with self.registries.adding(descriptor.id):
                 for family, registry in self.registries.named().items():
-                    hook_name = REGISTRATION_PREFIX + family
                     if not self._is_filled(family, descriptor):
                         continue
-                    if hook_name in hooks:
-                        with plugin_step(descriptor.id, hook_name):
-                            hooks[hook_name](**{family: registry})
+                    step = REGISTRATION_PREFIX + family
+                    if step in hooks:
+                        with plugin_step(descriptor.id, step):
+                            hooks[step](**{family: registry})
+                    for place in descriptor.adds.get(self._full_name(family), ()):
+                        step = f"the import of {place}"
+                        for thing in load_additions(descriptor.id, place):
+                            registry.add(thing)
                     if family == "routes":
                         self.registries.routes.add_operations(descriptor.declared_operations())
         except (Exception, SystemExit) as error:
             self.manager.unregister(name=descriptor.id)
             if isinstance(error, SvcError):
                 raise _Refused(_kind_of(error), f"The plugin {descriptor.id!r}: {error.message}") from error
-            logger.info("plugin %s failed in %s", descriptor.id, hook_name, exc_info=error)
+            logger.info("plugin %s failed in %s", descriptor.id, step, exc_info=error)
             raise _Refused(
                 ProblemKind.BROKEN,
-                f"The plugin {descriptor.id!r} failed in {hook_name}: {describe_error(error)}.",
+                f"The plugin {descriptor.id!r} failed in {step}: {describe_error(error)}.",
             ) from error
+
+    def _full_name(self, family: str) -> str:
+        driven = self.registries.driven.get(family)
+        return family if driven is None else f"{driven.driver}:{family}"
 
     def _is_filled(self, family: str, descriptor: PluginDescriptor) -> bool:
         driven = self.registries.driven.get(family)
         if driven is None:
             return family not in self.without and (self.families is None or family in self.families)
-        name = f"{driven.driver}:{family}"
+        name = self._full_name(family)
         is_theirs = driven.driver == descriptor.id or name in descriptor.extends
         return is_theirs and (self.families is None or name in self.families)
 
@@ -406,6 +415,14 @@ def _import_implementation(descriptor: PluginDescriptor) -> object:
         raise _Refused(
             ProblemKind.BROKEN, f"{where} cannot be instantiated: {describe_error(error)}."
         ) from error
+
+
+def load_additions(plugin_id: str, place: str) -> tuple[Any, ...]:
+    """Imports what a descriptor adds at a place; instantiates classes. What that raises passes."""
+    with plugin_step(plugin_id, f"the import of {place}"):
+        found = pkgutil.resolve_name(place)
+        things = found if isinstance(found, tuple) else (found,)
+        return tuple(one() if isinstance(one, type) else one for one in things)
 
 
 def _narrowed(hook: pluggy.HookImpl) -> Callable[..., Any]:

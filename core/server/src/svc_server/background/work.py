@@ -16,6 +16,7 @@ from msgspec import Struct
 from svc.database import Database
 from svc.findings import Finding
 from svc.plugins import ActivePlugins, EnabledPlugin, Plugins, enabled_plugins, plugin_findings
+from svc.plugins.loading import load_additions
 from svc_cli.processes.state_file import BackgroundState
 from svc_server.background.failures import describe_failure, trace_of
 from svc_server.background.followers import Feed, ViewFollower
@@ -143,6 +144,9 @@ class BackgroundWork:
         jobs = JobList(plugin.id)
         try:
             self._plugins.call("svc_background", plugin.id, context=context, jobs=jobs)
+            for place in self._plugins.descriptors[plugin.id].adds.get("jobs", ()):
+                for job in load_additions(plugin.id, place):
+                    jobs.add(job)
         except (Exception, SystemExit) as error:
             text = describe_failure(error)
             logger.error(

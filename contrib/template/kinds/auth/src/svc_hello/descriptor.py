@@ -24,7 +24,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Lets in who knows a word",
     api=(1, 1),
-    implementation="svc_hello.plugin",
+    adds={
+        "auth_modes": ("svc_hello.mode:WordAuthMode",),
+    },
     configuration=HelloSettings,
     auth_modes=("hello",),
 )

@@ -11,7 +11,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Greets in the styles that other plugins add",
     api=(1, 1),
-    implementation="svc_hello.plugin",
+    adds={
+        "contrib.hello:hello_styles": ("svc_hello.styles:Plain",),
+    },
     operations=("svc_hello.operations",),
     families="svc_hello.api",
 )

@@ -11,6 +11,8 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Finds texts by their first letter",
     api=(1, 1),
-    implementation="svc_hello.plugin",
-    extends=("query:index_types", "query:query_operators"),
+    adds={
+        "query:index_types": ("svc_hello.initials:InitialIndexType",),
+        "query:query_operators": ("svc_hello.initials:HasInitial",),
+    },
 )

@@ -11,6 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Finds texts that are shorter than a number of letters",
     api=(1, 1),
-    implementation="svc_hello.plugin",
-    extends=("query:query_operators",),
+    adds={
+        "query:query_operators": ("svc_hello.lengths:ShorterThan",),
+    },
 )

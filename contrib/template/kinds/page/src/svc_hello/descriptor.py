@@ -11,6 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="A page of the portal",
     api=(1, 1),
-    implementation="svc_hello.plugin",
-    extends=("portal:portal_pages",),
+    adds={
+        "portal:portal_pages": ("svc_hello.page:HelloPage",),
+    },
 )

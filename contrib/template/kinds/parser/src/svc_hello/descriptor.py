@@ -11,6 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Reads files of key = value lines",
     api=(1, 1),
-    implementation="svc_hello.plugin",
-    extends=("query:parsers",),
+    adds={
+        "query:parsers": ("svc_hello.properties:PropertiesParser",),
+    },
 )

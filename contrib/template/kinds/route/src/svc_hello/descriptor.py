@@ -11,6 +11,5 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Says how much lies below a path",
     api=(1, 1),
-    implementation="svc_hello.plugin",
     operations=("svc_hello.operations",),
 )

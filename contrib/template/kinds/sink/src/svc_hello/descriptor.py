@@ -24,8 +24,9 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Posts events to a URL",
     api=(1, 1),
-    implementation="svc_hello.plugin",
+    adds={
+        "events:event_sinks": ("svc_hello.sink:PostingSink",),
+    },
     configuration=HelloSettings,
     needs=("events",),
-    extends=("events:event_sinks",),
 )

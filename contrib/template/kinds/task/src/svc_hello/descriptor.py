@@ -11,6 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Counts files below a directory",
     api=(1, 1),
-    implementation="svc_hello.plugin",
-    extends=("tasks:task_types",),
+    adds={
+        "tasks:task_types": ("svc_hello.task:CountTask",),
+    },
 )

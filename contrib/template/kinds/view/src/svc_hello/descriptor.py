@@ -11,5 +11,7 @@ PLUGIN = PluginDescriptor(
     version="0.1.0",
     summary="Counts the transactions of each author",
     api=(1, 1),
-    implementation="svc_hello.plugin",
+    adds={
+        "views": ("svc_hello.writes:WritesView",),
+    },
 )

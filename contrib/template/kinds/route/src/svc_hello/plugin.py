@@ -1,1 +1,0 @@
-"""The plugin has no hooks: its operations are in the descriptor."""
