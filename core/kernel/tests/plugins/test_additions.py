@@ -103,6 +103,18 @@ def test_what_cannot_be_added_puts_the_plugin_out_of_use(
     assert plugins.registries.health_checks.owner("of-a-test") is None
 
 
+def test_a_plugin_without_hooks_that_fails_is_out_of_use_alone(install: Callable[..., str]) -> None:
+    descriptor = """
+from svc.plugins import PluginDescriptor
+
+ADDS = {"health_checks": ("svc_test_bare.plugin:Gone",)}
+PLUGIN = PluginDescriptor("test.bare", "1", "s", (1, 1), adds=ADDS)
+"""
+    problem = only_problem(load_plugins([install("bare", descriptor=descriptor)]), "test.bare")
+    assert problem.kind is ProblemKind.BROKEN
+    assert "'Gone'" in problem.message
+
+
 @pytest.mark.parametrize(
     "adds",
     [

@@ -293,6 +293,7 @@ class PluginDescriptor(Struct, frozen=True):
     def _check_additions(self) -> None:
         if not isinstance(self.adds, Mapping):
             raise PluginError(f"The adds of plugin {self.id} must map families to tuples of places.")
+        places: Any
         for family, places in self.adds.items():
             if not _is_text(family) or not _FAMILY.fullmatch(family):
                 raise PluginError(f"The plugin {self.id} adds to {family!r}, which is no name of a family.")

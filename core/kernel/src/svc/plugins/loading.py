@@ -297,6 +297,7 @@ class _Boot:
 
     def _register(self, descriptor: PluginDescriptor, hooks: Mapping[str, Callable[..., Any]]) -> None:
         step = ""
+        registry: Any
         try:
             with self.registries.adding(descriptor.id):
                 for family, registry in self.registries.named().items():
@@ -313,7 +314,8 @@ class _Boot:
                     if family == "routes":
                         self.registries.routes.add_operations(descriptor.declared_operations())
         except (Exception, SystemExit) as error:
-            self.manager.unregister(name=descriptor.id)
+            if descriptor.implementation is not None:
+                self.manager.unregister(name=descriptor.id)
             if isinstance(error, SvcError):
                 raise _Refused(_kind_of(error), f"The plugin {descriptor.id!r}: {error.message}") from error
             logger.info("plugin %s failed in %s", descriptor.id, step, exc_info=error)

@@ -42,6 +42,9 @@ class SystemPaths:
     def __init__(self, descriptors: Iterable[PluginDescriptor] = ()) -> None:
         descriptors = tuple(descriptors)
         self._declared = (*_KERNEL, *(owned for one in descriptors for owned in one.system_paths))
+        self._by_first: dict[Path, list[SystemPath]] = {}
+        for owned in self._declared:
+            self._by_first.setdefault(owned.parts[:1], []).append(owned)
         self._of_node = frozenset(("plugins", one.id) for one in descriptors if one.is_of_node)
 
     def exchanged(self) -> list[tuple[Path, SyncRule]]:
@@ -51,7 +54,9 @@ class SystemPaths:
 
     def sync_rule(self, path: Path) -> SyncRule:
         """Returns what nodes of a cluster do with a path of the system tree."""
-        fitting = [owned for owned in self._declared if _lies_at_or_below(path, owned.parts)]
+        # No declared path begins with ``*``.
+        near = self._by_first.get(path[:1], ())
+        fitting = [owned for owned in near if _lies_at_or_below(path, owned.parts)]
         if not fitting or path in self._of_node:
             return SyncRule.NONE
         return max(fitting, key=lambda owned: len(owned.parts)).sync
