@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from svc_sync.exchange.pulling import MeetingRefused
 from svc_sync.exchange.trees import TreeCopier
 
 from svc.errors import Conflict, NotFound, ServiceUnavailable
-from svc.plugin import reference_path
+from svc.plugin import collect, reference_path
 
 from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
 
@@ -333,8 +336,26 @@ def test_only_versions_that_have_a_name_can_be_asked_for(nodes: Nodes) -> None:
     copier.let_go()
 
 
+@pytest.fixture
+def before_tries(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has something done in the middle of each of the next tries to take over, so that the try fails."""
+
+    def set_acts(*acts: Callable[[], object]) -> None:
+        waiting, hold_losers = iter(acts), taking_over.holding_losers
+
+        def hold(*arguments: Any) -> Any:
+            for act in waiting:
+                act()
+                break
+            return hold_losers(*arguments)
+
+        monkeypatch.setattr(taking_over, "holding_losers", hold)
+
+    return set_acts
+
+
 def test_a_second_try_decides_on_what_was_written_since_alone(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, before_tries: Callable[..., None]
 ) -> None:
     a, b, c = nodes.cluster(3)
     for number in range(50):
@@ -346,26 +367,107 @@ def test_a_second_try_decides_on_what_was_written_since_alone(
     nodes.all.append(c)
     for number in range(50):
         c.put(f"files/{number}", b"of c")
-    hold_losers, decide = taking_over.holding_losers, returning.carry_over
-    writes = iter(range(8))
-    decided = 0
-
-    def write_too(*arguments: Any) -> Any:
-        for number in writes:
-            c.put(f"files/{number}", b"written before a try")
-            break
-        return hold_losers(*arguments)
+    decide, decided = returning.carry_over, 0
 
     def count(*arguments: Any, **named: Any) -> Any:
         nonlocal decided
         decided += 1
         return decide(*arguments, **named)
 
-    monkeypatch.setattr(taking_over, "holding_losers", write_too)
     monkeypatch.setattr(returning, "carry_over", count)
+    before_tries(*(partial(c.put, f"files/{number}", b"written before a try") for number in range(8)))
     c.rejoin(a)
     assert decided == 50 + 8
     nodes.heal()
     agree(a, b, c)
     assert a.read("files", "7") == b"written before a try"
     assert a.read("files", "8") == b"of c"
+
+
+def test_an_empty_directory_of_the_cluster_stands_again_when_a_second_try_empties_it(
+    nodes: Nodes, before_tries: Callable[..., None]
+) -> None:
+    a = nodes.new()
+    a.mkdir("empty")
+    b, c = nodes.new(), nodes.new()
+    b.join(a)
+    c.join(a)
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    c.put("empty/file", b"1")
+    before_tries(lambda: c.delete("empty"))
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    assert ("empty",) in a.leaves()
+
+
+def test_a_file_that_an_earlier_try_displaced_stays_a_conflict(
+    nodes: Nodes, before_tries: Callable[..., None]
+) -> None:
+    a, b, c = nodes.cluster(3)
+    nodes.heal()
+    a.put("name", b"file")
+    b.pull(a)
+    a.pull(b)
+    remove_member(a.database, c.node_id)
+    pulling.prune(a.database)
+    c.put("name/below", b"1")
+    # The pull from a member that has not heard of the removal brings a register of the file.
+    before_tries(lambda: (c.pull(b), c.put("other", b"1")))
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    for node in (a, b, c):
+        assert [*node.conflicts()] == [("name",)]
+    c.delete("name")
+    nodes.heal()
+    agree(a, b, c)
+
+
+@pytest.mark.parametrize("tries", [0, 2])
+def test_a_document_that_does_not_travel_stays_whatever_is_tried(
+    nodes: Nodes, before_tries: Callable[..., None], tries: int
+) -> None:
+    a, _, c = nodes.cluster(3)
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    with c.database.transaction() as changes:
+        changes.put_system(("api-keys", "large"), b"k" * 70_000)
+    before_tries(*(partial(c.put, f"file-{number}", b"1") for number in range(tries)))
+    c.rejoin(a)
+    entry = c.database.system().get(("api-keys", "large"))
+    assert entry is not None
+    assert entry.size == 70_000
+
+
+@pytest.mark.parametrize("brings", [True, False])
+def test_a_collection_between_two_tries_is_no_damage(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, before_tries: Callable[..., None], brings: bool
+) -> None:
+    a, b = nodes.cluster(2)
+    c = nodes.new()
+    if not brings:
+        c.join(a)
+        nodes.heal()
+        remove_member(a.database, c.node_id)
+    for number in range(100):
+        c.put(f"{number % 20}/{number}", b"of c %d" % number * 1_000)
+    before_tries(lambda: [c.put(f"{number}/0", b"new" * 1_000) for number in range(20)])
+    stamp, stamped = taking_over.stamp, itertools.count()
+
+    def collect_before(*arguments: Any, **named: Any) -> Any:
+        if next(stamped) == 1:
+            collect(c.database)
+            c.database.drop_caches()
+        return stamp(*arguments, **named)
+
+    monkeypatch.setattr(taking_over, "stamp", collect_before)
+    if brings:
+        c.join_with_data(a)
+    else:
+        c.rejoin(a)
+    assert next(stamped) >= 2
+    nodes.heal()
+    agree(a, b, c)
+    assert a.read("5", "0") == b"new" * 1_000

@@ -26,6 +26,7 @@ QUIET = Loud()
 QUIET.name = "quiet"
 BOTH = (Plain, QUIET)
 NONE = object()
+EMPTY = ()
 
 class Check(HealthCheck):
     name = "of-a-test"
@@ -86,6 +87,7 @@ def test_what_is_for_a_driver_that_is_absent_rests(add) -> None:
         ({"styles": ("Missing",)}, ProblemKind.BROKEN, "has no attribute 'Missing'"),
         ({"styles": ("svc_test_adding.nowhere:Plain",)}, ProblemKind.BROKEN, "svc_test_adding.nowhere"),
         ({"styles": ("NONE",)}, ProblemKind.BROKEN, "not a style"),
+        ({"styles": ("EMPTY",)}, ProblemKind.BROKEN, "There is nothing at svc_test_adding.things:EMPTY"),
         ({"styles": ("Plain", "Plain")}, ProblemKind.DUPLICATE, "already added"),
         ({"health_check": ("Check",)}, ProblemKind.UNKNOWN_HOOK, "Did you mean health_checks?"),
         ({"routes": ("Check",)}, ProblemKind.UNKNOWN_HOOK, "no such family"),

@@ -308,7 +308,7 @@ class PluginDescriptor(Struct, frozen=True):
         """The package that holds what the plugin adds; "" where it adds nothing."""
         added = (place for places in self.adds.values() for place in places)
         commands = (command.home for command in self.commands)
-        homes = (self.implementation, *self.operations, *added, *commands)
+        homes = (self.implementation, *added, *self.operations, *commands)
         return next((home.partition(":")[0].partition(".")[0] for home in homes if home is not None), "")
 
     def declared_operations(self) -> Iterator[DeclaredOperation[..., Any]]:

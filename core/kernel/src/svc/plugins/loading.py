@@ -423,7 +423,9 @@ def load_additions(plugin_id: str, place: str) -> tuple[Any, ...]:
     """Imports what a descriptor adds at a place; instantiates classes. What that raises passes."""
     with plugin_step(plugin_id, f"the import of {place}"):
         found = pkgutil.resolve_name(place)
-        things = found if isinstance(found, tuple) else (found,)
+        things = found if type(found) is tuple else (found,)
+        if not things:
+            raise PluginError(f"There is nothing at {place}.")
         return tuple(one() if isinstance(one, type) else one for one in things)
 
 

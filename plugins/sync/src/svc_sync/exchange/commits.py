@@ -190,7 +190,6 @@ def _stamp_once(database: Database, level: bool, merges: _Merges) -> Snapshot | 
     if is_alone:
         work = _Round(_passed(state, head.sequence, head.root), scope)
     else:
-        merges.read(state.sequence, head.sequence)
         work = _gather(database, node, state, store, head.sequence, head.root, merges)
         if work.is_last and scope.is_whole:
             _gather_system(database, node, work, store, system)
@@ -240,6 +239,7 @@ def _gather(
     """Stamps commits up to a number, as many as one transaction may hold."""
     work = _Round(state, state.cluster.scope_of(node.writer))
     try:
+        merges.read(state.sequence, until)
         for count, commit in enumerate(_commits(database, state.sequence, until)):
             if count == ROUND_COMMITS or work.paths >= ROUND_PATHS:
                 work.is_last = False

@@ -106,6 +106,11 @@ class Documents:
                 if (old or new) is not None and rule_of((*SYSTEM, *path)) is not None:
                     yield (*SYSTEM, *path), old, new
 
+    def travels(self, path: Path) -> bool:
+        """Whether nodes exchange what was stamped at the path of a register; yes where nothing was."""
+        entry = self.entry(path)
+        return rule_of(path) is not None and (entry is None or entry.size <= MAXIMUM_DOCUMENT_BYTES)
+
     def changed_since(self, other: Documents) -> Iterator[Path]:
         """Yields the paths of registers whose documents were not stamped as in another state."""
         for change in other._system.diff(self._system, STAMPED_DOCUMENTS):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from svc.errors import PreconditionFailed
+from svc.errors import CorruptRecord, NotFound, PreconditionFailed, VersionCollected
 from svc.plugin import Database, Entry, Hash, Path, StoredContent, Transaction, same_content
 from svc_sync.exchange.commits import Snapshot, own_row, stamp
 from svc_sync.exchange.documents import replace_document
@@ -36,8 +36,8 @@ from svc_sync.exchange.trees import TreeCopier
 from svc_sync.joining import row_of_returned
 from svc_sync.registers import Dot, Register, restate
 from svc_sync.scopes import REFERENCES, SYSTEM, is_of_user
-from svc_sync.tree import Application, apply, value_of
-from svc_sync.values import Document
+from svc_sync.tree import FULL, Application, apply, value_of
+from svc_sync.values import Directory, Document
 
 __all__ = ["Decide", "TakeOver"]
 
@@ -134,24 +134,33 @@ class TakeOver:
 
     def _bring(self, snapshot: Snapshot) -> _Aside:
         """Keeps aside what comes of what this node brings; commits page by page."""
-        aside, since = self._aside, None
-        if aside is None or aside.at is None:
-            with self._database.transaction(actor=ACTOR, message="begin to carry over") as changes:
-                copy_registers(changes, self._database.system(), SEEN, MADE)
-            base = self._seen.tree.version.root
-            aside = _Aside(self._trees.edit(self._root, _NOTHING, self._seen.contents.of, base=base))
-            self._aside = aside
-        else:
-            since = aside.at
+        aside = self._aside
+        if aside is not None and aside.at is not None:
+            try:
+                return self._bring_changes(snapshot, aside, aside.at)
+            except (CorruptRecord, NotFound, VersionCollected):
+                pass  # A collection has taken the state of the former try: all is decided again.
+        with self._database.transaction(actor=ACTOR, message="begin to carry over") as changes:
+            copy_registers(changes, self._database.system(), SEEN, MADE)
+        base = self._seen.tree.version.root
+        aside = _Aside(self._trees.edit(self._root, _NOTHING, self._seen.contents.of, base=base))
+        self._aside = aside
+        self._put_all(snapshot, None, aside)
+        return aside
+
+    def _bring_changes(self, snapshot: Snapshot, aside: _Aside, since: Snapshot) -> _Aside:
+        self._put_all(snapshot, since, aside)
+        if aside.documents is not None:
+            aside.documents.update(snapshot.documents.changed_since(since.documents))
+            aside.documents.update(path for path in aside.affected if path[:2] == SYSTEM)
+        return aside
+
+    def _put_all(self, snapshot: Snapshot, since: Snapshot | None, aside: _Aside) -> None:
         contents = _contents_of(self._database, snapshot, self._seen)
         for brought in self._decide(snapshot, since):
             if brought:
                 self._put(aside, brought, contents)
-        if since is not None and aside.documents is not None:
-            aside.documents.update(snapshot.documents.changed_since(since.documents))
-            aside.documents.update(path for path in aside.affected if path[:2] == SYSTEM)
         aside.at = snapshot
-        return aside
 
     def _put(
         self,
@@ -160,21 +169,34 @@ class TakeOver:
         contents: Callable[[Path, Entry], Entry | StoredContent],
     ) -> None:
         seen, theirs, made = self._seen, self._seen.registers(), self._seen.registers(MADE)
+        tree = VersionTree(self._database.version_of(aside.root))
 
         def register_at(path: Path) -> Register | None:
-            if path not in brought:
-                return made.get(path)
-            return brought[path] or theirs.get(path) or restate(value_of(seen.shown(path, theirs)))
+            if path in brought:
+                return brought[path] or theirs.get(path) or restate(value_of(seen.shown(path, theirs)))
+            register = made.get(path)
+            if register is None and type(shown := seen.shown(path, theirs)) is Directory:
+                # What it held here was an earlier try's: it is empty again, as in the cluster.
+                return restate(shown)
+            return register
 
-        edits = apply(
-            VersionTree(self._database.version_of(aside.root)), filter(is_of_user, brought), register_at
-        )
-        registers = {path: register or theirs.get(path) for path, register in brought.items()}
+        edits = apply(tree, filter(is_of_user, brought), register_at)
+        put = dict(edits.put)
+
+        def register_of(path: Path) -> Register | None:
+            register = brought[path] or theirs.get(path)
+            if register is None and is_of_user(path):
+                value = value_of(seen.shown(path, theirs))
+                if isinstance(value, Entry) and path not in put and tree.leaf(path) is FULL:
+                    return restate(value)  # It stays displaced.
+            return register
+
+        registers = {path: register_of(path) for path in brought}
         with self._database.transaction(actor=ACTOR, message="carry over") as changes:
             put_registers(changes, made, {**registers, **edits.restated})
         if edits.removed or edits.put:
             aside.root = self._trees.edit(self._root, edits, contents)
-        aside.affected.update(brought, edits.restated, edits.removed, (path for path, _ in edits.put))
+        aside.affected.update(brought, edits.restated, edits.removed, put)
         times = (one.context.get(self._node.writer, 0) for one in brought.values() if one is not None)
         aside.vt = max(aside.vt, *times, 0)
 
@@ -213,7 +235,8 @@ class TakeOver:
         for path in sorted(aside.documents):
             value = value_at(stable, made, path)
             document = value if isinstance(value, Document) else None
-            if document == documents.value(path):
+            is_own = document is None and not documents.travels(path)
+            if is_own or document == documents.value(path):
                 aside.documents.discard(path)
             else:
                 replace_document(changes, documents, path, document)
