@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from svc.errors import CorruptRecord, NotFound, PreconditionFailed, VersionCollected
+from svc.errors import CorruptRecord, NotFound, VersionCollected
 from svc.plugin import Database, Entry, Hash, Path, StoredContent, Transaction, same_content
 from svc_sync.exchange.commits import Snapshot, own_row, stamp
 from svc_sync.exchange.documents import replace_document
@@ -204,25 +204,23 @@ class TakeOver:
         tree = VersionTree(self._database.version_of(aside.root))
         contents = _contents_of(self._database, snapshot, self._seen)
         made = self._seen.registers(MADE)
-        rows = made.items() if aside.lost is None else ((path, made.get(path)) for path in aside.affected)
-        aside.lost = aside.lost or {}
+        known, aside.lost = aside.lost, None  # Until it is whole: else they are looked for anew.
+        rows = made.items() if known is None else ((path, made.get(path)) for path in aside.affected)
+        found = known or {}
         for page in pages_of(rows):
             kept: dict[tuple[Path, Dot], tuple[Entry, Entry | StoredContent | None]] = {}
             for path, register in page:
-                aside.lost.pop(path, None)
+                found.pop(path, None)
                 if register is not None and is_of_user(path):
                     lost = losers_of(register, value_of(tree.leaf(path)))
                     kept.update({(path, dot): (value, contents(path, value)) for dot, value in lost})
                     if lost:
-                        aside.lost[path] = [dot for dot, _ in lost]
+                        found[path] = [dot for dot, _ in lost]
             keep_losers(self._database, kept)
         aside.affected.clear()
-        needed = ((path, dot) for path, dots in aside.lost.items() for dot in dots)
-        try:
-            return holding_losers(self._database, needed)
-        except PreconditionFailed:
-            aside.lost = None  # They are put there anew.
-            raise
+        held = holding_losers(self._database, ((path, dot) for path, dots in found.items() for dot in dots))
+        aside.lost = found
+        return held
 
     def _put_documents(
         self, changes: Transaction, snapshot: Snapshot, aside: _Aside, made: RegisterStore
