@@ -38,7 +38,7 @@ def since(path: Path) -> int:
             if number == OLD + 1:
                 time.sleep(0.02)
                 began = now_ms()
-                time.sleep(0.02)
+                time.sleep(0.25)  # A collection is asked for a little later than its days are counted.
             with database.transaction() as transaction:
                 transaction.put(("file",), database.store_bytes(content(number)))
     return began
