@@ -168,6 +168,45 @@ def test_documents_and_names_of_one_that_returns(nodes: Nodes) -> None:
     assert len(refs[0]) == 2, "both states of the fork are there"
 
 
+def test_what_is_new_of_the_cluster_is_put_ahead_and_goes_again_if_the_cluster_removes_it(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = nodes.cluster(2)
+    nodes.heal()
+    remove_member(a.database, b.node_id)
+
+    def names(node: Node) -> list[str]:
+        found = [ref for ref, _ in node.database.refs("snapshots")]
+        return found + [name for name, _ in node.database.system().entries(("api-keys",))]
+
+    with a.database.transaction() as changes:
+        for name in ("removed", "stays", "taken"):
+            changes.put_system(("api-keys", name), b"key")
+            changes.set_ref(f"snapshots/{name}", a.root)
+    with b.database.transaction() as changes:
+        changes.put_system(("api-keys", "taken"), b"key of b")
+    b_root = b.root
+
+    def ends(*given: object) -> None:
+        raise Cut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(returning, "TakeOver", ends)
+        with pytest.raises(Cut):
+            b.rejoin(a)
+    assert names(b) == [*(f"snapshots/{name}" for name in ("removed", "stays", "taken")), *names(a)[3:]]
+    assert b.root == b_root
+    assert not dict(b.snapshot().registers.below(("", "refs")))
+    with a.database.transaction() as changes:
+        changes.delete_system(("api-keys", "removed"))
+        changes.set_ref("snapshots/removed", None)
+    a.snapshot()
+    pulling.prune(a.database)
+    b.rejoin(a)
+    nodes.heal()
+    assert names(a) == names(b) == ["snapshots/stays", "snapshots/taken", "stays", "taken"]
+
+
 def test_a_copied_file_becomes_a_node_of_its_own(nodes: Nodes) -> None:
     a, b = nodes.cluster(2)
     a.put("x", b"1")

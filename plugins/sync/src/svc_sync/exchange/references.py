@@ -90,11 +90,12 @@ class References:
         system: the state.
     """
 
-    __slots__ = ("_noted", "_system")
+    __slots__ = ("_local", "_noted", "_system")
 
     def __init__(self, system: Version) -> None:
         self._system = system
         self._noted: dict[str, dict[str, Noted]] = {}
+        self._local: dict[Hash, Hash] | None = None
 
     @staticmethod
     def kinds() -> list[str]:
@@ -129,11 +130,11 @@ class References:
 
     def local_root(self, root: Hash) -> Hash | None:
         """Returns what stands here for a root that a register says; None where nothing does."""
-        for kind in self.kinds():
-            for one in self.noted(kind).values():
-                if root in (one.root, one.local):
-                    return one.local
-        return None
+        if self._local is None:
+            noted = [one for kind in self.kinds() for one in self.noted(kind).values()]
+            self._local = {one.local: one.local for one in noted}
+            self._local.update((one.root, one.local) for one in noted)
+        return self._local.get(root)
 
     def changes(self, database: Database) -> Iterator[tuple[str, str, Noted | None, Hash | None]]:
         """Yields kind and name of each ref that is not what is noted: what that is, and its root."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from svc.errors import Conflict, NotFound
 from svc.plugin import Database, Hash, Path, attempt
 from svc_sync.cluster import Horizons, Member
+from svc_sync.exchange.ahead import put_ahead
 from svc_sync.exchange.commits import Snapshot, stamp
 from svc_sync.exchange.documents import rule_of
 from svc_sync.exchange.links import Link
@@ -124,6 +125,7 @@ def _rejoin(
     distrusted = (old.writer,) if distrusts_log else ()
     node = replace(old, node_id=request.node_id, writer=request.writer, copying=None)
     carrying = _Carrying(database, seen, node.writer, distrusted)
+    put_ahead(database, seen, trees)
     attempt(TakeOver(database, seen, trees, root, node, carrying, distrusted), "This node")
     write_mark(database, node.writer)
     trees.let_go()

@@ -123,8 +123,9 @@ class TakeOver:
             planned = plan_all_references(
                 snapshot.references, dict(made.below(REFERENCES)), seen.stable, seen.cluster
             )
-            local = {one.root: self._local(snapshot, one.root) for one in planned if one.root is not None}
-            put_references(changes, system, [(one, local.get(one.root or b"")) for one in planned])
+            put_references(
+                changes, system, [(one, self._trees.local(one.root, snapshot.references)) for one in planned]
+            )
             copy_registers(changes, system, MADE, OWN)
             forget_returning(changes, system)
             changes.put_system(
@@ -257,10 +258,6 @@ class TakeOver:
             pruned_scoped={},
             has_documents=True,
         )
-
-    def _local(self, snapshot: Snapshot, root: Hash) -> Hash:
-        local = self._trees.copied(root) or snapshot.references.local_root(root)
-        return root if local is None else local
 
 
 def _contents_of(

@@ -26,6 +26,7 @@ from svc_sync.exchange.messages import ObjectsMessage, TreeMessage, read_path, r
 from svc_sync.exchange.parts import begin_part
 from svc_sync.exchange.reading import directory_of, leaf_of
 from svc_sync.exchange.records import ACTOR, now_ms
+from svc_sync.exchange.references import References
 from svc_sync.exchange.store import RETURNING, forget_returning
 from svc_sync.registers import winner
 from svc_sync.scopes import Scope
@@ -117,9 +118,11 @@ class TreeCopier:
             self._copied[root] = self._copy(root, bases[:_MOST_BASES], scope)
         return self._copied[root]
 
-    def copied(self, root: Hash) -> Hash | None:
-        """Returns the root here of a tree that was copied; None where it was not."""
-        return self._copied.get(root)
+    def local(self, root: Hash | None, references: References) -> Hash | None:
+        """Returns what stands here for a root that a register says: copied, or under a name already."""
+        if root is None:
+            return None
+        return self._copied.get(root) or references.local_root(root) or root
 
     def edit(
         self,
