@@ -38,8 +38,9 @@ from svc.database.findings import (
 from svc.database.head import Head
 from svc.database.history import Covered, History, Proof, examine, proof_of_head, withdraw_claims
 from svc.database.needed_paths import NeededPaths
+from svc.database.opening_rule import Cell, Found, Index, Verdict, decide
 from svc.database.state import SharedState
-from svc.errors import DatabaseBusy, InsufficientStorage, SvcError
+from svc.errors import CorruptRecord, DatabaseBusy, InsufficientStorage, SvcError
 from svc.executor import Executor
 from svc.findings import Finding
 from svc.log import FIRST, Log, Recovery, Remains, SharedCell, StorageBackend, record_size
@@ -130,28 +131,18 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
         index = covered.index if covered is not None else None
         mark = covered.mark if covered is not None else None
         rebuilt = index is None
-        if log.alone:
-            history = examine(log, covered, _last_of(proof_of_head(log, cell), claim))
-            if history.loss is not None:
-                raise history.loss.error(log)
-            log.refuse_cut_short()
-            plan = _plan(log, cell, mark, history)
-            plan.refuse_broken(log, history)
+        history = examine(log, covered, _last_of(proof_of_head(log, cell), claim)) if log.alone else None
+        plan = None if history is None else _plan(log, cell, mark, history)
+        verdict = decide(_found_by_writer(log, cell, mark, history, plan))
+        _refuse(verdict, log, history)
+        if plan is not None:
             withdraw_claims(log, cell)
             recovery = _recover(log, cell, plan)
-            if index is None:
-                KeyIndex.destroy(directory / "index")
-                index = KeyIndex(directory / "index")
-        elif index is None:
-            log.refuse_cut_short()
-            raise DatabaseBusy(
-                f"{directory.name} was removed or replaced while another process has the database open; "
-                "stop that process first."
-            )
-        else:
-            log.refuse_cut_short()
+        if index is None:
+            KeyIndex.destroy(directory / "index")
+            index = KeyIndex(directory / "index")
         state = SharedState(log, index, cell)
-        _agree(state, mark, log.alone, progress)
+        _agree(state, mark, verdict, progress)
         if log.alone:
             state, rebuilt = _after_collections(state, cell, rebuilt, progress)
             index = state.index
@@ -165,6 +156,41 @@ def _open_for_writing(log: Log, progress: Progress | None) -> Opened:
         log.release_commit_lock()
     kept = () if recovery is None or not recovery.damaged else (finding_of_kept(recovery.damaged),)
     return Opened(state, directory, False, recovery, rebuilt, kept)
+
+
+def _found_by_writer(
+    log: Log, cell: SharedCell, mark: CoverageMark | None, history: History | None, plan: _Plan | None
+) -> Found:
+    """Returns what a writer goes by; where others have the log open, there is neither history nor plan."""
+    known = log.storage.tail()
+    is_short = known is not None and log.storage.size() < known
+    head = plan.head if plan is not None else SharedState.present_head(cell)
+    is_behind = head is not None and mark is not None and mark.sequence < head.sequence
+    is_lost = history is not None and history.loss is not None
+    return Found(
+        writes=True,
+        alone=log.alone,
+        is_lost=is_lost,
+        is_short=is_short,
+        is_broken=not is_lost and not is_short and plan is not None and plan.keeps_broken(log),
+        index=Index.NONE if mark is None else Index.BEHIND if is_behind else Index.LEVEL,
+        cell=Cell.NONE if head is None else Cell.LATCHED if plan and plan.unsynced else Cell.HEAD,
+    )
+
+
+def _refuse(verdict: Verdict, log: Log, history: History | None) -> None:
+    """Raises what a verdict says. Nothing was changed yet, so the end of a refused log can be examined."""
+    if verdict is Verdict.REFUSE_LOST and history is not None and history.loss is not None:
+        raise history.loss.error(log)
+    if verdict is Verdict.REFUSE_SHORT:
+        log.refuse_cut_short()
+    if verdict is Verdict.REFUSE_BROKEN and history is not None and history.broken is not None:
+        raise history.broken
+    if verdict is Verdict.REFUSE_BUSY:
+        raise DatabaseBusy(
+            f"{log.state_directory.name} was removed or replaced while another process has the database "
+            "open; stop that process first."
+        )
 
 
 def _after_collections(
@@ -192,7 +218,7 @@ def _with_new_index(state: SharedState, cell: SharedCell, progress: Progress | N
     KeyIndex.destroy(directory)
     made = SharedState(state.log, KeyIndex(directory), cell)
     try:
-        _agree(made, None, True, progress)
+        _agree(made, None, Verdict.CUT_TORN, progress)
     except BaseException:
         made.index.close()
         raise
@@ -200,26 +226,25 @@ def _with_new_index(state: SharedState, cell: SharedCell, progress: Progress | N
 
 
 class _Plan(Struct, frozen=True):
-    """How a log is recovered: the arguments of ``Log.recover``."""
+    """How a log is recovered: the arguments of ``Log.recover``.
+
+    ``head`` is what the cell says; ``broken``, what the walk met where a commit is missing.
+    """
 
     head: Head | None
     start: int
+    broken: CorruptRecord | None
     one_batch: bool = False
     unsynced: bool = False
     unacknowledged: bool = False
     proved: bool = False
 
-    def refuse_broken(self, log: Log, history: History) -> None:
-        """Raises what the walk met where a commit is missing, unless the recovery would cut that off.
-
-        Nothing was changed yet, so the end of a refused log can be examined.
-        """
-        broken = history.broken
-        if broken is None or self.unsynced:
-            return
+    def keeps_broken(self, log: Log) -> bool:
+        """Whether a commit is missing before what the recovery would keep."""
+        if self.broken is None:
+            return False
         kept = log.kept_by_recovery(self.start, one_batch=self.one_batch, unacknowledged=self.unacknowledged)
-        if broken.details["offset"] < kept:
-            raise broken
+        return bool(self.broken.details["offset"] < kept)
 
 
 def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: History) -> _Plan:
@@ -230,11 +255,12 @@ def _plan(log: Log, cell: SharedCell, mark: CoverageMark | None, history: Histor
         start = max(known, head.commit_end)
         # A commit that says otherwise was made later: the cell is of an earlier course of events.
         if durable <= start:
-            return _Plan(head, start, unsynced=True, proved=True)
+            return _Plan(head, start, None, unsynced=True, proved=True)
     # A commit is published before anybody is told of it: of what lies behind the cell's nobody was.
     return _Plan(
         head,
         durable,
+        history.broken,
         one_batch=True,
         unacknowledged=head is not None and not history.goes_on,
         proved=head is not None or mark is not None,
@@ -262,9 +288,11 @@ def _recover(log: Log, cell: SharedCell, plan: _Plan) -> Recovery:
         raise
 
 
-def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress: Progress | None) -> None:
+def _agree(
+    state: SharedState, mark: CoverageMark | None, verdict: Verdict, progress: Progress | None
+) -> None:
     """Catches the index up and publishes HEAD; the caller holds the commit lock."""
-    if alone:
+    if verdict in (Verdict.CUT_TORN, Verdict.CUT_UNSYNCED):
         start, sequence = (mark.covered, mark.sequence) if mark is not None else (FIRST, 0)
         pending = 0
         try:
@@ -276,7 +304,7 @@ def _agree(state: SharedState, mark: CoverageMark | None, alone: bool, progress:
             # for space, and the next writer finishes it.
             pending = start
         state.publish(replace(state.head_of_index(), pending_from=pending))
-    elif state.is_current() and mark is not None and mark.sequence >= state.head().sequence:
+    elif verdict is Verdict.OPEN:
         with suppress(InsufficientStorage):
             state.settled_head()
     else:
@@ -295,7 +323,8 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
     is_quiet = log.needs_recovery or not (log.storage.size() == log.tail or log.storage.others_present())
     history = examine(log, covered, _last_of(proof, claim), walked=covered is None or is_quiet)
     finding = None if history.loss is None else finding_of_loss(history.loss)
-    if covered is not None and (history.loss is not None or history.last > covered.mark.sequence):
+    verdict = decide(_found_by_reader(log, covered, history))
+    if covered is not None and verdict is Verdict.INDEX_ASIDE:
         # It cannot be caught up here, and what it shows is not what the log holds.
         covered.index.close()
         covered = None
@@ -317,6 +346,19 @@ def _open_for_reading(log: Log, progress: Progress | None) -> Opened:
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _found_by_reader(log: Log, covered: Covered | None, history: History) -> Found:
+    is_behind = covered is not None and history.last > covered.mark.sequence
+    return Found(
+        writes=False,
+        alone=log.alone,
+        is_lost=history.loss is not None,
+        is_short=log.is_cut_short,
+        is_broken=history.broken is not None,
+        index=Index.NONE if covered is None else Index.BEHIND if is_behind else Index.LEVEL,
+        cell=Cell.NONE,
+    )
 
 
 def _look(log: Log, covered: Covered | None, history: History, is_quiet: bool) -> Remains | None:

@@ -111,11 +111,6 @@ class SharedState:
     def _head_after(self, commit: Commit, end: int) -> Head:
         return Head(commit.sequence, commit.root, commit.system_root, commit.time_ms, end, 0, self._boot_id)
 
-    def is_current(self) -> bool:
-        """Whether HEAD's cell was written in this boot of the machine."""
-        payload = self._cell.read() if self._cell is not None else None
-        return payload is not None and Head.unpack(payload).boot_id == self._boot_id
-
     def read_commit(self, sequence: int) -> tuple[Commit, Hash]:
         """Returns a commit and the identity of its record."""
         payload, hash = self.commit_payload(sequence)
