@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from svc_sync.entering import returns_by_itself
+from svc_sync.entering import is_copy_of_other, returns_by_itself
 from svc_sync.exchange import marks, pulling, returning, taking_over
 from svc_sync.exchange.membership import remove_member
 from svc_sync.exchange.pulling import MeetingRefused
@@ -17,7 +18,7 @@ from svc_sync.exchange.trees import TreeCopier
 from svc.errors import Conflict, NotFound, ServiceUnavailable
 from svc.plugin import collect, reference_path
 
-from .nodes import Cut, Node, Nodes, agree  # noqa: TID252
+from .nodes import Cut, DirectConnection, Node, Nodes, agree  # noqa: TID252
 
 
 def contents(node: Node, name: str) -> set[bytes]:
@@ -226,6 +227,32 @@ def test_a_copied_file_becomes_a_node_of_its_own(nodes: Nodes) -> None:
     assert a.read("of-the-copy") == b"2"
     assert copied.read("of-the-original") == b"3"
     assert len(a.snapshot().state.cluster.members) == 3
+
+
+def test_a_node_that_reaches_itself_is_no_copy(nodes: Nodes) -> None:
+    """One whose file was put back asks who answers where members reach it: it may answer itself."""
+    a, b = nodes.cluster(2)
+    nodes.heal()
+    copied = nodes.open(nodes.copy(b))
+
+    class Transport:
+        schemes = ("there",)
+
+        def check_address(self, address: str, context: object) -> None:
+            pass
+
+        def connect(self, address: str, context: object) -> DirectConnection:
+            return DirectConnection(b.database)
+
+    transports = {"there": SimpleNamespace(value=Transport(), context=None)}
+    assert is_copy_of_other(copied.database, transports, "there://b", "")
+    assert not is_copy_of_other(b.database, transports, "there://b", "")
+    with pytest.raises(MeetingRefused, match="to this node itself") as refused:
+        b.pull(b)
+    assert refused.value.stale is None
+    with pytest.raises(MeetingRefused, match="copy of the other") as refused:
+        copied.pull(b)
+    assert refused.value.stale == "copy"
 
 
 def test_a_return_that_breaks_off_changes_nothing_and_begins_anew(nodes: Nodes) -> None:

@@ -26,6 +26,7 @@ from svc_sync.cluster import learn
 from svc_sync.encoding import encode_register
 from svc_sync.exchange.commits import Snapshot, log_holds, own_row, read_snapshot, stamp
 from svc_sync.exchange.contents import Finder, Inline, answer_objects
+from svc_sync.exchange.marks import name_of_place
 from svc_sync.exchange.messages import (
     HelloAnswer,
     HelloMessage,
@@ -128,6 +129,7 @@ def _hello(database: Database, payload: bytes) -> bytes:
         t2=t2,
         t3=now_ms(),
         your_address=_address_of(database, theirs.member.node_id),
+        place=name_of_place(database) if verdict is Verdict.MY_OWN_WRITER else "",
     )
     return encode_message(said)
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
 from svc.errors import ServiceUnavailable
 from svc.plugin import Database, StateFile
 
-__all__ = ["begun_return", "has_mark", "note_return", "only_return", "write_mark"]
+__all__ = ["begun_return", "has_mark", "name_of_place", "note_return", "only_return", "write_mark"]
 
 
 class _Mark(Struct, frozen=True):
@@ -42,6 +43,21 @@ def has_mark(database: Database, writer: int) -> bool:
     """Whether a writer has lived beside this state directory."""
     found = _file(database).read()
     return found is not None and found[0].writer == writer
+
+
+def name_of_place(database: Database) -> str:
+    """Returns a random name of this state directory, which it keeps."""
+    directory = database.state_directory / "sync"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    place = directory / "place"
+    if not place.exists():
+        # A link is made whole or not at all, and only by the first of several.
+        made = directory / f"place-{secrets.token_hex(8)}"
+        made.write_text(secrets.token_hex(16))
+        with suppress(FileExistsError):
+            os.link(made, place)
+        made.unlink()
+    return place.read_text()
 
 
 def note_return(database: Database, writer: int, *, distrusts_log: bool) -> None:

@@ -77,7 +77,8 @@ class HelloMessage(Struct, frozen=True, kw_only=True):
 class HelloAnswer(Struct, frozen=True, kw_only=True):
     """Who answers, what it makes of the asker, and its clock when the question came and the answer went.
 
-    ``your_address`` is where the asker is reached, as far as the one that answers knows.
+    ``your_address`` is where the asker is reached, as far as the one that answers knows; ``place``, the name
+    of its state directory where the asker has its own identity: by that a node knows itself.
     """
 
     protocol: int
@@ -90,6 +91,7 @@ class HelloAnswer(Struct, frozen=True, kw_only=True):
     t2: int
     t3: int
     your_address: str = ""
+    place: str = ""
 
 
 class PageMessage(Struct, frozen=True, kw_only=True):

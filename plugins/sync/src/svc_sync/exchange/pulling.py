@@ -22,7 +22,7 @@ from svc_sync.exchange.contents import Fetcher
 from svc_sync.exchange.documents import rule_of
 from svc_sync.exchange.links import Link
 from svc_sync.exchange.losers import Losers, clean_losers, losers_of
-from svc_sync.exchange.marks import has_mark
+from svc_sync.exchange.marks import has_mark, name_of_place
 from svc_sync.exchange.merging import Fetch, Told, commit_registers
 from svc_sync.exchange.messages import (
     HelloAnswer,
@@ -75,6 +75,7 @@ class MeetingRefused(Conflict):
         was_removed: whether somebody has removed this node: then it returns when somebody says so.
         was_put_back: whether the log lacks a commit that the other has seen of it.
         your_address: where this node is reached, as the other knows it.
+        is_of_itself: whether this node has met itself: then there is no copy.
     """
 
     def __init__(
@@ -85,12 +86,13 @@ class MeetingRefused(Conflict):
         was_removed: bool = False,
         was_put_back: bool = False,
         your_address: str = "",
+        is_of_itself: bool = False,
     ) -> None:
-        text = _REASONS[verdict]
+        text = "The address leads to this node itself." if is_of_itself else _REASONS[verdict]
         super().__init__(f"The peer refuses: {text}" if by_peer else text, verdict=verdict.value)
         self.is_stale = verdict is (Verdict.THEY_ARE_STALE if by_peer else Verdict.I_AM_STALE)
         self.is_of_rows = verdict in (Verdict.I_AM_STALE, Verdict.THEY_ARE_STALE)
-        self.is_copy = verdict is Verdict.MY_OWN_WRITER
+        self.is_copy = verdict is Verdict.MY_OWN_WRITER and not is_of_itself
         self.was_removed = was_removed
         self.was_put_back = was_put_back
         self.your_address = your_address
@@ -154,6 +156,7 @@ def _greet(database: Database, link: Link, times: int, address: str, label: str)
         "was_removed": writer in answer.cluster.removed | mine.cluster.removed,
         "was_put_back": head is not None and not log_holds(database, head),
         "your_address": answer.your_address,
+        "is_of_itself": answer.place != "" and answer.place == name_of_place(database),
     }
     if verdict is not Verdict.ACCEPT:
         raise MeetingRefused(verdict, **what)
