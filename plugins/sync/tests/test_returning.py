@@ -231,7 +231,7 @@ def test_a_copied_file_becomes_a_node_of_its_own(nodes: Nodes) -> None:
 
 def test_a_node_that_reaches_itself_is_no_copy(nodes: Nodes) -> None:
     """One whose file was put back asks who answers where members reach it: it may answer itself."""
-    a, b = nodes.cluster(2)
+    _, b = nodes.cluster(2)
     nodes.heal()
     copied = nodes.open(nodes.copy(b))
 
