@@ -6,7 +6,6 @@ The first are made of docstrings; nothing is imported, griffe reads the sources.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -92,7 +91,10 @@ def _changes() -> str:
 def _plugin_pages(svc: Any) -> Iterator[tuple[str, str]]:
     """Yields the pages of ``svc.plugin``: one for each package that has many names, one for the others."""
     few = []
-    homes: dict[str, tuple[str, ...]] = ast.literal_eval(str(svc["plugin.HOMES"].value))
+    homes: dict[str, list[str]] = {}
+    public = (CORE[0] / "svc" / "plugin.pyi").read_text(encoding="utf-8")
+    for home, name in re.findall(r"^from (\S+) import (\w+) as ", public, re.MULTILINE):
+        homes.setdefault(home, []).append(name)
     for home, names in sorted(homes.items()):
         module = svc[home.removeprefix("svc.")]
         if len(names) < FEW:

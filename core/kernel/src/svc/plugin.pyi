@@ -106,9 +106,6 @@ from svc.pipeline import not_modified as not_modified
 from svc.pipeline import parse_flags as parse_flags
 from svc.pipeline import path_not_found as path_not_found
 from svc.pipeline import permitted as permitted
-from svc.pipeline import query_flag as query_flag
-from svc.pipeline import query_number as query_number
-from svc.pipeline import query_text as query_text
 from svc.pipeline import quote_etag as quote_etag
 from svc.pipeline import read_cookie as read_cookie
 from svc.pipeline import read_json as read_json

@@ -40,7 +40,7 @@ from svc.pipeline.fairness import dear_work
 from svc.pipeline.lifetime import Lifetime
 from svc.pipeline.middleware import identify_caller, renew_caller
 from svc.pipeline.operations import read_parameters
-from svc.pipeline.parameters import context_of, has_body, query_flag, query_number, query_text
+from svc.pipeline.parameters import context_of, has_body
 from svc.pipeline.permission import (
     effective_permissions,
     flags_of_mask,
@@ -103,9 +103,6 @@ __all__ = [
     "permits",
     "permitted",
     "public",
-    "query_flag",
-    "query_number",
-    "query_text",
     "quote_etag",
     "read_cookie",
     "read_json",
