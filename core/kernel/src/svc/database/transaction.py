@@ -147,13 +147,7 @@ class Transaction:
             PreconditionFailed: the condition does not hold.
         """
         refuse_system_path(path)
-        if type(content) is bytes and len(content) <= WHOLE_LIMIT:
-            small = self._small
-            stored = small.add(content)
-            if small.size >= _APPEND_AHEAD:
-                self._append_ahead()
-        else:
-            stored = self._take(content, system=False)
+        stored = self._take(content)
         return self._add(Put(path, stored, content_type, created_ms, updated_ms, condition))
 
     def put_entry(self, path: Path, entry: Entry, *, condition: Condition | None = None) -> OperationHandle:
@@ -424,7 +418,8 @@ class Transaction:
         self._count += 1
         return OperationHandle(self, len(self._operations) - 1)
 
-    def _take(self, content: StoredContent | bytes, system: bool) -> StoredContent:
+    def _take(self, content: StoredContent | bytes, system: bool = False) -> StoredContent:
+        """Takes a content: what is appended ahead, and what waits for the commit, is decided here."""
         if isinstance(content, StoredContent):
             stored = content
         elif system or len(content) > WHOLE_LIMIT:

@@ -19,7 +19,7 @@ from svc.objects.codecs import MINIMUM_COMPRESSED_SIZE, Codec, decompress
 from svc.objects.expected_chunks import ExpectedChunks
 from svc.objects.file_record import FileRecord
 from svc.objects.key_index import PackedPlace, pack_place, unpack_place
-from svc.objects.large_content import LargeContent
+from svc.objects.large_content import LargeContent, append_pieces
 from svc.objects.many_chunks import append_chunks
 from svc.objects.store import OFFERED_CHUNKS, ObjectStore, PendingObjects, add_chunks, add_object
 from svc.tree import Entry
@@ -219,7 +219,7 @@ def append_ahead(objects: ObjectStore, pending: PendingObjects) -> None:
     """Appends pending records to the log, unsynced; a later commit makes them part of the database."""
     if not pending.records:
         return
-    offset = objects.log.append([framed for framed, _ in pending.records.values()])
+    offset = append_pieces(objects.log, [framed for framed, _ in pending.records.values()])
     placed: dict[Hash, PackedPlace] = {}
     for hash, (framed, place) in pending.records.items():
         placed[hash] = pack_place(offset, *place[1:])
