@@ -13,6 +13,7 @@ import tomllib
 import types
 from collections.abc import Collection
 from configparser import ConfigParser
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,30 @@ def test_the_core_is_made_of_layers() -> None:
         if re.match(r"svc(_|$|\.)", module) and module.partition(".")[0] not in {package, *allowed}
     ]
     assert found == []
+
+
+def test_no_modules_of_the_kernel_import_each_other_in_a_circle() -> None:
+    """Types may name each other. An operation finds what carries it out when it is called."""
+    names = {
+        ".".join(("svc", *path.relative_to(KERNEL).with_suffix("").parts)): path for path in modules(KERNEL)
+    }
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    del names["svc.operations.system"]
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        typing_only = {
+            line
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for line in range(node.lineno, node.end_lineno or 0)
+        }
+        found = (
+            f"{module}.{imported}" if f"{module}.{imported}" in names else module
+            for module, imported, line in imports(path)
+            if line - 1 not in typing_only
+        )
+        graph[name] = {one for one in found if one in names} - {name}
+    TopologicalSorter(graph).prepare()  # CycleError names the modules of a circle
 
 
 def test_the_tests_of_the_worker_need_the_worker_alone() -> None:

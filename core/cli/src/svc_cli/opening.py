@@ -242,7 +242,7 @@ def plugin_of_module(module: str) -> str | None:
 def file_context_of(database: Database, module: str) -> PluginContext | None:
     """Returns the context, in an opened file, of the plugin whose operations a module declares."""
     from svc.plugins import enabled_plugins, validate_settings
-    from svc.plugins.lifecycle import make_context
+    from svc.plugins.context import make_context
 
     plugin_id = plugin_of_module(module)
     if plugin_id is None:
@@ -265,7 +265,8 @@ def usable_descriptors() -> tuple[PluginDescriptor, ...]:
 
 def _views_of(database: Database, plugin_id: str) -> Iterable[View]:
     from svc.plugins import all_needed, enabled_plugins, load_plugins, validate_settings
-    from svc.plugins.lifecycle import bound_view, make_context
+    from svc.plugins.context import make_context
+    from svc.plugins.lifecycle import bound_view
 
     used = all_needed([plugin_id], boot_commands().descriptors)
     plugins = load_plugins(used, families=("views",))
@@ -287,7 +288,8 @@ def _views_of(database: Database, plugin_id: str) -> Iterable[View]:
 
 def _content_checks_of(database: Database) -> Iterable[PathCheck]:
     from svc.plugins import enabled_plugins, load_plugins, parse_allowed
-    from svc.plugins.lifecycle import is_usable, make_context, path_checks
+    from svc.plugins.context import make_context
+    from svc.plugins.lifecycle import is_usable, path_checks
 
     plugins = _booted(
         "content checks", lambda: load_plugins(parse_allowed(_allowed()), families=("content_checks",))

@@ -29,7 +29,7 @@ from svc.plugins import (
     plugin_findings,
 )
 from svc.plugins.descriptor import PluginDescriptor
-from svc.plugins.enabling import later_defaults
+from svc.plugins.enabled import later_defaults
 from svc_cli.command_check import command_findings
 from svc_cli.lazy_command import LazyCommand
 from svc_cli.opening import boot_for_diagnosis, boot_plugins

@@ -6,7 +6,8 @@ import pytest
 
 from svc.database import Database, View, views
 from svc.errors import InvalidInput, PluginError
-from svc.plugins.lifecycle import bound_view, make_context
+from svc.plugins.context import make_context
+from svc.plugins.lifecycle import bound_view
 from svc_cli import open_database
 from svc_testing import DistributionFactory
 

@@ -28,7 +28,7 @@ from svc.plugins import (
     select_auth_mode,
 )
 from svc.plugins.changing import change_settings
-from svc.plugins.enabling import later_defaults
+from svc.plugins.enabled import later_defaults
 from svc_maintenance.repair import repair
 
 SECRET = "correct horse battery staple"

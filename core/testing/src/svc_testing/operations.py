@@ -23,7 +23,8 @@ from svc.operations import AccessKind, Created, DeclaredOperation, bind_argument
 from svc.operations.values import pages_of
 from svc.paths import parse_path
 from svc.plugins import Identity, PluginContext, Plugins, enabled_plugins, initialize, register_views
-from svc.plugins.lifecycle import EnabledExtensions, make_context
+from svc.plugins.context import make_context
+from svc.plugins.lifecycle import EnabledExtensions
 from svc_cli.service import FileService
 from svc_testing.applications import serve_in_process
 from svc_testing.extensions import used_by

@@ -232,7 +232,7 @@ def test_health_tells_of_tasks_that_fail_and_of_tasks_that_nobody_runs(http: Any
     def check() -> Any:
         from svc_tasks.health import TaskHealth
 
-        from svc.plugins.lifecycle import make_context
+        from svc.plugins.context import make_context
 
         return TaskHealth().check(make_context("tasks", None, http.database))
 

@@ -12,7 +12,7 @@ from svc.database.view_storage import ViewStorage
 from svc.hashing import Hash
 
 if TYPE_CHECKING:
-    from svc.plugins.lifecycle import PluginContext
+    from svc.plugins.context import PluginContext
 
 __all__ = ["CommitStep", "View", "ViewBatch"]
 

@@ -21,7 +21,7 @@ from svc.pipeline.blame import Faults
 from svc.pipeline.callers import KnownCallers
 from svc.pipeline.diagnosis import CheckAnswer, CheckRun, FailureMemory, auth_failure, live_findings
 from svc.plugins import ActivePlugins, AuthMode, EnabledPlugin, PluginContext, SelectedAuthMode
-from svc.plugins.lifecycle import make_context
+from svc.plugins.context import make_context
 from svc.plugins.registry import KERNEL
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from svc.plugins.configuration import (
     settings_as_shown,
     validate_settings,
 )
+from svc.plugins.context import PluginContext
 from svc.plugins.contracts import (
     ROOT_IDENTITY,
     ROOT_USER_ID,
@@ -47,22 +48,19 @@ from svc.plugins.descriptor import (
     SystemPath,
 )
 from svc.plugins.discovery import PluginProblem, ProblemKind, forget_installed, parse_allowed
-from svc.plugins.enabling import (
+from svc.plugins.enabled import (
     EnabledPlugin,
     awaits_first_plugins,
-    configure,
-    disable,
-    enable,
     enabled_plugins,
     first_plugins,
-    initialize,
     read_settings,
     require_enabled,
 )
+from svc.plugins.enabling import configure, disable, enable, initialize
 from svc.plugins.families import Extension, Family
 from svc.plugins.hookspecs import hookimpl, hookspec
 from svc.plugins.inspection import PluginReport, describe_plugins, diagnose, parse_options, plugin_findings
-from svc.plugins.lifecycle import ActivePlugins, PluginContext, register_views
+from svc.plugins.lifecycle import ActivePlugins, register_views
 from svc.plugins.loading import Plugins, load_descriptors, load_plugins
 from svc.plugins.needs import all_needed
 from svc.plugins.registry import (

@@ -12,7 +12,7 @@ from msgspec import Struct
 from svc.errors import PluginMissing, UsageError
 from svc.plugins.contracts import AuthContext, AuthMode
 from svc.plugins.discovery import ProblemKind
-from svc.plugins.enabling import EnabledPlugin, enabled_plugins, require_enabled
+from svc.plugins.enabled import EnabledPlugin, enabled_plugins, require_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,8 @@ import msgspec
 
 from svc.errors import InvalidInput
 from svc.plugins.configuration import merge_settings, without_settings
-from svc.plugins.enabling import EnabledPlugin, configure
+from svc.plugins.enabled import EnabledPlugin
+from svc.plugins.enabling import configure
 
 if TYPE_CHECKING:
     from svc.database import Database

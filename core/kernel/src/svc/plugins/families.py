@@ -21,7 +21,7 @@ from svc.plugins.descriptor import FAMILY_NAME
 from svc.plugins.registry import NamedRegistry
 
 if TYPE_CHECKING:
-    from svc.plugins.lifecycle import PluginContext
+    from svc.plugins.context import PluginContext
     from svc.plugins.registries import Registries
 
 __all__ = ["REGISTRATION_PREFIX", "Extension", "Family", "load_families"]

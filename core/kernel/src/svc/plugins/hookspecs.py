@@ -16,6 +16,7 @@ import pluggy
 if TYPE_CHECKING:
     from svc.database import View
     from svc.log import StorageBackend
+    from svc.plugins.context import PluginContext
     from svc.plugins.contracts import (
         AuthMode,
         ContentCheck,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         JobRegistry,
         RequestObserver,
     )
-    from svc.plugins.lifecycle import PluginContext
     from svc.plugins.registry import NamedRegistry, RouteRegistry
 
 __all__ = ["hookimpl", "hookspec"]

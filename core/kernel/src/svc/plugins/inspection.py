@@ -15,7 +15,7 @@ from svc.errors import PluginError, UsageError
 from svc.findings import Finding
 from svc.plugins.configuration import checked_assignment, hide_all, merge_settings, settings_as_shown
 from svc.plugins.discovery import PluginProblem, ProblemKind
-from svc.plugins.enabling import EnabledPlugin, enabled_plugins, refused_plugins, unreadable_plugins
+from svc.plugins.enabled import EnabledPlugin, enabled_plugins, refused_plugins, unreadable_plugins
 from svc.redaction import redact_text
 
 if TYPE_CHECKING:

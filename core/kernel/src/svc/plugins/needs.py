@@ -11,7 +11,7 @@ from svc.plugins.discovery import PluginProblem, ProblemKind
 
 if TYPE_CHECKING:
     from svc.plugins.descriptor import PluginDescriptor
-    from svc.plugins.enabling import EnabledPlugin
+    from svc.plugins.enabled import EnabledPlugin
     from svc.plugins.loading import Plugins
 
 __all__ = ["all_needed", "in_order_of_needs", "needs_of", "require_needs", "with_needs"]

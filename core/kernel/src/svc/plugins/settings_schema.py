@@ -12,7 +12,7 @@ import msgspec
 from svc.errors import PluginError
 from svc.plugins.configuration import hide_all, settings_as_shown, validate_settings
 from svc.plugins.descriptor import PluginDescriptor
-from svc.plugins.enabling import enabled_plugins, needed_by
+from svc.plugins.enabled import enabled_plugins, needed_by
 from svc.plugins.secret import Secret, encode_hidden
 
 if TYPE_CHECKING:

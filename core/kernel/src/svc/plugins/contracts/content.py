@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from svc.paths import Path
 
 if TYPE_CHECKING:
-    from svc.plugins.lifecycle import PluginContext
+    from svc.plugins.context import PluginContext
 
 __all__ = ["ContentCheck"]
 

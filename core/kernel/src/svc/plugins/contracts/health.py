@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from svc.plugins.lifecycle import PluginContext
+    from svc.plugins.context import PluginContext
 
 __all__ = ["HealthCheck", "HealthReport", "HealthStatus"]
 

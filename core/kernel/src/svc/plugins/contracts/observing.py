@@ -10,7 +10,7 @@ from msgspec import Struct
 from svc.steps import Step
 
 if TYPE_CHECKING:
-    from svc.plugins.lifecycle import PluginContext
+    from svc.plugins.context import PluginContext
 
 __all__ = ["FinishedRequest", "RequestObserver"]
 
