@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from math import ceil
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyroaring import BitMap
 from svc_query.api import Predicate, TermReader, Value
 
+from svc.plugin import pause
 from svc_index_trigram.counting import at_least
 from svc_index_trigram.folding import (
     MAXIMUM_WORD,
@@ -31,6 +34,11 @@ MAXIMUM_RANGE = 250_000
 """Postings that a needle of one or two bytes may have; beyond, all documents are rather looked at."""
 COUNTED = 64
 """Triples of a text for which documents are counted exactly; of a longer text candidates are a few more."""
+_WORDS_AT_ONCE = 2_000
+"""Words of an index that are compared before others get their turn."""
+_MOST_KEPT = 16
+_near_documents: WeakKeyDictionary[TermReader, dict[tuple[Any, ...], list[BitMap]]] = WeakKeyDictionary()
+"""For readers of indexes, the documents near to words: a page of results asks for the same several times."""
 CUTOFF_ERROR = 1e-5
 """How far below a threshold rapidfuzz is asked: it loses what exceeds its cutoff by less than 1e-7."""
 
@@ -135,10 +143,10 @@ class FuzzyWords(Predicate):
 
     scored = True
 
-    def __init__(self, text: str) -> None:
-        """Takes the query; it has a word."""
+    def __init__(self, text: str, bound: float | None) -> None:
+        """Takes the query, which has a word, and what says how near other words must be."""
+        self._bound = bound
         self._words = list(dict.fromkeys(words_of(fold(text))))
-        self._found: tuple[TermReader, list[BitMap]] | None = None
 
     @abstractmethod
     def similarity(self, word: str, other: str) -> float:
@@ -164,7 +172,8 @@ class FuzzyWords(Predicate):
     def estimate(self, indexes: Mapping[str, Any]) -> int | None:
         """Counts the documents that have words near to that word of the query which is rarest.
 
-        Finds them, in fact: all words of the index are compared, and what was found is kept for later.
+        Finds them, in fact: all words of the index are compared, and what was found is kept as long as the
+        index stays as it is.
         """
         return min(len(documents) for documents in self._documents(_trigrams(indexes)))
 
@@ -174,12 +183,25 @@ class FuzzyWords(Predicate):
         return BitMap.intersection(*found) if len(found) > 1 else found[0].copy()
 
     def _documents(self, reader: TermReader) -> list[BitMap]:
-        if self._found is None or self._found[0] is not reader:
-            stored = b"\n".join([term[1:] for term in set(reader.terms(*WORDS))])
-            words = stored.decode("utf-8", "surrogatepass").split("\n") if stored else []
-            near = (map(word_term, self.near(word, words)) for word in self._words)
-            self._found = reader, [reader.postings_of_any(terms) for terms in near]
-        return self._found[1]
+        kept = _near_documents.setdefault(reader, {})
+        asked = type(self), self._bound, *self._words
+        found = kept.get(asked)
+        if found is None:
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            found = kept[asked] = [reader.postings_of_any(terms) for terms in self._near_terms(reader)]
+        return found
+
+    def _near_terms(self, reader: TermReader) -> list[set[bytes]]:
+        """Returns for each word of the query the terms of the index that are near to it."""
+        near: list[set[bytes]] = [set() for _ in self._words]
+        terms = reader.terms(*WORDS)
+        while stored := [term[1:] for term in islice(terms, _WORDS_AT_ONCE)]:
+            others = b"\n".join(stored).decode("utf-8", "surrogatepass").split("\n")
+            for word, found in zip(self._words, near, strict=True):
+                found.update(map(word_term, self.near(word, others)))
+            pause()
+        return near
 
     def matches(self, text: str) -> list[tuple[int, int]]:
         """Returns the words that are near to one of the query."""
@@ -198,7 +220,7 @@ class EditDistance(FuzzyWords):
         # Megabytes, with all its algorithms, for queries of this kind alone.
         from rapidfuzz.distance import OSA
 
-        super().__init__(text)
+        super().__init__(text, fuzziness)
         self._fuzziness = fuzziness
         self._distance = OSA.distance
 
@@ -225,7 +247,7 @@ class JaroWinklerSimilarity(FuzzyWords):
         """Takes the query and the least similarity, 0 to 1."""
         from rapidfuzz.distance import JaroWinkler
 
-        super().__init__(text)
+        super().__init__(text, threshold)
         self._threshold = threshold
         self._likeness = JaroWinkler.similarity
 
