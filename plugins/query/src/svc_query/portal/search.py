@@ -155,7 +155,7 @@ def _found(request: PortalRequest, said: _Said) -> dict[str, Any]:
         page["uncounted"] = _MOST_COUNTED
     elif not said.is_typed:  # what is counted, and not only found, waits until somebody has typed it
         page["types"] = _types(request, said)
-        page["periods"] = _periods(request, said)
+        page["periods"] = _periods(request, said, answer["total"])
         page["directories"] = _directories(request, said)
     return page
 
@@ -192,7 +192,7 @@ def _types(request: PortalRequest, said: _Said) -> list[dict[str, Any]]:
     ]
 
 
-def _periods(request: PortalRequest, said: _Said) -> list[dict[str, Any]]:
+def _periods(request: PortalRequest, said: _Said, total: int | None) -> list[dict[str, Any]]:
     """How much of it was changed of late, each as a filter."""
     found: list[dict[str, Any]] = []
     for name, (text, _) in _PERIODS.items():
@@ -203,6 +203,8 @@ def _periods(request: PortalRequest, said: _Said) -> list[dict[str, Any]]:
             return []
         if count and (not found or found[-1]["count"] != count):
             found.append({"name": name, "text": text, "count": count, "url": said.url(request, since=name)})
+        if count == total and not said.since:
+            break  # a longer time has no more
     return found
 
 
