@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -169,45 +170,6 @@ def test_documents_and_names_of_one_that_returns(nodes: Nodes) -> None:
     assert len(refs[0]) == 2, "both states of the fork are there"
 
 
-def test_what_is_new_of_the_cluster_is_put_ahead_and_goes_again_if_the_cluster_removes_it(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a, b = nodes.cluster(2)
-    nodes.heal()
-    remove_member(a.database, b.node_id)
-
-    def names(node: Node) -> list[str]:
-        found = [ref for ref, _ in node.database.refs("snapshots")]
-        return found + [name for name, _ in node.database.system().entries(("api-keys",))]
-
-    with a.database.transaction() as changes:
-        for name in ("removed", "stays", "taken"):
-            changes.put_system(("api-keys", name), b"key")
-            changes.set_ref(f"snapshots/{name}", a.root)
-    with b.database.transaction() as changes:
-        changes.put_system(("api-keys", "taken"), b"key of b")
-    b_root = b.root
-
-    def ends(*given: object) -> None:
-        raise Cut
-
-    with monkeypatch.context() as patch:
-        patch.setattr(returning, "TakeOver", ends)
-        with pytest.raises(Cut):
-            b.rejoin(a)
-    assert names(b) == [*(f"snapshots/{name}" for name in ("removed", "stays", "taken")), *names(a)[3:]]
-    assert b.root == b_root
-    assert not dict(b.snapshot().registers.below(("", "refs")))
-    with a.database.transaction() as changes:
-        changes.delete_system(("api-keys", "removed"))
-        changes.set_ref("snapshots/removed", None)
-    a.snapshot()
-    pulling.prune(a.database)
-    b.rejoin(a)
-    nodes.heal()
-    assert names(a) == names(b) == ["snapshots/stays", "snapshots/taken", "stays", "taken"]
-
-
 def test_a_copied_file_becomes_a_node_of_its_own(nodes: Nodes) -> None:
     a, b = nodes.cluster(2)
     a.put("x", b"1")
@@ -250,9 +212,12 @@ def test_a_node_that_reaches_itself_is_no_copy(nodes: Nodes) -> None:
     with pytest.raises(MeetingRefused, match="to this node itself") as refused:
         b.pull(b)
     assert refused.value.stale is None
-    with pytest.raises(MeetingRefused, match="copy of the other") as refused:
-        copied.pull(b)
-    assert refused.value.stale == "copy"
+    whole = nodes.copy(b)
+    shutil.copytree(f"{b.database.path}.d", f"{whole}.d")
+    for copy in (copied, nodes.open(whole)):
+        with pytest.raises(MeetingRefused, match="copy of the other") as refused:
+            copy.pull(b)
+        assert refused.value.stale == "copy"
 
 
 def test_a_return_that_breaks_off_changes_nothing_and_begins_anew(nodes: Nodes) -> None:
@@ -537,3 +502,52 @@ def test_a_collection_between_two_tries_is_no_damage(
     nodes.heal()
     agree(a, b, c)
     assert a.read("5", "0") == b"new" * 1_000
+
+
+def test_a_collection_while_a_node_carries_over_lets_it_begin_anew(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = nodes.cluster(3)
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    c.put("x", b"1" * 200)
+    a.put("y", b"2" * 200)
+    carry_over, collected = returning.carry_over, itertools.count()
+
+    def collect_before(*arguments: Any, **named: Any) -> Any:
+        if not next(collected):
+            c.put("x", b"3" * 200)
+            c.snapshot()
+            collect(c.database)
+            c.database.drop_caches()
+        return carry_over(*arguments, **named)
+
+    monkeypatch.setattr(returning, "carry_over", collect_before)
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    assert a.read("x") == b"3" * 200
+
+
+def test_a_name_that_is_made_here_while_the_cluster_brings_it_is_tried_again(
+    nodes: Nodes, before_tries: Callable[..., None]
+) -> None:
+    a, b, c = nodes.cluster(3)
+    nodes.heal()
+    remove_member(a.database, c.node_id)
+    for number in range(3):
+        with a.database.transaction() as changes:
+            changes.set_ref(f"snapshots/{number}", a.root)
+    c.put("x", b"of c")
+
+    def make() -> None:
+        with c.database.transaction() as changes:
+            changes.set_ref("snapshots/1", c.root)
+
+    before_tries(make)
+    c.rejoin(a)
+    nodes.heal()
+    agree(a, b, c)
+    names = [sorted(node.database.refs("snapshots")) for node in (a, b, c)]
+    assert names[0] == names[1] == names[2]
+    assert len(names[0]) == 4, "what c has made stands under the name of a loser"

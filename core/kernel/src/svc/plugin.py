@@ -6,12 +6,14 @@ when it is first used, so that a plugin pays only for what it uses. Errors are i
 
 from __future__ import annotations
 
+import os.path
 import re
 from importlib import import_module
 from typing import Any
 
-with open(f"{__file__.removesuffix('.py')}.pyi", encoding="utf-8") as names:
-    HOMES = {name: home for home, name in re.findall(r"from (\S+) import (\w+) as ", names.read())}
+# Also from a zip file, and where only bytecode is installed.
+_names: str = __spec__.loader.get_data(f"{os.path.splitext(__file__)[0]}.pyi").decode()  # type: ignore[union-attr]
+HOMES = {name: home for home, name in re.findall(r"from (\S+) import (\w+) as ", _names)}
 """The module that each name is of."""
 
 __all__ = sorted(HOMES)  # noqa: PLE0605

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +42,17 @@ def test_a_name_is_what_its_home_publishes() -> None:
 def test_no_other_name_is_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = plugin.nothing
+
+
+def test_the_list_is_found_in_a_zip_file_too(tmp_path: Path) -> None:
+    package = Path(str(svc.__file__)).parent
+    archive = shutil.make_archive(str(tmp_path / "svc"), "zip", package.parent, package.name)
+    program = "import svc.plugin; print(svc.plugin.__file__, len(svc.plugin.HOMES))"
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": archive},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout.split() == [f"{archive}/svc/plugin.py", str(len(plugin.HOMES))]

@@ -36,7 +36,7 @@ COUNTED = 64
 """Triples of a text for which documents are counted exactly; of a longer text candidates are a few more."""
 _WORDS_AT_ONCE = 2_000
 """Words of an index that are compared before others get their turn."""
-_MOST_KEPT = 16
+_MOST_KEPT = 4
 _near_documents: WeakKeyDictionary[TermReader, dict[tuple[Any, ...], list[BitMap]]] = WeakKeyDictionary()
 """For readers of indexes, the documents near to words: a page of results asks for the same several times."""
 CUTOFF_ERROR = 1e-5

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from msgspec import Struct
 
 from svc.errors import ServiceUnavailable
-from svc.plugin import Database, StateFile
+from svc.plugin import Database, StateFile, hash_content
 
 __all__ = ["begun_return", "has_mark", "name_of_place", "note_return", "only_return", "write_mark"]
 
@@ -46,18 +45,10 @@ def has_mark(database: Database, writer: int) -> bool:
 
 
 def name_of_place(database: Database) -> str:
-    """Returns a random name of this state directory, which it keeps."""
-    directory = database.state_directory / "sync"
-    directory.mkdir(mode=0o700, exist_ok=True)
-    place = directory / "place"
-    if not place.exists():
-        # A link is made whole or not at all, and only by the first of several.
-        made = directory / f"place-{secrets.token_hex(8)}"
-        made.write_text(secrets.token_hex(16))
-        with suppress(FileExistsError):
-            os.link(made, place)
-        made.unlink()
-    return place.read_text()
+    """Returns a name of this state directory that no other one has, and no copy of it, on any machine."""
+    found = database.state_directory.stat()
+    with open("/proc/sys/kernel/random/boot_id", "rb") as boot_id:
+        return hash_content(b"%b %d %d" % (boot_id.read(), found.st_dev, found.st_ino)).hex()
 
 
 def note_return(database: Database, writer: int, *, distrusts_log: bool) -> None:

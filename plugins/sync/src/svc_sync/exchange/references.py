@@ -32,11 +32,14 @@ from svc_sync.values import Reference, Value
 
 __all__ = [
     "COPIED_REFERENCES",
+    "NOTED",
     "Noted",
     "Planned",
     "References",
+    "move_references",
     "note_copied",
     "note_references",
+    "noted_of",
     "plan_all_references",
     "plan_references",
     "present_references",
@@ -266,6 +269,15 @@ def _planned(
 def put_references(
     changes: Transaction, system: Version, planned: Iterable[tuple[Planned, Hash | None]]
 ) -> None:
+    """Moves refs in a transaction, and notes that; with each its root here."""
+    planned = list(planned)
+    move_references(changes, system, planned)
+    note_references(changes, noted_of(planned), system)
+
+
+def move_references(
+    changes: Transaction, system: Version, planned: Iterable[tuple[Planned, Hash | None]]
+) -> None:
     """Moves refs in a transaction, on condition that they are what is noted; with each its root here."""
     for one, local in planned:
         ref = f"{one.kind}/{one.name}"
@@ -276,21 +288,29 @@ def put_references(
         if document is not None and is_of_node and before != local and system.get(document) is not None:
             # What this node knows of the ref is of another one by now.
             changes.delete_system(document)
-    noted = {
+
+
+def noted_of(
+    planned: Iterable[tuple[Planned, Hash | None]],
+) -> dict[tuple[str, str], Noted | None]:
+    """Returns what is to be noted of refs that change; with each its root here."""
+    return {
         (one.kind, one.name): None
         if one.root is None or local is None
         else Noted(one.root, local, one.of, *one.dot)
         for one, local in planned
     }
-    note_references(changes, noted, system)
 
 
 def note_references(
-    changes: Transaction, noted: Mapping[tuple[str, str], Noted | None], system: Version
+    changes: Transaction,
+    noted: Mapping[tuple[str, str], Noted | None],
+    system: Version,
+    at: Path = NOTED,
 ) -> None:
     """Notes what refs are; None for those that are gone."""
     for (kind, name), one in noted.items():
-        place = (*NOTED, *reference_path(f"{kind}/{name}")[1:])
+        place = (*at, *reference_path(f"{kind}/{name}")[1:])
         if one is not None:
             changes.put_system(place, msgspec.json.encode(one))
         elif system.get(place) is not None:

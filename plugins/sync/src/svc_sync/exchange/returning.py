@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from svc.errors import Conflict, NotFound
+from svc.errors import Conflict, CorruptRecord, NotFound
 from svc.plugin import Database, Hash, Path, attempt
 from svc_sync.cluster import Horizons, Member
-from svc_sync.exchange.ahead import put_ahead
 from svc_sync.exchange.commits import Snapshot, stamp
 from svc_sync.exchange.documents import rule_of
 from svc_sync.exchange.links import Link
@@ -71,8 +70,8 @@ def rejoin(
         try:
             with only_return(database):
                 return _rejoin(database, link, address, distrusts_log, is_copy, own_address, label)
-        except NotFound:
-            # A content or version was gone at the member before it travelled.
+        except (NotFound, CorruptRecord):
+            # A content or version was gone at the member before it travelled, or here, by a collection.
             if number == _TRIES - 1:
                 raise
     raise AssertionError
@@ -125,7 +124,6 @@ def _rejoin(
     distrusted = (old.writer,) if distrusts_log else ()
     node = replace(old, node_id=request.node_id, writer=request.writer, copying=None)
     carrying = _Carrying(database, seen, node.writer, distrusted)
-    put_ahead(database, seen, trees)
     attempt(TakeOver(database, seen, trees, root, node, carrying, distrusted), "This node")
     write_mark(database, node.writer)
     trees.let_go()

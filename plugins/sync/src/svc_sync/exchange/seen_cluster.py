@@ -189,8 +189,8 @@ def see_cluster(
     return seen, trees
 
 
-def pages_of(rows: Iterable[tuple[Path, T]]) -> Iterator[list[tuple[Path, T]]]:
-    """Yields registers, or values, in parts that a transaction may have."""
+def pages_of(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yields rows in parts that a transaction may have."""
     rows = iter(rows)
     while page := list(islice(rows, _PAGE)):
         yield page

@@ -25,6 +25,7 @@ __all__ = [
     "SEEN",
     "Places",
     "RegisterStore",
+    "copy_directory",
     "copy_registers",
     "forget_returning",
     "put_registers",
@@ -210,11 +211,16 @@ def _stored(path: Path) -> Path:
 def copy_registers(changes: Transaction, system: Version, source: Places, target: Places) -> None:
     """Makes the registers of one place those of another one, at once; ``system`` is the state it reads."""
     for old, new in zip(source, target, strict=True):
-        if system.get(new) is not None:
-            changes.delete_system(new)
-        entry = system.get(old)
-        if entry is not None:
-            changes.put_system_entry(new, entry)
+        copy_directory(changes, system, old, new)
+
+
+def copy_directory(changes: Transaction, system: Version, source: Path, target: Path) -> None:
+    """Makes a directory what another one is, at once; ``system`` is the state it reads."""
+    if system.get(target) is not None:
+        changes.delete_system(target)
+    entry = system.get(source)
+    if entry is not None:
+        changes.put_system_entry(target, entry)
 
 
 def forget_returning(changes: Transaction, system: Version) -> None:

@@ -8,26 +8,35 @@ those who write.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from svc.errors import CorruptRecord, NotFound, VersionCollected
+from svc.errors import AlreadyExists, CorruptRecord, NotFound, PreconditionFailed, VersionCollected
 from svc.plugin import Database, Entry, Hash, Path, StoredContent, Transaction, same_content
 from svc_sync.exchange.commits import Snapshot, own_row, stamp
 from svc_sync.exchange.documents import replace_document
 from svc_sync.exchange.losers import LOSERS, holding_losers, keep_losers, losers_of
 from svc_sync.exchange.reading import VersionTree
 from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, put_state
-from svc_sync.exchange.references import plan_all_references, put_references
+from svc_sync.exchange.references import (
+    NOTED,
+    Planned,
+    move_references,
+    note_references,
+    noted_of,
+    plan_all_references,
+)
 from svc_sync.exchange.seen_cluster import Contents, SeenCluster, pages_of, value_at
 from svc_sync.exchange.store import (
     MADE,
     OWN,
+    RETURNING,
     SEEN,
     RegisterStore,
+    copy_directory,
     copy_registers,
     forget_returning,
     put_registers,
@@ -41,11 +50,20 @@ from svc_sync.values import Directory, Document
 
 __all__ = ["Decide", "TakeOver"]
 
+READY: Path = (*RETURNING, "references")
+"""Holds what is to be noted of names."""
 _NOTHING = Application([], [], {})
 
 Decide: TypeAlias = Callable[[Snapshot, Snapshot | None], Iterator[dict[Path, Register | None]]]
 """Yields, page by page, the registers of what a node brings: of all that a snapshot has, or of what has
 changed since another one. Then None stands for paths at which the node brings nothing any more."""
+
+
+class _Names(NamedTuple):
+    """What names were made ready of: what was noted of them here, and which of them change."""
+
+    noted: Hash | None
+    planned: list[tuple[Planned, Hash | None]]
 
 
 class _Aside(Struct):
@@ -57,6 +75,7 @@ class _Aside(Struct):
         at: the state of the node that this is made of; None before it is complete.
         affected: paths at which something may be shown or lose since losers were looked for.
         lost: what loses, by path; None: not looked for.
+        names: what those are of that are ready.
         documents: paths of documents that are not as they shall be; None: not looked for.
     """
 
@@ -65,6 +84,7 @@ class _Aside(Struct):
     at: Snapshot | None = None
     affected: set[Path] = msgspec.field(default_factory=set)
     lost: dict[Path, list[Dot]] | None = None
+    names: _Names | None = None
     documents: set[Path] | None = None
 
 
@@ -104,12 +124,19 @@ class TakeOver:
 
     def __call__(self) -> None:
         """Tries once."""
+        try:
+            self._try()
+        except AlreadyExists as error:
+            raise PreconditionFailed("Somebody made a name that the cluster has.") from error
+
+    def _try(self) -> None:
         database, seen = self._database, self._seen
         snapshot = stamp(database, level=True)
         if not seen.scope.is_whole:
             seen.require_same_rest(snapshot.tree)
         aside = self._bring(snapshot)
         held = self._hold_losers(snapshot, aside)
+        planned = self._note_names(snapshot, aside)
         system = database.system()
         made = RegisterStore(system, MADE)
         with database.transaction(
@@ -120,12 +147,8 @@ class TakeOver:
             if held is not None:
                 changes.set_ref(LOSERS, held, expected=held)
             self._put_documents(changes, snapshot, aside, made)
-            planned = plan_all_references(
-                snapshot.references, dict(made.below(REFERENCES)), seen.stable, seen.cluster
-            )
-            put_references(
-                changes, system, [(one, self._trees.local(one.root, snapshot.references)) for one in planned]
-            )
+            move_references(changes, system, planned)
+            copy_directory(changes, system, READY, NOTED)
             copy_registers(changes, system, MADE, OWN)
             forget_returning(changes, system)
             changes.put_system(
@@ -222,6 +245,28 @@ class TakeOver:
         held = holding_losers(self._database, ((path, dot) for path, dots in found.items() for dot in dots))
         aside.lost = found
         return held
+
+    def _note_names(self, snapshot: Snapshot, aside: _Aside) -> list[tuple[Planned, Hash | None]]:
+        """Returns which refs change, and makes ready what is noted of all; commits where that has changed."""
+        database, seen = self._database, self._seen
+        system = database.system()
+        registers = dict(RegisterStore(system, MADE).below(REFERENCES))
+        planned = [
+            (one, self._trees.local(one.root, snapshot.references))
+            for one in plan_all_references(snapshot.references, registers, seen.stable, seen.cluster)
+        ]
+        noted = system.get(NOTED)
+        names = _Names(None if noted is None else noted.hash, planned)
+        if names != aside.names:
+            aside.names = None
+            with database.transaction(actor=ACTOR, message="make names ready") as changes:
+                copy_directory(changes, system, NOTED, READY)
+            for page in pages_of(planned):
+                system = database.system()
+                with database.transaction(actor=ACTOR, message="make names ready") as changes:
+                    note_references(changes, noted_of(page), system, READY)
+            aside.names = names
+        return planned
 
     def _put_documents(
         self, changes: Transaction, snapshot: Snapshot, aside: _Aside, made: RegisterStore
