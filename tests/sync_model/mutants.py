@@ -18,7 +18,8 @@ __all__ = ["MUTANTS", "Mutant", "in_force"]
 class Mutant(NamedTuple):
     """A fault.
 
-    ``schedules``: within how many it must be found; ``stress``: what happens more often in them.
+    ``schedules``: within how many it must be found; ``stress``: what happens more often in them;
+    ``found_by``: the number of one that has found it, which is tried first.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Mutant(NamedTuple):
     changes: tuple[tuple[str, str], ...]
     schedules: int = 400
     stress: tuple[str, ...] = ()
+    found_by: int = 0
 
 
 @contextmanager
@@ -66,12 +68,14 @@ MUTANTS = (
         "svc_sync.registers:_was_deleted",
         (("if dot.vt > RESTATED_VT or", "if True or"),),
         schedules=5_000,
+        found_by=3120,
     ),
     Mutant(
         "the registers of paths above are not sent along",
         "svc_sync.pages:select_page",
         (("if holder is not None and", "if False and"),),
         schedules=30_000,
+        found_by=12583,
     ),
     Mutant(
         "a resolution has no dot of its own",
@@ -156,12 +160,14 @@ MUTANTS = (
         ),
         schedules=4_000,
         stress=("joiners", "removals"),
+        found_by=1410,
     ),
     Mutant(
         "the rows come with the hello only",
         f"{_NODE}.pull",
         (("self.learn(page.cluster)", "pass"),),
         schedules=30_000,
+        found_by=20993,
     ),
     Mutant(
         "the register of an empty directory is forgotten too",
@@ -184,6 +190,7 @@ MUTANTS = (
         (("joined.without({*theirs.removed, *late})", "joined.without(theirs.removed)"),),
         schedules=1000,
         stress=("joiners", "removals"),
+        found_by=508,
     ),
     Mutant(
         "a stable value that was restated is not known again by its dot",
@@ -208,6 +215,7 @@ MUTANTS = (
         (("return not covers_row(one.known, other.cluster.floor())", "return False"),),
         schedules=800,
         stress=("joiners", "removals"),
+        found_by=301,
     ),
     Mutant(
         "a log that was put back is not found out",
@@ -215,6 +223,7 @@ MUTANTS = (
         (("return head is not None", "return False and head is not None"),),
         schedules=2_000,
         stress=("backups",),
+        found_by=34,
     ),
     Mutant(
         "what was known at the last page counts, not at the first",
@@ -240,6 +249,7 @@ MUTANTS = (
         ((" or covers(there.context, dot)", ""),),
         schedules=2_500,
         stress=("removals",),
+        found_by=991,
     ),
     Mutant(
         "a log that was put back is trusted",
