@@ -8,7 +8,7 @@ those who write.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,7 @@ from svc_sync.exchange.reading import VersionTree
 from svc_sync.exchange.records import ACTOR, NODE, STAMPED, NodeRecord, State, put_state
 from svc_sync.exchange.references import (
     NOTED,
+    Noted,
     Planned,
     move_references,
     note_references,
@@ -59,13 +60,6 @@ Decide: TypeAlias = Callable[[Snapshot, Snapshot | None], Iterator[dict[Path, Re
 changed since another one. Then None stands for paths at which the node brings nothing any more."""
 
 
-class _Names(NamedTuple):
-    """What names were made ready of: what was noted of them here, and which of them change."""
-
-    noted: Hash | None
-    planned: list[tuple[Planned, Hash | None]]
-
-
 class _Aside(Struct):
     """What the node is to be; the registers are aside, at ``MADE``.
 
@@ -75,7 +69,7 @@ class _Aside(Struct):
         at: the state of the node that this is made of; None before it is complete.
         affected: paths at which something may be shown or lose since losers were looked for.
         lost: what loses, by path; None: not looked for.
-        names: what those are of that are ready.
+        names: what is noted of names at ``READY``; None: nothing yet.
         documents: paths of documents that are not as they shall be; None: not looked for.
     """
 
@@ -84,7 +78,7 @@ class _Aside(Struct):
     at: Snapshot | None = None
     affected: set[Path] = msgspec.field(default_factory=set)
     lost: dict[Path, list[Dot]] | None = None
-    names: _Names | None = None
+    names: dict[tuple[str, str], Noted] | None = None
     documents: set[Path] | None = None
 
 
@@ -248,24 +242,31 @@ class TakeOver:
 
     def _note_names(self, snapshot: Snapshot, aside: _Aside) -> list[tuple[Planned, Hash | None]]:
         """Returns which refs change, and makes ready what is noted of all; commits where that has changed."""
-        database, seen = self._database, self._seen
-        system = database.system()
-        registers = dict(RegisterStore(system, MADE).below(REFERENCES))
+        database, references = self._database, snapshot.references
+        registers = dict(self._seen.registers(MADE).below(REFERENCES))
         planned = [
-            (one, self._trees.local(one.root, snapshot.references))
-            for one in plan_all_references(snapshot.references, registers, seen.stable, seen.cluster)
+            (one, self._trees.local(one.root, references))
+            for one in plan_all_references(references, registers, self._seen.stable, self._seen.cluster)
         ]
-        noted = system.get(NOTED)
-        names = _Names(None if noted is None else noted.hash, planned)
-        if names != aside.names:
-            aside.names = None
+        if aside.names is None:
+            aside.names = {}
             with database.transaction(actor=ACTOR, message="make names ready") as changes:
-                copy_directory(changes, system, NOTED, READY)
-            for page in pages_of(planned):
-                system = database.system()
-                with database.transaction(actor=ACTOR, message="make names ready") as changes:
-                    note_references(changes, noted_of(page), system, READY)
-            aside.names = names
+                if database.system().get(READY) is not None:
+                    changes.delete_system(READY)
+        wanted: dict[tuple[str, str], Noted | None] = {
+            (kind, name): one for kind in references.kinds() for name, one in references.noted(kind).items()
+        }
+        wanted.update(noted_of(planned))
+        names = sorted(wanted.keys() | aside.names.keys())
+        for page in pages_of(name for name in names if wanted.get(name) != aside.names.get(name)):
+            rows = {name: wanted.get(name) for name in page}
+            with database.transaction(actor=ACTOR, message="make names ready") as changes:
+                note_references(changes, rows, database.system(), READY)
+            for name, one in rows.items():
+                if one is None:
+                    aside.names.pop(name, None)
+                else:
+                    aside.names[name] = one
         return planned
 
     def _put_documents(
