@@ -11,6 +11,8 @@ from svc_sync.exchange import first_copy
 from svc_sync.exchange.contents import INLINE_BYTES, MOST_BYTES
 from svc_sync.exchange.records import NODE, find_node
 
+from svc.errors import Conflict
+
 from .nodes import Cut, Nodes, agree  # noqa: TID252
 
 
@@ -61,3 +63,18 @@ def test_what_an_older_svc_has_begun_is_gone_on_with(nodes: Nodes) -> None:
     b.cut_at(0)
     assert first_copy.continue_copy(b.database, b.link(a))
     agree(a, b)
+
+
+def test_a_node_says_nothing_before_it_has_its_first_copy(nodes: Nodes) -> None:
+    """A hello tells the member that the joiner has its copy: it would keep the version no more."""
+    a = nodes.new()
+    joiner = nodes.new()
+    for number in range(20):
+        a.put(f"{number}", b"of a %d" % number)
+    joiner.enter(a)
+    with pytest.raises(Conflict, match="first copy"):
+        joiner.pull(a)
+    assert first_copy.continue_copy(joiner.database, joiner.link(a))
+    nodes.heal()
+    agree(a, joiner)
+    assert joiner.read("19") == b"of a 19"

@@ -79,7 +79,8 @@ class SyncJob(BackgroundJob):
     def _step(self, context: JobContext, settings: SyncConfiguration) -> bool:
         """Does what is due; returns whether this node has peers, or is about to."""
         database = context.database
-        node = find_node(database.system())
+        system = database.system()
+        node = find_node(system)
         if settings.join and is_alone(database):
             self._enter(context, settings)
             return True
@@ -92,7 +93,8 @@ class SyncJob(BackgroundJob):
             forget_partial_trees(database)
             renew_layout(database)
         self._introductions.begin_if_due(context, settings)
-        peers = {peer.node_id: peer for peer in peers_of(database.system())}
+        # Of the same state: a node that joins meanwhile has peers before it has its first copy.
+        peers = {peer.node_id: peer for peer in peers_of(system)}
         for node_id in self._peers.keys() - peers.keys():
             del self._peers[node_id]
         woken, self._woken_ns = self._woken_ns, woken_at(database)

@@ -97,7 +97,7 @@ def continue_copy(
         node = _take_head(database, node)
     copying = node.copying
     assert copying is not None
-    met = greet(database, link, address=address, label=label)
+    met = greet(database, link, address=address, label=label, ends_copy=True)
     pull(database, link, met.answer.member, is_stopping=is_stopping, from_nothing=True)
     if is_stopping():
         return False

@@ -120,7 +120,15 @@ class Met(Struct, frozen=True):
     lag_ms: int
 
 
-def greet(database: Database, link: Link, *, times: int = HELLOS, address: str = "", label: str = "") -> Met:
+def greet(
+    database: Database,
+    link: Link,
+    *,
+    times: int = HELLOS,
+    address: str = "",
+    label: str = "",
+    ends_copy: bool = False,
+) -> Met:
     """Says hello, and judges the other by its answers.
 
     Args:
@@ -129,24 +137,27 @@ def greet(database: Database, link: Link, *, times: int = HELLOS, address: str =
         times: how often the clock is measured.
         address: of this node, for the other to pull from; empty: it has none.
         label: of this node.
+        ends_copy: whether this is the end of a first copy. Before it a node says nothing: to a member, its
+            hello says that it has the copy.
 
     Raises:
         MeetingRefused: one of the two will not exchange anything.
+        Conflict: this node has not got its first copy yet.
     """
     for _ in range(_MOST_ANEW):
         try:
-            return _greet(database, link, times, address, label)
+            return _greet(database, link, times, address, label, ends_copy)
         except MeetingRefused as refused:
             if not refused.may_pass:
                 raise
-    return _greet(database, link, times, address, label)
+    return _greet(database, link, times, address, label, ends_copy)
 
 
-def _greet(database: Database, link: Link, times: int, address: str, label: str) -> Met:
-    mine, answer, offset = _greet_once(database, link, address, label)
+def _greet(database: Database, link: Link, times: int, address: str, label: str, ends_copy: bool) -> Met:
+    mine, answer, offset = _greet_once(database, link, address, label, ends_copy)
     offsets = [offset]
     for _ in range(times - 1):
-        mine, answer, offset = _greet_once(database, link, address, label)
+        mine, answer, offset = _greet_once(database, link, address, label, ends_copy)
         offsets.append(offset)
     offset = statistics.median(offsets)
     verdict = judge(Meeting(mine, hello_of(answer), round(offset), partial(log_holds, database)))
@@ -168,8 +179,13 @@ def _greet(database: Database, link: Link, times: int, address: str, label: str)
     return Met(answer, offset, max(0, lag))
 
 
-def _greet_once(database: Database, link: Link, address: str, label: str) -> tuple[Hello, HelloAnswer, float]:
-    mine = hello_of_node(stamp(database))
+def _greet_once(
+    database: Database, link: Link, address: str, label: str, ends_copy: bool
+) -> tuple[Hello, HelloAnswer, float]:
+    snapshot = stamp(database)
+    if snapshot.node.copying is not None and not ends_copy:
+        raise Conflict("This node has not got its first copy yet.")
+    mine = hello_of_node(snapshot)
     began = now_ms()
     answer = link.hello(
         HelloMessage(
