@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from svc_blackbox.browser import running_chromium
 from svc_testing import Server, start_server
 
+expect.set_options(timeout=20_000)  # the page of operations has a megabyte of script
+
 ROOT = Path(__file__).parents[2]
 BUILDING = ROOT / "plugins" / "docs" / "building" / "build_pages.py"
 PAGES = ROOT / "plugins" / "docs" / "src" / "svc_docs" / "pages"
@@ -73,7 +75,6 @@ def page(context: BrowserContext) -> Iterator[Page]:
     """A page about which the console has nothing to say, its policy included."""
     page = context.new_page()
     page.set_default_timeout(10_000)
-    expect.set_options(timeout=20_000)  # the page of operations has a megabyte of script
     complaints: list[str] = []
     page.on(
         "console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None
